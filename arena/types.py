@@ -121,7 +121,7 @@ class Battle:
     answer_b: int
     seat: int | None
     """Campaign seat that it was served under, if any."""
-    served_at: datetime
+    began_at: datetime
     phase: Phase
     choice: Side | None
     attempt: int

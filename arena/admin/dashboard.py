@@ -15,7 +15,7 @@ from arena.admin.checklist import ChecklistEntry, checklist
 from arena.admin.flagged import FlaggedVoter, with_votes
 from arena.admin.moderation import HiddenItem, Uploads, hidden_items, uploads
 from arena.admin.projects import ProjectAdmin, ProjectStanding
-from arena.battles.tables import BANK, LIVE
+from arena.battles.tables import BATTLE, CHOSEN
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
@@ -139,19 +139,13 @@ class DashboardService:
 
 
 def _days(connection: Connection, present: datetime) -> dict[date, int]:
-    found: Counter[int] = Counter()
     today = (present - EPOCH) // _DAY
     length = _DAY // timedelta(microseconds=1)
-    first = today
-    for kind in (BANK, LIVE):
-        voted_at = kind.vote.c.voted_at
-        moment = type_coerce(voted_at, BigInteger)
-        day = (moment // length).label("day")
-        first = min(
-            first, (connection.scalar(select(func.min(moment))) or today * length) // length
-        )
-        recent = voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
-        rows = connection.execute(kind.counted_votes(day, func.count()).where(recent).group_by(day))
-        found.update({row[0]: row[1] for row in rows})
-    shown = min(max(today - first + 1, LEAST_DAYS), MOST_DAYS)
+    moment = type_coerce(BATTLE.c.voted_at, BigInteger)
+    first = connection.scalar(select(func.min(moment)).where(CHOSEN))
+    day = (moment // length).label("day")
+    recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
+    rows = connection.execute(select(day, func.count()).where(CHOSEN, recent).group_by(day))
+    found = Counter({row[0]: row[1] for row in rows})
+    shown = min(max(today - (today if first is None else first // length) + 1, LEAST_DAYS), MOST_DAYS)
     return {(EPOCH + day * _DAY).date(): found[day] for day in range(today - shown + 1, today + 1)}

@@ -21,18 +21,8 @@ from sqlalchemy import (
 
 from arena.admin.actions import record_action
 from arena.authoring.tables import DRAFT_CLAIM, DRAFT_EVENT
-from arena.battles.tables import (
-    BATTLE,
-    HELD,
-    LIVE_BATTLE,
-    LIVE_QUESTION,
-    LIVE_TURN,
-    LIVE_VOTE,
-    SEAT,
-    VOTE,
-    VOTER,
-    VOTER_NETWORK,
-)
+from arena.battles.tables import BATTLE, HELD, SEAT, TURN, VOTER, VOTER_NETWORK
+from arena.battles.vote_table import FORGOTTEN
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET, HOLD
 from arena.database import Database, bump_counter, now
@@ -42,16 +32,11 @@ from arena.seats.links import account_arrival
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY
 from arena.server.change_log import VOTER_KEY
 
-FORGOTTEN = "forgotten"
-"""Counter of erased voters: public files from before a change are written anew."""
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
 """Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
 HANDED_OVER = (
     SEAT.c.voter_id,
     BATTLE.c.voter_id,
-    VOTE.c.voter_id,
-    LIVE_BATTLE.c.voter_id,
-    LIVE_VOTE.c.voter_id,
     OWN_IMAGE.c.voter_id,
     PERSON.c.voter_id,
     ADOPTION.c.guest,
@@ -143,11 +128,12 @@ def code_of(cookie_hash: str) -> str:
 
 def _forget(connection: Connection, voter: int) -> None:
     connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
-    battles = select(LIVE_BATTLE.c.id).where(LIVE_BATTLE.c.voter_id == voter)
-    asked = LIVE_QUESTION.c.battle_id.in_(battles)
-    answered = LIVE_TURN.c.battle_id.in_(battles)
-    connection.execute(update(LIVE_QUESTION).where(asked).values(text=""))
-    connection.execute(update(LIVE_TURN).where(answered).values(answer_a="", answer_b=""))
+    battles = select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)
+    connection.execute(
+        update(TURN)
+        .where(TURN.c.battle_id.in_(battles))
+        .values(question="", answer_a="", answer_b="")
+    )
     _forget_worker(connection, voter)
     connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))
     _disown(connection, voter)

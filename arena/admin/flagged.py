@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, Select, func
+from sqlalchemy import Connection, func, select
 
-from arena.battles.choices import ChoiceTables
-from arena.battles.tables import BANK, BATTLE, LIVE, LIVE_BATTLE, LIVE_VOTE, VOTE
+from arena.battles.tables import BATTLE, CHOSEN
 from arena.fraud.flags import FlagRow
 from arena.items.store import ITEM, MODEL
 from arena.types import grouped
@@ -52,50 +51,39 @@ def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Flagge
 
 
 def _with_votes(connection: Connection, voter: int, flags: tuple[FlagRow, ...]) -> FlaggedVoter:
-    number = 0
-    cast = []
-    for table, count, rows in ((VOTE, _COUNT, _CAST), (LIVE_VOTE, _LIVE_COUNT, _LIVE_CAST)):
-        mine = table.c.voter_id == voter
-        number += connection.scalar(count.where(mine)) or 0
-        for row in connection.execute(
-            rows.where(mine).order_by(table.c.id.desc()).limit(MOST_CAST)
-        ):
-            cast.append(
-                CastVote(
-                    voted_at=row.voted_at,
-                    choice=row.choice,
-                    winner=row.winner,
-                    loser=row.loser,
-                    item=row.key,
-                    instruction=row.instruction,
-                    seconds=(row.voted_at - row.shown_at).total_seconds(),
-                )
-            )
-    latest = sorted(cast, key=lambda one: one.voted_at, reverse=True)[:MOST_CAST]
-    return FlaggedVoter(voter, flags, number, tuple(latest))
+    mine = CHOSEN & (BATTLE.c.voter_id == voter)
+    number = connection.execute(select(func.count()).where(mine)).scalar_one()
+    latest = _CAST.where(mine).order_by(BATTLE.c.voted_at.desc()).limit(MOST_CAST)
+    cast = [
+        CastVote(
+            voted_at=row.voted_at,
+            choice=row.choice,
+            winner=row.winner,
+            loser=row.loser,
+            item=row.key,
+            instruction=row.instruction,
+            seconds=(row.voted_at - row.began_at).total_seconds(),
+        )
+        for row in connection.execute(latest)
+    ]
+    return FlaggedVoter(voter, flags, number, tuple(cast))
 
 
 _WON = MODEL.alias()
 _LOST = MODEL.alias()
 
 
-def _cast(tables: ChoiceTables, shown_at: Column) -> Select:
-    vote = tables.vote.c
-    query = tables.counted_votes(
-        vote.voted_at,
-        vote.choice,
+_CAST = (
+    select(
+        BATTLE.c.voted_at,
+        BATTLE.c.began_at,
+        BATTLE.c.choice,
         _WON.c.display.label("winner"),
         _LOST.c.display.label("loser"),
         ITEM.c.key,
         ITEM.c.instruction,
-        shown_at.label("shown_at"),
     )
-    query = query if tables is LIVE else query.join(BATTLE, BATTLE.c.id == vote.battle_id)
-    query = query.outerjoin(ITEM, ITEM.c.id == tables.battle.c.item_id)
-    return query.join(_WON, _WON.c.id == vote.winner).join(_LOST, _LOST.c.id == vote.loser)
-
-
-_COUNT = BANK.counted_votes(func.count())
-_LIVE_COUNT = LIVE.counted_votes(func.count())
-_CAST = _cast(BANK, BATTLE.c.served_at)
-_LIVE_CAST = _cast(LIVE, LIVE_BATTLE.c.began_at)
+    .select_from(BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id))
+    .join(_WON, _WON.c.id == BATTLE.c.winner)
+    .join(_LOST, _LOST.c.id == BATTLE.c.loser)
+)

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from arena.admin.erasure import FORGOTTEN
-from arena.battles.tables import LIVE_VOTE, VOTE, VOTER
+from arena.battles.choices import publish_votes
+from arena.battles.tables import VOTER
+from arena.battles.vote_table import FORGOTTEN
 from arena.campaign_battles.spec import closed_sources
-from arena.clock import keep_time
 from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
@@ -94,7 +94,7 @@ class PublicFiles:
 
 def write_export(database: Database, folder: Path) -> Written:
     """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
-    keep_time(database, VOTE, LIVE_VOTE)
+    publish_votes(database)
     with database.read() as connection:
         voters = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
         new = [voter for voter in connection.scalars(select(VOTER.c.id)) if voter not in voters]

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Integer, bindparam, select
 
+from arena.battles.choices import publish_votes
 from arena.battles.sampling import left_out_of_draw
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
 from arena.battles.voters import NOBODY, selves
-from arena.clock import keep_time
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.settings import DemoBank
 
+_READER = selves(bindparam("reader", type_=Integer))
 _HAS_CHOSEN = select(
-    BANK.final_votes(VOTE.c.id)
-    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.item_id == bindparam("item"))
-    .where(VOTE.c.voter_id.in_(selves(bindparam("reader", type_=Integer))))
+    select(BATTLE.c.id)
+    .where(BATTLE.c.item_id == bindparam("item"), BATTLE.c.voter_id.in_(_READER))
+    .where(IS_FINAL, ~IS_LIVE)
     .exists()
 )
 
@@ -60,6 +61,6 @@ class Blindness:
     def _has_chosen(self, reader: int, item: int) -> bool:
         if reader == NOBODY:
             return False
-        keep_time(self.database, VOTE)
+        publish_votes(self.database)
         with self.database.read() as connection:
             return bool(connection.scalar(_HAS_CHOSEN, {"reader": reader, "item": item}))

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Integer, bindparam, func, select
 
-from arena.battles.tables import BANK, BATTLE, REVEAL, VOTE
+from arena.battles.choices import publish_votes
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
 from arena.battles.voters import selves
-from arena.clock import keep_time
 from arena.database import Database
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
 from arena.types import REFERENCE, Battle, Names, Side
@@ -23,13 +23,13 @@ _SELVES = selves(bindparam("voter", type_=Integer))
 _PAIR = (BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
 _THIS = BATTLE.alias("this")
 _EVERYBODY = (
-    BANK.final_votes(VOTE.c.winner, func.count())
-    .where(VOTE.c.battle_id == BATTLE.c.id, _THIS.c.id == bindparam("battle"))
+    select(BATTLE.c.winner, func.count())
+    .where(IS_FINAL, ~IS_LIVE, _THIS.c.id == bindparam("battle"))
     .where(*(column == _THIS.c[column.name] for column in _PAIR))
-    .group_by(VOTE.c.winner)
+    .group_by(BATTLE.c.winner)
 )
 _OTHERS = _EVERYBODY.where(BATTLE.c.voter_id.not_in(_SELVES))
-_CHOSEN = BANK.counted_votes(VOTE.c.winner).where(VOTE.c.battle_id == bindparam("battle"))
+_CHOSEN = select(BATTLE.c.winner).where(BATTLE.c.id == bindparam("battle"))
 _SOURCE_OF = select(SOURCE.c.name).join(ITEM).where(ITEM.c.id == bindparam("item"))
 _REFERENCE = (
     select(ANSWER.c.id, ANSWER.c.text)
@@ -45,32 +45,29 @@ _B = ANSWER.alias("b")
 _MODEL_A = MODEL.alias("model_a")
 _MODEL_B = MODEL.alias("model_b")
 _FINISHED = (
-    BANK.final_votes(
+    select(
         BATTLE.c.id,
         BATTLE.c.item_id,
         BATTLE.c.answer_a,
         BATTLE.c.answer_b,
         _MODEL_A.c.display.label("name_a"),
         _MODEL_B.c.display.label("name_b"),
-        VOTE.c.choice,
+        BATTLE.c.choice,
         _A.c.text.label("text_a"),
         _B.c.text.label("text_b"),
-        VOTE.c.winner,
+        BATTLE.c.winner,
     )
-    .where(VOTE.c.battle_id == BATTLE.c.id, BATTLE.c.token == bindparam("token"))
+    .where(IS_FINAL, BATTLE.c.token == bindparam("token"))
     .where(BATTLE.c.answer_a == _A.c.id, BATTLE.c.answer_b == _B.c.id)
     .where(_A.c.model_id == _MODEL_A.c.id, _B.c.model_id == _MODEL_B.c.id)
     .where(_A.c.withdrawn_at.is_(None), _B.c.withdrawn_at.is_(None))
     .where(BATTLE.c.item_id == ITEM.c.id, ITEM.c.source_id == SOURCE.c.id, SOURCE.c.kind != "check")
 )
-_MINE = (
-    BANK.counted_votes(VOTE.c.winner, VOTE.c.loser)
-    .where(
-        VOTE.c.battle_id == REVEAL.c.battle_id,
-        VOTE.c.battle_id == BATTLE.c.id,
-        VOTE.c.voter_id.in_(_SELVES),
-    )
-    .where(BATTLE.c.draw != "check")
+_MINE = select(BATTLE.c.winner, BATTLE.c.loser).where(
+    BATTLE.c.voter_id.in_(_SELVES),
+    BATTLE.c.revealed_at.is_not(None),
+    BATTLE.c.draw != "check",
+    ~IS_LIVE,
 )
 
 
@@ -125,6 +122,7 @@ class Outcomes:
 
     def of(self, voter: int, battle: Battle) -> BattleOutcome:
         """Return the outcome of a revealed battle."""
+        publish_votes(self.database)
         with self.database.read() as connection:
             closed = connection.scalar(_SOURCE_OF, {"item": battle.item}) in self.closed(connection)
             others = connection.execute(_OTHERS, {"voter": voter, "battle": battle.id}).all()
@@ -141,7 +139,7 @@ class Outcomes:
         """
         if not _LINK.fullmatch(token):
             return None
-        keep_time(self.database, VOTE)
+        publish_votes(self.database)
         with self.database.read() as connection:
             row = connection.execute(_FINISHED, {"token": token}).first()
             if row is None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Column, Connection, Integer, Table, Text, bindparam, delete, func, select
 
-from arena.battles.tables import BATTLE, LIVE_BATTLE, LIVE_TURN, SKIPPED, VOTER_NETWORK
+from arena.battles.tables import BATTLE, IS_LIVE, SKIPPED, VOTER_NETWORK
 from arena.battles.voters import lock, selves
 from arena.database import METADATA, Database, Moment, now
 from arena.errors import VoterError
@@ -40,13 +40,9 @@ Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "vote
 
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
-_OF_BANK = select(func.count()).where(
-    BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.served_at >= _SINCE, ~SKIPPED
+_SERVED_TODAY = select(func.count()).where(
+    BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.began_at >= _SINCE, IS_LIVE | ~SKIPPED
 )
-_LIVE = select(func.count()).where(
-    LIVE_BATTLE.c.voter_id.in_(_SELVES), LIVE_BATTLE.c.began_at >= _SINCE
-)
-_SERVED_TODAY = select(_OF_BANK.scalar_subquery() + _LIVE.scalar_subquery())
 """The battles a voter was served since a time; built once, since building it costs more than running it."""
 LIMITS = VoteLimits()
 """The limits when an operator sets none."""
@@ -143,7 +139,7 @@ class Quotas:
         lock(connection, voter)
         self.count_battle(connection, voter, network)
         about = select(func.count()).where(
-            LIVE_BATTLE.c.voter_id.in_(selves(voter)), LIVE_BATTLE.c.item_id == item
+            BATTLE.c.voter_id.in_(selves(voter)), IS_LIVE, BATTLE.c.item_id == item
         )
         if item is not None and connection.execute(about).scalar_one() >= self._limits.voter_item:
             raise LimitError(
@@ -152,14 +148,12 @@ class Quotas:
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
         """The pairs of models, by name, that a voter has had in live battles as often as allowed."""
-        first = (
-            select(LIVE_TURN.c.model_a, LIVE_TURN.c.model_b)
-            .join(LIVE_BATTLE)
-            .where(LIVE_TURN.c.number == 1)
+        mine = select(BATTLE.c.model_a, BATTLE.c.model_b).where(
+            BATTLE.c.voter_id.in_(selves(voter)), IS_LIVE, BATTLE.c.model_a.is_not(None)
         )
         with self._database.read() as connection:
             name = model_names(connection)
-            rows = connection.execute(first.where(LIVE_BATTLE.c.voter_id.in_(selves(voter))))
+            rows = connection.execute(mine)
             pairs = Counter(frozenset((name[a], name[b])) for a, b in rows)
         return frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
 

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple, get_args
 
 from sqlalchemy import Connection, Integer, Row, bindparam, delete, func, insert, select
@@ -12,14 +11,16 @@ from arena.battles.choices import (
     ChoiceStore,
     UnknownBattleError,
     VoteError,
+    attempt_of,
     check_among,
     phase,
     token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import BANK, BATTLE, BATTLE_STATES, HELD, SEAT, SKIP, VOTE, unfinished
+from arena.battles.tables import BATTLE, CHOSEN, HELD, IS_LIVE, SEAT, unfinished
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
+from arena.items.store import IMAGE
 from arena.settings import VoteLimits
 from arena.types import SIDES, Battle, Phase, Side, SkipReason
 
@@ -76,8 +77,34 @@ Stands = Callable[[Draw, frozenset[Seen]], bool]
 """Whether a draw that is held can still be shown to a voter who has had these battles."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
-_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE)
-_VOTES_OF_VOTER = BANK.counted_votes(func.count()).where(VOTE.c.voter_id == bindparam("voter"))
+_SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE, ~IS_LIVE)
+_VOTES_OF_VOTER = select(func.count()).where(
+    BATTLE.c.voter_id == bindparam("voter"), CHOSEN, ~IS_LIVE
+)
+_IMAGES = select(func.count()).where(IMAGE.c.item_id == bindparam("item")).scalar_subquery()
+_SERVED = (
+    insert(BATTLE)
+    .values(
+        images=_IMAGES,
+        **{
+            name: bindparam(name)
+            for name in (
+                "token",
+                "voter_id",
+                "item_id",
+                "seat_id",
+                "model_a",
+                "model_b",
+                "answer_a",
+                "answer_b",
+                "began_at",
+                "draw",
+                "draw_probability",
+            )
+        },
+    )
+    .returning(*BATTLE.c)
+)
 
 
 class VoteRequest(NamedTuple):
@@ -93,9 +120,7 @@ class BattleStore(ChoiceStore[Battle]):
     """Battles of stored answers: serving them, and taking votes and skips."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        super().__init__(
-            database, BANK, BATTLE_STATES, BANK.open_votes, lambda _, row: _battle(row)
-        )
+        super().__init__(database, ~IS_LIVE, lambda _, row: _battle(row))
         self.voter = Voters(database).voter
         self._quotas = Quotas(database, limits)
 
@@ -127,16 +152,13 @@ class BattleStore(ChoiceStore[Battle]):
                 return None
             self._quotas.count_battle(connection, voter, network)
             token, draw = held
-            low, high = sorted((draw.model_a, draw.model_b))
-            values = {"token": token, "voter_id": voter, "item_id": draw.item, "seat_id": seat}
-            values |= {"model_low": low, "model_high": high, "low_is_a": low == draw.model_a}
-            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b, "served_at": now()}
-            values |= {"draw": draw.kind, "draw_probability": draw.probability}
             connection.execute(delete(HELD).where(HELD.c.token == token))
-            battle = connection.execute(
-                insert(BATTLE).values(values).returning(BATTLE.c.id)
-            ).scalar_one()
-            return self._stored(connection, battle)
+            values = {"token": token, "voter_id": voter, "seat_id": seat, "began_at": now()}
+            values |= {"item": draw.item, "item_id": draw.item}
+            values |= {"model_a": draw.model_a, "model_b": draw.model_b}
+            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b}
+            values |= {"draw": draw.kind, "draw_probability": draw.probability}
+            return _battle(connection.execute(_SERVED, values).one())
 
     def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
         """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
@@ -214,13 +236,10 @@ class BattleStore(ChoiceStore[Battle]):
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
                 raise ChoiceError("You already chose in this battle; press Next for another.")
-            if not row.skipped:
+            if row.ended is None:
                 _check_skips_left(connection, voter, reason)
-                values = {"battle_id": row.id, "reason": reason, "skipped_at": now()}
-                connection.execute(
-                    self._database.insert(SKIP).values(values).on_conflict_do_nothing()
-                )
-            return self._stored(connection, row.id)
+                row = self._end(connection, row.id, reason)
+            return _battle(row)
 
     def votes_of(self, voter: int) -> int:
         with self._database.read() as connection:
@@ -230,14 +249,9 @@ class BattleStore(ChoiceStore[Battle]):
         voter, token, choice, terms = vote_request
         check_among(choice, SIDES, "choice")
         row = self._find(connection, voter, token, lock=True)
-        attempt = token_parts(token)[1]
-        if row.skipped:
+        if row.ended is not None:
             raise ChoiceError("You skipped this battle; press Next for another.")
-        undo = row.id if attempt == 2 else None
-        voted_at = self._insert(connection, row, attempt, choice, terms, undo_id=undo)
-        if voted_at is not None:
-            return replace(_battle(row), phase=Phase.VOTED, choice=choice, voted_at=voted_at)
-        return self._standing(connection, row.id, choice)
+        return self._choose(connection, row, token_parts(token)[1], choice, terms)
 
 
 def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
@@ -265,7 +279,7 @@ def _held(connection: Connection, voter: int) -> Held | None:
 
 
 def _battle(row: Row) -> Battle:
-    attempt = 2 if row.undone else 1
+    attempt = attempt_of(row)
     return Battle(
         id=row.id,
         token=f"{row.token}.{attempt}",
@@ -273,8 +287,8 @@ def _battle(row: Row) -> Battle:
         answer_a=row.answer_a,
         answer_b=row.answer_b,
         seat=row.seat_id,
-        served_at=row.served_at,
-        phase=Phase.SKIPPED if row.skipped else phase(row),
+        began_at=row.began_at,
+        phase=Phase.SKIPPED if row.ended is not None else phase(row),
         choice=row.choice,
         attempt=attempt,
         voted_at=row.voted_at,
@@ -284,11 +298,11 @@ def _battle(row: Row) -> Battle:
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
     """Raise ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)))
-    battles = connection.execute(mine.where(BATTLE.c.served_at >= today)).scalar_one()
+    mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
+    battles = connection.execute(mine.where(BATTLE.c.began_at >= today)).scalar_one()
     broken = reason == "image broken"
-    alike = (SKIP.c.reason == "image broken") == broken
-    skips = mine.select_from(BATTLE.join(SKIP)).where(SKIP.c.skipped_at >= today, alike)
+    alike = (BATTLE.c.ended == "image broken") == broken
+    skips = mine.where(BATTLE.c.ended_at >= today, alike)
     allowed = max(SKIPS_AT_LEAST, int(SKIPS_SHARE * battles)) * (BROKEN_TIMES if broken else 1)
     if connection.execute(skips).scalar_one() >= allowed:
         raise ChoiceError(

@@ -1,9 +1,7 @@
-"""Battle tables: voters, seats, battles of stored answers and live ones, and the queries for a battle's state.
+"""Battle tables: voters, seats, battles with their votes, the turns of live battles, and conditions that queries share.
 
-A battle row holds the voter, the two answers and their sides; a live one without an item is about its visitor's own
-images. Events are only added: a live question and its two answers, a vote, an undo, a reveal (see `choices.py`), a
-skip, an end without a vote. The boards' win counts also say how many of these wins fell to the left side (A); each row
-has the number of its last change, so that boards read only what is new.
+A battle is one row from the moment it is shown, whether its answers are stored ones, a campaign's, or given live. A
+vote, its undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number.
 """
 
 from sqlalchemy import (
@@ -11,25 +9,23 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Computed,
     Float,
     ForeignKey,
-    FromClause,
     Index,
     Integer,
     Select,
     Table,
     Text,
     UniqueConstraint,
-    case,
+    and_,
+    false,
     func,
-    null,
     select,
 )
 
-from arena.battles.choices import ChoiceTables
-from arena.clock import ChangeNumber
 from arena.database import METADATA, Moment
-from arena.items.store import ANSWER, ITEM
+from arena.items.store import ANSWER
 
 VOTER = Table(
     "voter",
@@ -59,21 +55,115 @@ BATTLE = Table(
     METADATA,
     Column("id", Integer, primary_key=True),
     Column("token", Text, nullable=False, unique=True),
-    Column("voter_id", ForeignKey("voter.id"), nullable=False),
-    Column("item_id", ForeignKey("item.id"), nullable=False),
-    Column("model_low", ForeignKey("model.id"), nullable=False),
-    Column("model_high", ForeignKey("model.id"), nullable=False),
-    Column("low_is_a", Boolean, nullable=False),
-    Column("answer_a", ForeignKey("answer.id"), nullable=False),
-    Column("answer_b", ForeignKey("answer.id"), nullable=False),
+    Column("voter_id", ForeignKey("voter.id"), nullable=False, index=True),
     Column("seat_id", ForeignKey("seat.id"), index=True),
-    Column("served_at", Moment, nullable=False),
-    Column("draw", Text, nullable=False),  # a `DrawKind`
+    Column("item_id", ForeignKey("item.id")),  # none: the visitor's own images
+    Column("images", Integer, nullable=False),
+    Column("keep", Boolean, nullable=False, server_default=false()),  # own images may be kept
+    Column("model_a", ForeignKey("model.id")),  # of a live battle none until its first answers
+    Column("model_b", ForeignKey("model.id")),
+    Column(
+        "model_low", Integer, Computed("CASE WHEN model_a < model_b THEN model_a ELSE model_b END")
+    ),
+    Column(
+        "model_high", Integer, Computed("CASE WHEN model_a < model_b THEN model_b ELSE model_a END")
+    ),
+    Column("answer_a", ForeignKey("answer.id")),  # none: answered live
+    Column("answer_b", ForeignKey("answer.id")),
+    Column("draw", Text),  # a `DrawKind`
     Column("draw_probability", Float),
-    UniqueConstraint("voter_id", "item_id", "model_low", "model_high"),
-    CheckConstraint("model_low < model_high"),
+    Column("began_at", Moment, nullable=False),
+    Column("protocol", Text, nullable=False, server_default="forced"),
+    Column("choice", Text),
+    # Where nobody won, side A stands as the winner, as in imported votes.
+    Column(
+        "winner",
+        Integer,
+        Computed("CASE WHEN choice = 'b' THEN model_b WHEN choice IS NOT NULL THEN model_a END"),
+    ),
+    Column(
+        "loser",
+        Integer,
+        Computed("CASE WHEN choice = 'b' THEN model_a WHEN choice IS NOT NULL THEN model_b END"),
+    ),
+    Column("tags_a", Text),
+    Column("tags_b", Text),
+    Column("voted_at", Moment),
+    Column("tick", BigInteger, nullable=False, server_default="0"),  # the choice's database time
+    Column("terms", Text),
+    Column("outside", Text),  # why a vote is not ranked
+    Column("taken_back", Text),  # the choice that was undone; the second attempt follows
+    Column("revealed_at", Moment),
+    Column("final_number", BigInteger, index=True),
+    Column("ended", Text),  # why it was skipped, or has nothing to vote on
+    Column("ended_at", Moment),
+    CheckConstraint("model_a <> model_b"),
+    CheckConstraint("(model_a IS NULL) = (model_b IS NULL)"),
+    CheckConstraint("(answer_a IS NULL) = (answer_b IS NULL)"),
+    CheckConstraint("(ended IS NULL) = (ended_at IS NULL)"),
+    CheckConstraint(
+        "answer_a IS NULL OR (item_id IS NOT NULL AND model_a IS NOT NULL AND draw IS NOT NULL)"
+    ),
+    CheckConstraint("protocol IN ('forced', 'ties')"),
+    CheckConstraint(
+        "choice IN ('a', 'b') OR (protocol = 'ties' AND choice IN ('tie', 'both_bad'))"
+    ),
+    CheckConstraint(
+        "taken_back IN ('a', 'b') OR (protocol = 'ties' AND taken_back IN ('tie', 'both_bad'))"
+    ),
+    CheckConstraint("outside IN ('stopped', 'named itself')"),
+    CheckConstraint(
+        "choice IS NULL OR (voted_at IS NOT NULL AND terms IS NOT NULL "
+        "AND model_a IS NOT NULL AND ended IS NULL)"
+    ),
+    CheckConstraint(
+        "choice IS NOT NULL OR (voted_at IS NULL AND revealed_at IS NULL AND final_number IS NULL)"
+    ),
 )
+"""`tick`: by the database's clock; `final_number`: the order of final votes; `outside`: stopped, named itself."""
+
+IS_LIVE = BATTLE.c.answer_a.is_(None)
+CHOSEN = BATTLE.c.choice.is_not(None)
+SKIPPED = BATTLE.c.ended.is_not(None)
+"""Whether a battle has a choice; whether it was skipped or ended without one."""
+WAITING = CHOSEN & BATTLE.c.final_number.is_(None)
+"""Whether a choice may still be undone, or is not yet numbered."""
+IS_FINAL = BATTLE.c.final_number.is_not(None)
+"""Whether a choice can no longer be undone: only then may anything public depend on it."""
+RANKED = IS_FINAL & BATTLE.c.outside.is_(None)
+
 Index("battle_of_pair", BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+Index(
+    "battle_once",
+    BATTLE.c.voter_id,
+    BATTLE.c.item_id,
+    BATTLE.c.model_low,
+    BATTLE.c.model_high,
+    unique=True,
+    sqlite_where=~IS_LIVE,
+    postgresql_where=~IS_LIVE,
+)
+Index("battle_waiting", BATTLE.c.tick, sqlite_where=WAITING, postgresql_where=WAITING)
+
+TURN = Table(
+    "turn",
+    METADATA,
+    Column("battle_id", ForeignKey("battle.id"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("question", Text, nullable=False),
+    Column("asked_at", Moment, nullable=False),
+    Column("answer_a", Text),
+    Column("answer_b", Text),
+    Column("tokens_a", Integer),
+    Column("tokens_b", Integer),
+    Column("stopped", Boolean, nullable=False, server_default=false()),
+    Column("named", Boolean, nullable=False, server_default=false()),
+    Column("answered_at", Moment),
+    CheckConstraint(
+        "answered_at IS NULL OR (answer_a IS NOT NULL AND answer_b IS NOT NULL)",
+    ),
+)
+"""The turns of live battles; the answers are stored when both have ended. `named`: an answer tells its model."""
 HELD = Table(
     "held_battle",
     METADATA,
@@ -88,180 +178,6 @@ HELD = Table(
     Column("draw_probability", Float),
 )
 """A voter's next battle, drawn and sent ahead but not shown: no battle for quotas, times, draws, counts or copies."""
-
-
-def event_table(battle: Table, name: str, *columns: Column) -> Table:
-    """A table of what may happen to a battle once."""
-    return Table(
-        name, METADATA, Column("battle_id", ForeignKey(battle.c.id), primary_key=True), *columns
-    )
-
-
-UNDO = event_table(BATTLE, "undo", Column("undone_at", Moment, nullable=False))
-
-
-def vote_table(
-    battle: Table, name: str, undo: list[Column], more: list[Column], check: str
-) -> Table:
-    """The votes in battles of one kind, with columns of their own; `tick` is a vote's time by the database's clock."""
-    votes = Table(
-        name,
-        METADATA,
-        Column("id", Integer, primary_key=True),
-        Column("battle_id", ForeignKey(battle.c.id), nullable=False),
-        Column("attempt", Integer, nullable=False),
-        *undo,
-        Column("voter_id", ForeignKey(VOTER.c.id), nullable=False),
-        Column("choice", Text, nullable=False),
-        Column("winner", ForeignKey("model.id"), nullable=False),
-        Column("loser", ForeignKey("model.id"), nullable=False),
-        *more,
-        Column("voted_at", Moment, nullable=False),
-        Column("tick", BigInteger, nullable=False, server_default="0"),
-        Column("terms", Text, nullable=False),
-        UniqueConstraint("battle_id", "attempt"),
-        CheckConstraint("choice IN ('a', 'b')"),
-        CheckConstraint(check),
-    )
-    Index(f"{name}_of_voter", votes.c.voter_id)
-    Index(f"{name}_tick", votes.c.tick)
-    return votes
-
-
-_UNDONE_FIRST = "(attempt = 1 AND undo_id IS NULL) OR (attempt = 2 AND undo_id IS NOT NULL AND undo_id = battle_id)"
-VOTE = vote_table(
-    BATTLE, "vote", [Column("undo_id", ForeignKey(UNDO.c.battle_id))], [], _UNDONE_FIRST
-)
-LAST_VOTE = select(func.coalesce(func.max(VOTE.c.id), 0)).scalar_subquery()
-REVEAL = event_table(BATTLE, "reveal", Column("revealed_at", Moment, nullable=False))
-SKIP = event_table(
-    BATTLE,
-    "skip",
-    Column("reason", Text, nullable=False),
-    Column("skipped_at", Moment, nullable=False),
-)
-WINS = Table(
-    "wins",
-    METADATA,
-    Column("source_id", ForeignKey("source.id"), primary_key=True),
-    Column("multi", Boolean, primary_key=True),
-    Column("family_id", ForeignKey("family.id"), primary_key=True),
-    Column("winner", ForeignKey("model.id"), primary_key=True),
-    Column("loser", ForeignKey("model.id"), primary_key=True),
-    Column("n", Integer, nullable=False),
-    Column("left_n", Integer, nullable=False),
-    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_VOTE)),
-)
-Index("wins_changed", WINS.c.source_id, WINS.c.multi, WINS.c.change)
-
-BANK = ChoiceTables(BATTLE, UNDO, VOTE, REVEAL, WINS, VOTE)
-BATTLE_STATES = BANK.states(
-    BATTLE.join(ITEM, ITEM.c.id == BATTLE.c.item_id).outerjoin(
-        SKIP, SKIP.c.battle_id == BATTLE.c.id
-    ),
-    ITEM.c.source_id,
-    ITEM.c.multi,
-    ITEM.c.family_id,
-    case((BATTLE.c.low_is_a, BATTLE.c.model_low), else_=BATTLE.c.model_high).label("model_a"),
-    case((BATTLE.c.low_is_a, BATTLE.c.model_high), else_=BATTLE.c.model_low).label("model_b"),
-    SKIP.c.battle_id.is_not(None).label("skipped"),
-    null().label("outside"),
-)
-"""Battles with their item's codes, their events and the counted choice."""
-
-CHOSEN = (
-    BANK.counted_votes(VOTE.c.battle_id)
-    .where(VOTE.c.battle_id == BATTLE.c.id)
-    .correlate(BATTLE)
-    .exists()
-)
-SKIPPED = select(SKIP.c.battle_id).where(SKIP.c.battle_id == BATTLE.c.id).correlate(BATTLE).exists()
-"""Whether a battle has a choice that counts; whether it was skipped."""
-
-
-NO_SEAT = 0
-"""No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
-
-
-def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
-    """A SELECT of a voter's battles, under a seat or under none, that are chosen, or open with both answers in use."""
-    answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
-    withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
-    query = BATTLE_STATES.where(
-        BATTLE.c.voter_id == voter,
-        func.coalesce(BATTLE.c.seat_id, NO_SEAT) == (NO_SEAT if seat is None else seat),
-        REVEAL.c.battle_id.is_(None),
-        SKIP.c.battle_id.is_(None),
-        VOTE.c.choice.is_not(None) | ~withdrawn.correlate(BATTLE).exists(),
-    )
-    return (query if item is None else query.where(BATTLE.c.item_id == item)).order_by(BATTLE.c.id)
-
-
-LIVE_BATTLE = Table(
-    "live_battle",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("token", Text, nullable=False, unique=True),
-    Column("voter_id", ForeignKey("voter.id"), nullable=False),
-    Column("item_id", ForeignKey("item.id")),
-    Column("images", Integer, nullable=False),
-    Column("keep", Boolean, nullable=False),
-    Column("began_at", Moment, nullable=False),
-    Column("draw_probability", Float),
-)
-Index("live_battle_of_voter", LIVE_BATTLE.c.voter_id)
-LIVE_QUESTION = Table(
-    "live_question",
-    METADATA,
-    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("text", Text, nullable=False),
-    Column("asked_at", Moment, nullable=False),
-)
-LIVE_TURN = Table(
-    "live_turn",
-    METADATA,
-    Column("battle_id", ForeignKey("live_battle.id"), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("model_a", ForeignKey("model.id"), nullable=False),
-    Column("model_b", ForeignKey("model.id"), nullable=False),
-    Column("answer_a", Text, nullable=False),
-    Column("answer_b", Text, nullable=False),
-    Column("stopped", Boolean, nullable=False),
-    Column("named", Boolean, nullable=False),
-    Column("ended_at", Moment, nullable=False),
-    CheckConstraint("model_a <> model_b"),
-)
-LIVE_VOID = event_table(
-    LIVE_BATTLE,
-    "live_void",
-    Column("reason", Text, nullable=False),
-    Column("ended_at", Moment, nullable=False),
-)
-LIVE_UNDO = event_table(LIVE_BATTLE, "live_undo", Column("undone_at", Moment, nullable=False))
-LIVE_VOTE = vote_table(
-    LIVE_BATTLE,
-    "live_vote",
-    [],
-    [Column("turns", Integer, nullable=False), Column("outside", Text)],
-    "outside IS NULL OR outside IN ('stopped', 'named itself')",
-)
-"""`outside`: why the vote is excluded from the ranking, if it is."""
-LAST_LIVE_VOTE = select(func.coalesce(func.max(LIVE_VOTE.c.id), 0)).scalar_subquery()
-LIVE_REVEAL = event_table(LIVE_BATTLE, "live_reveal", Column("revealed_at", Moment, nullable=False))
-LIVE_WINS = Table(
-    "live_wins",
-    METADATA,
-    Column("own", Boolean, primary_key=True),
-    Column("multi", Boolean, primary_key=True),
-    Column("winner", ForeignKey("model.id"), primary_key=True),
-    Column("loser", ForeignKey("model.id"), primary_key=True),
-    Column("n", Integer, nullable=False),
-    Column("left_n", Integer, nullable=False),
-    Column("change", BigInteger, nullable=False, default=ChangeNumber(LAST_LIVE_VOTE)),
-)
-"""Win counts of the ranked votes; `own`: on visitors' own images, which have separate boards."""
-Index("live_wins_changed", LIVE_WINS.c.own, LIVE_WINS.c.multi, LIVE_WINS.c.change)
 LIVE_FAILURE = Table(
     "live_failure",
     METADATA,
@@ -270,41 +186,21 @@ LIVE_FAILURE = Table(
     Column("kind", Text, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
-
-LIVE = ChoiceTables(
-    LIVE_BATTLE, LIVE_UNDO, LIVE_VOTE, LIVE_REVEAL, LIVE_WINS, LIVE_VOTE.join(LIVE_BATTLE)
-)
-_FIRST = (LIVE_TURN.c.battle_id == LIVE_BATTLE.c.id) & (LIVE_TURN.c.number == 1)
+NO_SEAT = 0
+"""No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
 
 
-def ranked_votes(*columns) -> Select:
-    """A SELECT of columns over the final votes that are in the ranking."""
-    return LIVE.final_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
-
-
-def open_ranked_votes(*columns) -> Select:
-    """A SELECT of columns over the votes in the ranking that may still be undone."""
-    return LIVE.open_votes(*columns).where(LIVE_VOTE.c.outside.is_(None))
-
-
-def _number_of(table: FromClause):
-    query = select(func.coalesce(func.max(table.c.number), 0)).where(
-        table.c.battle_id == LIVE_BATTLE.c.id
+def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
+    """A SELECT of a voter's battles, under a seat or under none, that are chosen, or open with both answers in use."""
+    answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
+    withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
+    mine = and_(
+        ~IS_LIVE,
+        BATTLE.c.voter_id == voter,
+        func.coalesce(BATTLE.c.seat_id, NO_SEAT) == (NO_SEAT if seat is None else seat),
+        BATTLE.c.revealed_at.is_(None),
+        ~SKIPPED,
+        CHOSEN | ~withdrawn.correlate(BATTLE).exists(),
     )
-    return query.correlate(LIVE_BATTLE).scalar_subquery()
-
-
-LIVE_BATTLE_STATES = LIVE.states(
-    LIVE_BATTLE.outerjoin(LIVE_VOID, LIVE_VOID.c.battle_id == LIVE_BATTLE.c.id).outerjoin(
-        LIVE_TURN, _FIRST
-    ),
-    _number_of(LIVE_QUESTION).label("asked"),
-    _number_of(LIVE_TURN.alias()).label("answered"),
-    LIVE_TURN.c.model_a,
-    LIVE_TURN.c.model_b,
-    LIVE_BATTLE.c.item_id.is_(None).label("own"),
-    (LIVE_BATTLE.c.images > 1).label("multi"),
-    LIVE_VOID.c.reason,
-    LIVE_VOTE.c.outside,
-)
-"""Live battles with their events, the models of their first turn and the counted choice."""
+    query = select(BATTLE).where(mine)
+    return (query if item is None else query.where(BATTLE.c.item_id == item)).order_by(BATTLE.c.id)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
-from arena.battles.tables import BANK, BATTLE, SKIP, VOTE
+from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.votes import CHECK, counted_votes, left_out_seats
 from arena.fraud.detectors import WORDS_A_MINUTE, Suspicion
@@ -75,28 +75,28 @@ class Judgement(NamedTuple):
 def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
     """The answers under a campaign's seats, checks among them, in the order they came."""
     names = model_names(connection)
-    query = BANK.counted_votes(
+    query = select(
         BATTLE.c.seat_id,
         ITEM.c.key,
         FAMILY.c.name.label("family"),
-        VOTE.c.winner,
-        VOTE.c.loser,
-        VOTE.c.choice,
-        BATTLE.c.served_at,
-        VOTE.c.voted_at,
+        BATTLE.c.winner,
+        BATTLE.c.loser,
+        BATTLE.c.choice,
+        BATTLE.c.began_at,
+        BATTLE.c.voted_at,
         BATTLE.c.draw,
         BATTLE.c.draw_probability,
         (words_in(_A.c.text) + words_in(_B.c.text)).label("words"),
     ).where(
         _A.c.id == BATTLE.c.answer_a,
         _B.c.id == BATTLE.c.answer_b,
-        BATTLE.c.id == VOTE.c.battle_id,
+        CHOSEN,
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
         SEAT_ENTRY.c.campaign_id == campaign.id,
     )
-    return [_judgement(row, names) for row in connection.execute(query.order_by(VOTE.c.id))]
+    return [_judgement(row, names) for row in connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id))]
 
 
 def _judgement(row: Row, names: Mapping[int, str]) -> Judgement:
@@ -109,7 +109,7 @@ def _judgement(row: Row, names: Mapping[int, str]) -> Judgement:
         model_a=winner if row.choice == "a" else loser,
         model_b=loser if row.choice == "a" else winner,
         choice=row.choice,
-        shown_at=row.served_at,
+        shown_at=row.began_at,
         voted_at=row.voted_at,
         draw=row.draw,
         probability=row.draw_probability,
@@ -149,9 +149,7 @@ def seat_work(
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
     """How many checks each seat skipped."""
     checks = (
-        select(BATTLE.c.seat_id, func.count())
-        .select_from(BATTLE.join(SKIP))
-        .where(BATTLE.c.draw == CHECK)
+        select(BATTLE.c.seat_id, func.count()).where(SKIPPED, BATTLE.c.draw == CHECK)
     )
     mine = checks.where(
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id
@@ -163,12 +161,10 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     """When each seat gave its last answer, in the qualification too."""
     mine = SEAT_ENTRY.c.campaign_id == campaign.id
     tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
-    votes = BANK.counted_votes(BATTLE.c.seat_id, func.max(VOTE.c.voted_at)).group_by(
-        BATTLE.c.seat_id
-    )
+    votes = select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at)).group_by(BATTLE.c.seat_id)
     asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
     given = connection.execute(
-        votes.where(BATTLE.c.id == VOTE.c.battle_id, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
+        votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
     )
     return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
 

@@ -69,7 +69,7 @@ class BattleWork:
         """
         place = state.layout.place(seen)
         minutes = seat.campaign.spec.seat.minutes
-        away = now() - battle.served_at
+        away = now() - battle.began_at
         if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):
             return True
         if seat.campaign.ended_at is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.store import Seen
-from arena.battles.tables import BANK, BATTLE, CHOSEN, SEAT, SKIP, SKIPPED, VOTE
+from arena.battles.tables import BATTLE, CHOSEN, SEAT, SKIPPED
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
@@ -27,15 +27,15 @@ from arena.types import UNRELATED
 CHECK = "check"
 _OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
 _IS_WORK = BATTLE.c.draw != CHECK
-_GIVEN = BANK.counted_votes(
+_GIVEN = select(
     BATTLE.c.seat_id,
     func.sum(case((_IS_WORK, 1), else_=0)).label("votes"),
     func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
     func.sum(case(((BATTLE.c.draw == CHECK) & (MODEL.c.name == UNRELATED), 1), else_=0)).label(
         "failed"
     ),
-    func.max(VOTE.c.voted_at).label("last"),
-).where(BATTLE.c.id == VOTE.c.battle_id, MODEL.c.id == VOTE.c.winner)
+    func.max(BATTLE.c.voted_at).label("last"),
+).where(CHOSEN, MODEL.c.id == BATTLE.c.winner)
 
 
 class CollectedVotes(NamedTuple):
@@ -53,7 +53,7 @@ def given_by(connection: Connection, seat: int) -> SeatProgress:
     row = connection.execute(
         _GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
     ).one_or_none()
-    skips = select(func.count()).select_from(SKIP.join(BATTLE)).where(BATTLE.c.seat_id == seat)
+    skips = select(func.count()).where(SKIPPED, BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
     if row is None:
         return SeatProgress(skipped=skipped)
@@ -125,15 +125,15 @@ def counted_votes(
     connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]
 ) -> Votes:
     """The votes that count, by the layout's codes: the winner is side a."""
-    query = BANK.counted_votes(
-        VOTE.c.winner, VOTE.c.loser, BATTLE.c.item_id, VOTE.c.voter_id, BATTLE.c.seat_id
+    query = select(
+        BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
-        BATTLE.c.id == VOTE.c.battle_id,
+        CHOSEN,
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
     )
-    rows = integers(connection.execute(query.order_by(VOTE.c.id)), 5)
+    rows = integers(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
     rows = rows[~np.isin(rows[:, 4], list(left_out))]
     winner, known = _coded(rows[:, 0], layout.model_code)
     loser, also = _coded(rows[:, 1], layout.model_code)
@@ -156,4 +156,4 @@ def _coded(ids: Codes, code: Mapping[int, int]) -> tuple[Codes, np.ndarray]:
 
 def _is_fresh(campaign: Campaign):
     """Whether a battle without an answer still holds its tuple."""
-    return ~SKIPPED & (BATTLE.c.served_at > now() - timedelta(minutes=campaign.spec.seat.minutes))
+    return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, and_, func, select
 
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.choices import publish_votes
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
 from arena.campaign_battles.spec import closed_sources
-from arena.clock import keep_time
 from arena.database import Database
 from arena.imports.poll_files import choices_of, gather_poll
 from arena.imports.tables import imported_battles, imported_sources
@@ -49,7 +49,7 @@ class Polls:
         Of the votes cast here, only those on answers in use count; the database allows a voter one for each item and
         pair.
         """
-        keep_time(self._database, VOTE)
+        publish_votes(self._database)
         with self._database.read() as connection:
             sources = imported_sources(connection)
             people = next((one for one in sources if one.label == source and not one.judge), None)
@@ -74,10 +74,10 @@ class Polls:
 
 def _own(connection: Connection, source: str) -> Poll:
     in_use = _IN_USE.label("in_use")
-    query = BANK.final_votes(
-        ITEM.c.key, VOTE.c.winner, VOTE.c.loser, in_use, func.count().label("n")
-    ).where(
-        BATTLE.c.id == VOTE.c.battle_id,
+    pair = (ITEM.c.key, BATTLE.c.winner, BATTLE.c.loser, in_use)
+    query = select(*pair, func.count().label("n")).where(
+        IS_FINAL,
+        ~IS_LIVE,
         ITEM.c.id == BATTLE.c.item_id,
         SOURCE.c.id == ITEM.c.source_id,
         SOURCE.c.name == source,
@@ -91,7 +91,7 @@ def _own(connection: Connection, source: str) -> Poll:
         ANSWER.c.withdrawn_at.is_(None),
     )
     names = model_names(connection)
-    rows = connection.execute(query.group_by(ITEM.c.key, VOTE.c.winner, VOTE.c.loser, in_use)).all()
+    rows = connection.execute(query.group_by(*pair)).all()
     votes: Counter[tuple[Contest, str]] = Counter()
     for row in rows:
         if row.in_use:

@@ -9,8 +9,7 @@ from contextlib import closing
 
 from sqlalchemy import Connection
 
-from arena.battles.tables import LIVE_VOTE, VOTE
-from arena.clock import keep_time
+from arena.battles.choices import publish_votes
 from arena.database import Database
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
@@ -46,7 +45,7 @@ def stored_votes(source: str | None) -> Battles:
     there is no such source, or none is named and there are several.
     """
     with closing(Database(Settings.from_env().database_url)) as database:
-        keep_time(database, VOTE, LIVE_VOTE)
+        publish_votes(database)
         with database.read() as connection:
             return _votes(connection, source)
 

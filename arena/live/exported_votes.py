@@ -4,59 +4,60 @@ from collections.abc import Mapping
 
 from sqlalchemy import Row, Select, case, func, literal, null, select
 
-from arena.battles.tables import BANK, BATTLE, LIVE_BATTLE, LIVE_VOTE, VOTE, ranked_votes
+from arena.battles.tables import BATTLE, IS_LIVE, RANKED, TURN
 from arena.formats.base import Vote
-from arena.items.store import FAMILY, IMAGE, ITEM, SOURCE
+from arena.items.store import FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
 
-_COMMON = ("battle_id", "choice", "winner", "loser", "voter_id", "voted_at", "terms")
+_COMMON = (
+    BATTLE.c.id.label("battle_id"),
+    BATTLE.c.choice,
+    BATTLE.c.winner,
+    BATTLE.c.loser,
+    BATTLE.c.voter_id,
+    BATTLE.c.voted_at,
+    BATTLE.c.terms,
+    BATTLE.c.images,
+    BATTLE.c.draw,
+    BATTLE.c.draw_probability,
+)
 
 
 def bank_votes() -> Select:
     """A SELECT of the final votes on stored answers, in the order they came, without those on check items."""
-    images = (
-        select(func.count()).where(IMAGE.c.item_id == ITEM.c.id).correlate(ITEM).scalar_subquery()
-    )
-    query = BANK.final_votes(
-        *(VOTE.c[name] for name in _COMMON),
+    query = select(
+        *_COMMON,
         literal("bank").label("kind"),
         ITEM.c.key,
         FAMILY.c.name.label("family"),
         literal(1).label("turns"),
-        images.label("images"),
         SOURCE.c.name.label("source"),
-        BATTLE.c.draw,
-        BATTLE.c.draw_probability,
     )
     return query.where(
-        BATTLE.c.id == VOTE.c.battle_id,
+        RANKED,
+        ~IS_LIVE,
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SOURCE.c.id == ITEM.c.source_id,
         SOURCE.c.kind != "check",
-    ).order_by(VOTE.c.id)
+    ).order_by(BATTLE.c.final_number)
 
 
 def live_votes() -> Select:
     """A SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
     own, items = (source.label for source in LIVE_SOURCES)
-    key = (
-        select(ITEM.c.key)
-        .where(ITEM.c.id == LIVE_BATTLE.c.item_id)
-        .correlate(LIVE_BATTLE)
-        .scalar_subquery()
-    )
-    return ranked_votes(
-        *(LIVE_VOTE.c[name] for name in _COMMON),
+    turns = select(func.count()).where(TURN.c.battle_id == BATTLE.c.id).correlate(BATTLE)
+    query = select(
+        *_COMMON,
         literal("live").label("kind"),
-        key.label("key"),
+        ITEM.c.key,
         null().label("family"),
-        LIVE_VOTE.c.turns,
-        LIVE_BATTLE.c.images,
-        case((LIVE_BATTLE.c.item_id.is_(None), own), else_=items).label("source"),
-        case((LIVE_BATTLE.c.draw_probability.is_not(None), "lot")).label("draw"),
-        LIVE_BATTLE.c.draw_probability,
-    ).order_by(LIVE_VOTE.c.id)
+        turns.scalar_subquery().label("turns"),
+        case((BATTLE.c.item_id.is_(None), own), else_=items).label("source"),
+    )
+    joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
+    ranked = query.select_from(joined).where(RANKED, IS_LIVE)
+    return ranked.order_by(BATTLE.c.final_number)
 
 
 def exported_vote(

@@ -38,7 +38,7 @@ OWN_IMAGE = Table(
     Column("id", Integer, primary_key=True),
     Column("token", Text, nullable=False, unique=True),
     Column("voter_id", ForeignKey("voter.id"), nullable=False, index=True),
-    Column("battle_id", ForeignKey("live_battle.id"), index=True),
+    Column("battle_id", ForeignKey("battle.id"), index=True),
     Column("position", Integer, nullable=False),
     Column("sha256", Text, nullable=False),
     Column("suffix", Text, nullable=False),

@@ -8,18 +8,16 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from arena.battles.choices import ChoiceError, ChoiceStore, check_among, phase, token_parts
-from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import (
-    LIVE,
-    LIVE_BATTLE,
-    LIVE_BATTLE_STATES,
-    LIVE_FAILURE,
-    LIVE_QUESTION,
-    LIVE_TURN,
-    LIVE_VOID,
-    open_ranked_votes,
+from arena.battles.choices import (
+    ChoiceError,
+    ChoiceStore,
+    attempt_of,
+    check_among,
+    phase,
+    token_parts,
 )
+from arena.battles.quotas import LIMITS, Quotas
+from arena.battles.tables import BATTLE, IS_LIVE, LIVE_FAILURE, TURN
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
@@ -124,7 +122,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
     """Live battles in the database."""
 
     def __init__(self, database: Database, limits: VoteLimits = LIMITS) -> None:
-        super().__init__(database, LIVE, LIVE_BATTLE_STATES, open_ranked_votes, _battle)
+        super().__init__(database, IS_LIVE, _battle)
         self.quotas = Quotas(database, limits)
 
     def register_models(self, models: Sequence[str]) -> None:
@@ -151,14 +149,14 @@ class LiveStore(ChoiceStore[LiveBattle]):
         """Store a new battle with its first question, which this server answers. Raises LimitError."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
-        values |= {"draw_probability": opening.draw_probability}
+        if opening.draw_probability is not None:
+            values |= {"draw": "lot", "draw_probability": opening.draw_probability}
         with self._database.write() as connection:
             self.quotas.count_live_battle(connection, voter, opening.item, opening.network)
-            battle = connection.execute(
-                insert(LIVE_BATTLE).values(values).returning(LIVE_BATTLE.c.id)
-            ).scalar_one()
-            self._ask(connection, battle, 1, opening.instruction)
-            return self._stored(connection, battle)
+            fresh = insert(BATTLE).values(values).returning(*BATTLE.c)
+            row = connection.execute(fresh).one()
+            self._ask(connection, row.id, 1, opening.instruction)
+            return _battle(connection, row)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
         """Store a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
@@ -168,41 +166,35 @@ class LiveStore(ChoiceStore[LiveBattle]):
             if battle.closed:
                 raise ChoiceError(battle.closed)
             self._ask(connection, row.id, len(battle.turns) + 1, text)
-            return self._stored(connection, row.id)
+            return _battle(connection, row)
 
     def answer(self, battle: int, answered: Answered) -> None:
         """Store both answers; not what they say to a question that was erased meanwhile."""
-        newest = select(LIVE_QUESTION.c.number, LIVE_QUESTION.c.text).where(
-            LIVE_QUESTION.c.battle_id == battle
-        )
-        newest = newest.order_by(LIVE_QUESTION.c.number.desc()).limit(1).with_for_update()
-        values = {
-            "battle_id": battle,
-            "stopped": answered.stopped,
-            "named": answered.named,
-            "ended_at": now(),
-        }
+        newest = select(TURN.c.number, TURN.c.question).where(TURN.c.battle_id == battle)
+        newest = newest.order_by(TURN.c.number.desc()).limit(1).with_for_update()
         with self._database.write() as connection:
-            values |= zip(("model_a", "model_b"), _codes(connection, answered.models), strict=True)
             number, question = connection.execute(newest).one()
             a, b = answered.answers if question else ("", "")
-            values |= {"number": number, "answer_a": a, "answer_b": b}
-            connection.execute(insert(LIVE_TURN).values(values))
+            values = {"answer_a": a, "answer_b": b, "answered_at": now()}
+            values |= {"stopped": answered.stopped, "named": answered.named}
+            this = (TURN.c.battle_id == battle) & (TURN.c.number == number)
+            connection.execute(update(TURN).where(this).values(values))
+            mine = update(BATTLE).where(BATTLE.c.id == battle)
+            if number == 1:
+                model_a, model_b = _codes(connection, answered.models)
+                connection.execute(mine.values(model_a=model_a, model_b=model_b))
             if answered.replaced:
-                connection.execute(
-                    update(LIVE_BATTLE)
-                    .where(LIVE_BATTLE.c.id == battle)
-                    .values(draw_probability=None)
-                )
+                connection.execute(mine.values(draw=None, draw_probability=None))
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
-        """Store that there is nothing to vote on, and why."""
-        values = {"battle_id": battle, "reason": reason, "ended_at": now()}
+        """Store that there is nothing to vote on, and why; the first reason stays."""
         with self._database.write() as connection:
-            connection.execute(
-                self._database.insert(LIVE_VOID).values(values).on_conflict_do_nothing()
-            )
+            row = connection.execute(
+                select(BATTLE).where(BATTLE.c.id == battle).with_for_update()
+            ).one()
+            if row.ended is None and row.choice is None:
+                self._end(connection, battle, reason)
         self._database.release(_held(battle))
 
     def is_elsewhere(self, battle: int) -> bool:
@@ -218,47 +210,42 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def unfinished(self, voter: int) -> LiveBattle | None:
         """The voter's last battle if it waits for a choice, for answers or for its reveal."""
-        mine = (LIVE_BATTLE.c.voter_id == voter) & (LIVE_BATTLE.c.began_at > now() - MOST_AGE)
-        query = LIVE_BATTLE_STATES.where(mine).order_by(LIVE_BATTLE.c.id.desc()).limit(1)
+        mine = (BATTLE.c.voter_id == voter) & (BATTLE.c.began_at > now() - MOST_AGE)
+        query = select(BATTLE).where(IS_LIVE, mine).order_by(BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-            return None if row is None or row.revealed or row.reason else _battle(connection, row)
+            is_over = row is None or row.revealed_at is not None or row.ended is not None
+            return None if is_over else _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
         """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
         check_among(choice, SIDES, "choice")
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
-            if row.reason is not None:
+            if row.ended is not None:
                 raise ChoiceError("There is nothing to vote on in this battle; start another.")
-            if row.answered == 0 or row.answered != row.asked:
+            turns, answered = _turns(connection, row.id)
+            if answered == 0 or answered != len(turns):
                 raise ChoiceError(
                     "The answers are still coming; choose when both have ended, or press Stop."
                 )
-            turns = _turns(connection, row.id)
-            named = "named itself" if any(turn.named for turn in turns) else None
-            outside: Outside | None = "stopped" if any(turn.stopped for turn in turns) else named
-            more = {"turns": row.answered, "outside": outside}
-            self._insert(connection, row, token_parts(token)[1], choice, terms, **more)
-            return self._standing(connection, row.id, choice)
+            outside: Outside | None = None
+            if any(turn.stopped for turn in turns):
+                outside = "stopped"
+            elif any(turn.named for turn in turns):
+                outside = "named itself"
+            return self._choose(connection, row, token_parts(token)[1], choice, terms, outside)
 
     def models(self, battle: int) -> Names:
         """The bank's names of a battle's models, never for a page. Raises ChoiceError before a turn is answered."""
         with self._database.read() as connection:
-            turn = connection.execute(
-                select(LIVE_TURN).where(LIVE_TURN.c.battle_id == battle).limit(1)
-            ).one_or_none()
-            if turn is None:
+            row = connection.execute(
+                select(BATTLE.c.model_a, BATTLE.c.model_b).where(BATTLE.c.id == battle)
+            ).one()
+            if row.model_a is None:
                 raise ChoiceError("The answers are still coming; ask when both have ended.")
             name = model_names(connection)
-        return Names(name[turn.model_a], name[turn.model_b])
-
-    def named_pair_votes(self) -> dict[frozenset[str], int]:
-        """Number of final ranked votes of each pair of models, by name."""
-        pairs = self.pair_votes()
-        with self._database.read() as connection:
-            names = model_names(connection)
-        return {frozenset((names[low], names[high])): n for (low, high), n in pairs.items()}
+        return Names(name[row.model_a], name[row.model_b])
 
     def failures(self) -> dict[str, int]:
         """Number of failed live answers of each model, by name; models without any are left out."""
@@ -270,8 +257,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
 
     def _ask(self, connection: Connection, battle: int, number: int, text: str) -> None:
         """Store a question; before it can be seen, others can see that this server answers it."""
-        values = {"battle_id": battle, "number": number, "text": text, "asked_at": now()}
-        connection.execute(insert(LIVE_QUESTION).values(values))
+        values = {"battle_id": battle, "number": number, "question": text, "asked_at": now()}
+        connection.execute(insert(TURN).values(values))
         self._database.hold(_held(battle))
 
 
@@ -287,33 +274,29 @@ def _codes(connection: Connection, names: Sequence[str]) -> list[int]:
 
 
 def _battle(connection: Connection, row: Row) -> LiveBattle:
-    attempt = 2 if row.undone else 1
+    attempt = attempt_of(row)
+    turns, answered = _turns(connection, row.id)
     return LiveBattle(
         id=row.id,
         token=f"{row.token}.{attempt}",
         item=row.item_id,
         images=row.images,
         phase=phase(row),
-        turns=_turns(connection, row.id),
-        answered=row.answered,
-        void=row.reason,
+        turns=turns,
+        answered=answered,
+        void=row.ended,
         choice=row.choice,
         outside=row.outside,
         attempt=attempt,
     )
 
 
-def _turns(connection: Connection, battle: int) -> tuple[LiveTurn, ...]:
-    turn = LIVE_TURN.c
-    same = (turn.battle_id == LIVE_QUESTION.c.battle_id) & (turn.number == LIVE_QUESTION.c.number)
-    query = select(LIVE_QUESTION.c.text, turn.answer_a, turn.answer_b, turn.stopped, turn.named)
-    mine = query.select_from(LIVE_QUESTION.outerjoin(LIVE_TURN, same)).where(
-        LIVE_QUESTION.c.battle_id == battle
-    )
-    rows = connection.execute(mine.order_by(LIVE_QUESTION.c.number))
-    return tuple(
-        LiveTurn(
-            row.text, row.answer_a or "", row.answer_b or "", bool(row.stopped), bool(row.named)
-        )
+def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], int]:
+    """Return the turns of a battle, and how many of them are answered."""
+    mine = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
+    rows = connection.execute(mine).all()
+    turns = tuple(
+        LiveTurn(row.question, row.answer_a or "", row.answer_b or "", row.stopped, row.named)
         for row in rows
     )
+    return turns, sum(row.answered_at is not None for row in rows)

@@ -60,8 +60,7 @@ VOTER_KEY = Table(
     Column("key", Text, nullable=False, unique=True),
 )
 COPIED = frozenset(
-    "source family model predictions item image answer hidden_item seat battle undo vote reveal skip wins job budget "
-    "live_battle live_question live_turn live_void live_undo live_vote live_reveal live_wins live_failure "
+    "source family model predictions item image answer hidden_item seat battle turn job budget live_failure "
     "person adoption act pause official_board voter_network settlement board_model campaign campaign_end "
     "seat_entry seat_event seat_try campaign_participant mark mark_value "
     "draft draft_event draft_picture".split()
@@ -71,16 +70,14 @@ replies, nor claims of drafts, which lapse."""
 _WITH_PICTURES = ("image", "draft_picture")
 """Tables whose rows name kept pictures, which are copied too."""
 UNSAID = frozenset(
-    {("live_question", "text"), ("live_turn", "answer_a"), ("live_turn", "answer_b")}
+    {("turn", "question"), ("turn", "answer_a"), ("turn", "answer_b")}
     | {("job", "owner"), ("job", "network"), ("mark", "owner")}
 )
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""
 UNNAMED = frozenset({("person", "subject")})
 """Columns replaced by the voter's random key: they show that somebody logged in, but not who."""
-OF_THE_DISK = frozenset(
-    {("vote", "tick"), ("live_vote", "tick"), ("wins", "change"), ("live_wins", "change")}
-)
-"""Columns left out of the backup: this database's own clock and change numbers."""
+OF_THE_DISK = frozenset({("battle", "tick")})
+"""Columns left out of the backup: the time of this database's own clock."""
 _OF_A_PERSON = re.compile(r"(live )?day ")
 """Name prefix of budgets for one day and one visitor; these stay here, and a new disk starts that day at zero."""
 _COPIES = "copies"
@@ -418,7 +415,7 @@ def _out(
     out: dict[str, Any] = {}
     for column in table.columns:
         value = row[column.name]
-        if (table.name, column.name) in OF_THE_DISK:
+        if (table.name, column.name) in OF_THE_DISK or column.computed is not None:
             continue
         if (table.name, column.name) in UNSAID:
             value = ""

@@ -1,0 +1,234 @@
+"""Vote table: all final votes cast here, in memory as one data frame; each board is a mask on it.
+
+A vote is one row of numbers, whether its answers were stored or live. It has its clusters beside it (item, picture,
+family, voter), so that intervals, shares, flags, history and exports take the same frame.
+"""
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sqlalchemy import Connection, case, func, select
+
+from arena.battles.choices import publish_votes
+from arena.battles.tables import BATTLE, IS_FINAL
+from arena.database import Database, counter
+from arena.items.store import IMAGE, ITEM
+from arena.ratings.votes import integers
+
+COLUMNS: Mapping[str, type] = {
+    "number": np.int64,  # the battle
+    "source": np.int32,  # of its item; LIVE_ITEM and LIVE_OWN: answered live
+    "multi": np.bool_,  # whether several images were shown
+    "item": np.int64,  # on own images minus the battle, which is an item of its own
+    "picture": np.int64,  # the first image, by a code; on own images minus the battle
+    "family": np.int32,  # 0: none
+    "winner": np.int32,  # where nobody won, the model on side A
+    "loser": np.int32,
+    "left": np.bool_,  # whether A was chosen
+    "tied": np.bool_,
+    "outside": np.int8,  # 0: ranked; else why not, a place in OUTSIDE
+    "voter": np.int64,
+    "voted_at": np.int64,  # microseconds since 1970
+    "milliseconds": np.int64,  # from when it was shown to the choice
+    "answer_a": np.int64,  # 0: answered live
+    "answer_b": np.int64,
+}
+"""Columns of the frame, in the order of the votes' final numbers."""
+OUTSIDE = ("", "stopped", "named itself")
+LIVE_ITEM = 0
+LIVE_OWN = -1
+"""Sources of the votes on live answers: about the bank's items, about own images."""
+FORGOTTEN = "forgotten"
+"""Counter of erased voters: what names voters by number is read anew."""
+_OUTSIDE = case(*((BATTLE.c.outside == why, place) for place, why in enumerate(OUTSIDE)), else_=0)
+_VOTES = (
+    select(
+        BATTLE.c.final_number,
+        BATTLE.c.id,
+        func.coalesce(BATTLE.c.item_id, 0),
+        BATTLE.c.images,
+        BATTLE.c.winner,
+        BATTLE.c.loser,
+        case((BATTLE.c.choice == "a", 1), else_=0),
+        case((BATTLE.c.choice.in_(("a", "b")), 0), else_=1),
+        _OUTSIDE,
+        BATTLE.c.voter_id,
+        BATTLE.c.voted_at,
+        BATTLE.c.began_at,
+        func.coalesce(BATTLE.c.answer_a, 0),
+        func.coalesce(BATTLE.c.answer_b, 0),
+    )
+    .where(IS_FINAL)
+    .order_by(BATTLE.c.final_number)
+)
+_COUNT = select(func.count(), func.max(BATTLE.c.final_number)).where(IS_FINAL)
+_AT_ONCE = 10_000
+"""Rows fetched at once."""
+
+
+class FinalVotes(NamedTuple):
+    """All final votes at one moment."""
+
+    votes: pd.DataFrame
+    """A row for each vote, with COLUMNS; a later frame of the same edition only adds rows."""
+    edition: int
+
+
+class VoteTable:
+    """The final votes of one database; a process has one.
+
+    A frame that was handed out never changes: its columns are the beginnings of arrays that only grow.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        self._items = _Items()
+        self._edition = 0
+        self._forgotten = 0
+        self._start_anew()
+
+    def read(self) -> FinalVotes:
+        """Return all votes that are final by now. Raises DatabaseError."""
+        publish_votes(self._database)
+        with self._lock, self._database.read() as connection:
+            self._take_news(connection)
+            return FinalVotes(self._frame, self._edition)
+
+    def check(self) -> bool:
+        """Read all votes anew if somebody else changed some in the database; return whether that was so."""
+        with self._lock, self._database.read() as connection:
+            self._take_news(connection)
+            stored, last = connection.execute(_COUNT).one()
+            if (stored, last or 0) == (self._length, self._last):
+                return False
+            self._start_anew()
+            self._take_news(connection)
+            return True
+
+    def pair_votes(self, live: bool) -> dict[tuple[int, int], int]:
+        """Return the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
+        votes = self.read().votes
+        mask = ((votes["source"] <= LIVE_ITEM) == live) & (votes["outside"] == 0)
+        winner = votes["winner"].to_numpy()[mask]
+        loser = votes["loser"].to_numpy()[mask]
+        models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
+        pair = np.minimum(winner, loser).astype(np.int64) * models + np.maximum(winner, loser)
+        number = np.bincount(pair)
+        return {divmod(one, models): int(number[one]) for one in np.flatnonzero(number).tolist()}
+
+    def _start_anew(self) -> None:
+        self._edition += 1
+        self._length = 0
+        self._last = 0
+        self._columns: dict[str, npt.NDArray[Any]] = {
+            name: np.empty(0, kind) for name, kind in COLUMNS.items()
+        }
+        self._frame = pd.DataFrame(self._columns)
+
+    def _take_news(self, connection: Connection) -> None:
+        forgotten = counter(connection, FORGOTTEN)
+        if forgotten != self._forgotten:
+            self._start_anew()
+            self._forgotten = forgotten
+        rows = _plain_rows(connection, self._last)
+        if len(rows):
+            self._last = int(rows[-1, 0])
+            self._append(self._columns_of(connection, rows))
+
+    def _columns_of(
+        self, connection: Connection, rows: npt.NDArray[np.int64]
+    ) -> dict[str, npt.NDArray[Any]]:
+        _, battle, item, images, winner, loser, left, tied, outside, voter, *times_and_answers = (
+            rows.T
+        )
+        voted_at, began_at, answer_a, answer_b = times_and_answers
+        self._items.know(connection, item)
+        live = answer_a == 0
+        own = item == 0
+        return {
+            "number": battle,
+            "source": np.where(live, np.where(own, LIVE_OWN, LIVE_ITEM), self._items.source[item]),
+            "multi": np.where(live, images > 1, self._items.multi[item]),
+            "item": np.where(own, -battle, item),
+            "picture": np.where(own, -battle, self._items.picture[item]),
+            "family": np.where(live, 0, self._items.family[item]),
+            "winner": winner,
+            "loser": loser,
+            "left": left,
+            "tied": tied,
+            "outside": outside,
+            "voter": voter,
+            "voted_at": voted_at,
+            "milliseconds": (voted_at - began_at) // 1000,
+            "answer_a": answer_a,
+            "answer_b": answer_b,
+        }
+
+    def _append(self, news: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write behind the rows that frames show, in new arrays of twice the size where there is no room."""
+        end = self._length + len(news["number"])
+        for name, column in self._columns.items():
+            if end > len(column):
+                room = np.empty(max(end, 2 * len(column)), column.dtype)
+                room[: self._length] = column[: self._length]
+                self._columns[name] = room
+            self._columns[name][self._length : end] = news[name]
+        self._length = end
+        shown = {name: column[:end] for name, column in self._columns.items()}
+        self._frame = pd.DataFrame(shown, copy=False)
+
+
+class _Items:
+    """What votes take over from their items, which never change it: arrays by the item's id."""
+
+    def __init__(self) -> None:
+        self.source = np.zeros(1, np.int64)
+        self.multi = np.zeros(1, np.int64)
+        self.family = np.zeros(1, np.int64)
+        self.picture = np.zeros(1, np.int64)
+        self._codes: dict[str, int] = {}
+
+    def know(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
+        """Read the items that are not known yet."""
+        known = len(self.source)
+        if not len(items) or items.max() < known:
+            return
+        first = (IMAGE.c.item_id == ITEM.c.id) & (IMAGE.c.position == 0)
+        picture = func.coalesce(IMAGE.c.sha256, IMAGE.c.key)
+        query = select(ITEM.c.id, ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id, picture)
+        query = query.select_from(ITEM.outerjoin(IMAGE, first)).where(ITEM.c.id >= known)
+        rows = connection.execute(query).all()
+        size = max(row.id for row in rows) + 1
+        self.source = _longer(self.source, size)
+        self.multi = _longer(self.multi, size)
+        self.family = _longer(self.family, size)
+        self.picture = _longer(self.picture, size)
+        for row in rows:
+            self.source[row.id] = row.source_id
+            self.multi[row.id] = row.multi
+            self.family[row.id] = row.family_id
+            self.picture[row.id] = self._codes.setdefault(row[4], len(self._codes) + 1)
+
+
+def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    longer = np.zeros(size, np.int64)
+    longer[: len(column)] = column
+    return longer
+
+
+def _plain_rows(connection: Connection, after: int) -> npt.NDArray[np.int64]:
+    """Return the rows of _VOTES above a final number; plain tuples of the driver, which are read four times faster."""
+    cursor = connection.execute(_VOTES.where(BATTLE.c.final_number > after)).cursor
+    blocks: list[npt.NDArray[np.int64]] = []
+    rows: Sequence[Sequence[int]] = cursor.fetchmany(_AT_ONCE)
+    while rows:
+        blocks.append(integers(rows, len(_VOTES.selected_columns)))
+        rows = cursor.fetchmany(_AT_ONCE)
+    return (
+        np.concatenate(blocks) if blocks else np.zeros((0, len(_VOTES.selected_columns)), np.int64)
+    )
