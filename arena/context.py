@@ -19,6 +19,7 @@ from arena.battles.outcomes import Outcomes
 from arena.battles.quotas import Networks
 from arena.battles.sampling import PairSampler
 from arena.battles.store import BattleStore
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.budget import JUDGE, LIVE, Budget, Ceilings
 from arena.campaign_battles.spec import closed_sources
@@ -69,16 +70,18 @@ class ArenaContext:
         official = "counted" if settings.space and settings.oauth else "everyone"
         settle_official(self.database, settings.counted, official)
         self.eligibility = VoteEligibility(self.database, settings.counted)
-        self.leaderboard = Leaderboard(self.database, settings.counted)
+        self.votes = VoteTable(self.database)
+        self.leaderboard = Leaderboard(self.database, self.votes, settings.counted)
         self.outcomes = Outcomes(self.database, closed_sources)
         self.blindness = Blindness(self.database, self.items, settings.demo_bank, closed_sources)
 
-        self.campaign_admin = CampaignAdmin(settings, self.database, self.items)
+        self.campaign_admin = CampaignAdmin(settings, self.database, self.items, self.votes)
         self.battles = BattleStore(self.database, settings.vote_limits)
         self.sampler = PairSampler(
             self.battles,
             self.items,
             settings.demo_bank,
+            self.votes,
             settings.vote_limits,
         )
         self.campaign_battles = BattleWork(
@@ -100,6 +103,7 @@ class ArenaContext:
         self.live_sessions = LiveSessions(
             vlms=self.vlms,
             store=self.live_battles,
+            votes=self.votes,
             images=self.live_images,
             budget=self.live_budget,
             lending=self.lending,

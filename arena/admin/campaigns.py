@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 from arena.admin.seat_admin import SeatAdmin, noted
+from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
@@ -57,12 +58,13 @@ class CampaignStanding:
 class CampaignAdmin(SeatAdmin):
     """What operators do with campaigns of battles. The caller has checked that `who` is an operator."""
 
-    def __init__(self, settings: Settings, database: Database, items: ItemBank) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, items: ItemBank, votes: VoteTable
+    ) -> None:
         super().__init__(settings, database, CampaignStore(database, KINDS))
         self.items = items
-        self.states = CampaignStates(
-            database, items, self.store, FlagService(database, CountSettings())
-        )
+        self._flags = FlagService(database, CountSettings(), votes)
+        self.states = CampaignStates(database, items, self.store, self._flags)
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
@@ -107,7 +109,7 @@ class CampaignAdmin(SeatAdmin):
     def sheet(self, name: str) -> Rows:
         """The pay sheet, after a review of all voters. Raises CampaignError."""
         campaign = self.store.get(name)
-        FlagService(self._database, CountSettings()).look()
+        self._flags.look()
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)

@@ -19,7 +19,7 @@ from arena.battles.tables import BATTLE, CHOSEN
 from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
-from arena.fraud.flags import FlagService
+from arena.fraud.flags import raised_flags
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
 from arena.server.hub_backup import BackupState, HubBackup
@@ -109,9 +109,7 @@ class DashboardService:
         who = self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
-            flags = FlagService(
-                self.database, who if official == "counted" else CountSettings()
-            ).flagged(connection)
+            flags = raised_flags(connection, who if official == "counted" else CountSettings())
             return Dashboard(
                 checklist=checklist(self.settings, connection, self.live_models),
                 live_models=self.live_models,
@@ -147,5 +145,7 @@ def _days(connection: Connection, present: datetime) -> dict[date, int]:
     recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
     rows = connection.execute(select(day, func.count()).where(CHOSEN, recent).group_by(day))
     found = Counter({row[0]: row[1] for row in rows})
-    shown = min(max(today - (today if first is None else first // length) + 1, LEAST_DAYS), MOST_DAYS)
+    shown = min(
+        max(today - (today if first is None else first // length) + 1, LEAST_DAYS), MOST_DAYS
+    )
     return {(EPOCH + day * _DAY).date(): found[day] for day in range(today - shown + 1, today + 1)}

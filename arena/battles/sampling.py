@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
 from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
+from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
 from arena.types import Battle, Contestant, Item
@@ -67,10 +68,12 @@ class PairSampler:
         store: BattleStore,
         items: ItemBank,
         demo_bank: DemoBank,
+        votes: VoteTable,
         limits: VoteLimits = LIMITS,
     ) -> None:
         self._store = store
         self._items = items
+        self._votes = votes
         self._limits = limits
         self._demo_bank: DemoBank = demo_bank
         self._coin = random.SystemRandom()
@@ -192,7 +195,7 @@ class PairSampler:
             return
         try:
             if not self._is_counted():
-                self._pair_votes = self._store.pair_votes()
+                self._pair_votes = self._votes.pair_votes(live=False)
                 self._counted = time.monotonic()
         finally:
             self._counting.release()

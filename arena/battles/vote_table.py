@@ -4,14 +4,17 @@ A vote is one row of numbers, whether its answers were stored or live. It has it
 family, voter), so that intervals, shares, flags, history and exports take the same frame.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.choices import publish_votes
 from arena.battles.tables import BATTLE, IS_FINAL
@@ -39,9 +42,9 @@ COLUMNS: Mapping[str, type] = {
 }
 """Columns of the frame, in the order of the votes' final numbers."""
 OUTSIDE = ("", "stopped", "named itself")
-LIVE_ITEM = 0
-LIVE_OWN = -1
-"""Sources of the votes on live answers: about the bank's items, about own images."""
+LIVE_OWN = 0
+LIVE_ITEM = -1
+"""Sources of the votes on live answers: about own images, about the bank's items."""
 FORGOTTEN = "forgotten"
 """Counter of erased voters: what names voters by number is read anew."""
 _OUTSIDE = case(*((BATTLE.c.outside == why, place) for place, why in enumerate(OUTSIDE)), else_=0)
@@ -78,6 +81,16 @@ class FinalVotes(NamedTuple):
     edition: int
 
 
+@dataclass(frozen=True)
+class TableChecks:
+    """How the table stood when it was compared with the database."""
+
+    checked_at: float = -math.inf
+    """By the monotonic clock; minus infinity: not yet."""
+    mended: int = 0
+    """How often it differed, and was read anew."""
+
+
 class VoteTable:
     """The final votes of one database; a process has one.
 
@@ -88,6 +101,7 @@ class VoteTable:
         self._database = database
         self._lock = Lock()
         self._items = _Items()
+        self.checks = TableChecks()
         self._edition = 0
         self._forgotten = 0
         self._start_anew()
@@ -99,23 +113,24 @@ class VoteTable:
             self._take_news(connection)
             return FinalVotes(self._frame, self._edition)
 
-    def check(self) -> bool:
-        """Read all votes anew if somebody else changed some in the database; return whether that was so."""
+    def check(self) -> None:
+        """Compare the table with the database, and read all votes anew if somebody else changed some there."""
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             stored, last = connection.execute(_COUNT).one()
-            if (stored, last or 0) == (self._length, self._last):
-                return False
-            self._start_anew()
-            self._take_news(connection)
-            return True
+            differs = stored != self._length or (last or 0) != self._last
+            if differs:
+                self._start_anew()
+                self._take_news(connection)
+            self.checks = TableChecks(time.monotonic(), self.checks.mended + differs)
 
     def pair_votes(self, live: bool) -> dict[tuple[int, int], int]:
         """Return the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
         votes = self.read().votes
-        mask = ((votes["source"] <= LIVE_ITEM) == live) & (votes["outside"] == 0)
-        winner = votes["winner"].to_numpy()[mask]
-        loser = votes["loser"].to_numpy()[mask]
+        is_live = values(votes, "answer_a") == 0
+        mask = (is_live == live) & (values(votes, "outside") == 0)
+        winner = values(votes, "winner")[mask]
+        loser = values(votes, "loser")[mask]
         models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
         pair = np.minimum(winner, loser).astype(np.int64) * models + np.maximum(winner, loser)
         number = np.bincount(pair)
@@ -135,7 +150,7 @@ class VoteTable:
         if forgotten != self._forgotten:
             self._start_anew()
             self._forgotten = forgotten
-        rows = _plain_rows(connection, self._last)
+        rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last))
         if len(rows):
             self._last = int(rows[-1, 0])
             self._append(self._columns_of(connection, rows))
@@ -183,6 +198,16 @@ class VoteTable:
         self._frame = pd.DataFrame(shown, copy=False)
 
 
+def values(votes: pd.DataFrame, column: str) -> npt.NDArray[Any]:
+    """Return the values of a column."""
+    return np.asarray(votes[column])
+
+
+def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
+    """Return the votes of a mask, in their order."""
+    return votes.take(np.flatnonzero(mask))
+
+
 class _Items:
     """What votes take over from their items, which never change it: arrays by the item's id."""
 
@@ -221,14 +246,14 @@ def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     return longer
 
 
-def _plain_rows(connection: Connection, after: int) -> npt.NDArray[np.int64]:
-    """Return the rows of _VOTES above a final number; plain tuples of the driver, which are read four times faster."""
-    cursor = connection.execute(_VOTES.where(BATTLE.c.final_number > after)).cursor
-    blocks: list[npt.NDArray[np.int64]] = []
-    rows: Sequence[Sequence[int]] = cursor.fetchmany(_AT_ONCE)
+def whole_numbers(connection: Connection, query: Select) -> npt.NDArray[np.int64]:
+    """Return a query's rows of whole numbers; read from the driver, which is four times faster."""
+    cursor = connection.execute(query).cursor
+    assert cursor is not None
+    width = len(query.selected_columns)
+    blocks = [np.zeros((0, width), np.int64)]
+    rows = cursor.fetchmany(_AT_ONCE)
     while rows:
-        blocks.append(integers(rows, len(_VOTES.selected_columns)))
+        blocks.append(integers(rows, width))
         rows = cursor.fetchmany(_AT_ONCE)
-    return (
-        np.concatenate(blocks) if blocks else np.zeros((0, len(_VOTES.selected_columns)), np.int64)
-    )
+    return np.concatenate(blocks)

@@ -96,7 +96,10 @@ def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id,
         SEAT_ENTRY.c.campaign_id == campaign.id,
     )
-    return [_judgement(row, names) for row in connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id))]
+    return [
+        _judgement(row, names)
+        for row in connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id))
+    ]
 
 
 def _judgement(row: Row, names: Mapping[int, str]) -> Judgement:
@@ -148,9 +151,7 @@ def seat_work(
 
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
     """How many checks each seat skipped."""
-    checks = (
-        select(BATTLE.c.seat_id, func.count()).where(SKIPPED, BATTLE.c.draw == CHECK)
-    )
+    checks = select(BATTLE.c.seat_id, func.count()).where(SKIPPED, BATTLE.c.draw == CHECK)
     mine = checks.where(
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id
     )
@@ -163,9 +164,7 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
     tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
     votes = select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at)).group_by(BATTLE.c.seat_id)
     asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
-    given = connection.execute(
-        votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine)
-    )
+    given = connection.execute(votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine))
     return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
 
 

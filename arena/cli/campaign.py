@@ -9,6 +9,7 @@ from typer import Option, Typer
 
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.projects import ProjectAdmin, ProjectStanding, project_admin
+from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
@@ -35,7 +36,7 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
     pictures = PictureStore(settings.pictures_dir)
     models = Models(read_catalogue(settings.models, secret), settings.local_models)
     projects = project_admin(settings, database, bank, pictures, models)
-    return CampaignAdmin(settings, database, bank), projects
+    return CampaignAdmin(settings, database, bank, VoteTable(database)), projects
 
 
 def _admin_of(name: str) -> CampaignAdmin | ProjectAdmin:

@@ -5,24 +5,28 @@ All votes are stored; who counts is decided when they are counted.
 
 from typing import cast
 
+import numpy as np
+import numpy.typing as npt
 from sqlalchemy import (
+    BigInteger,
     Column,
-    ColumnElement,
+    CompoundSelect,
     Connection,
     Integer,
     Table,
     Text,
-    bindparam,
     func,
     insert,
+    literal,
     select,
-    true,
+    type_coerce,
+    union_all,
     update,
 )
 
-from arena.battles.tables import SEAT, VOTE
+from arena.battles.tables import SEAT
 from arena.battles.voters import ADOPTION, PERSON
-from arena.database import METADATA, Database, Moment, now, take_turn
+from arena.database import EPOCH, METADATA, Database, Moment, now, take_turn
 from arena.settings import BoardVoters, CountSettings
 
 OFFICIAL = Table(
@@ -41,24 +45,51 @@ _NTH = select(func.count()).where(
 )
 
 
-def counting_voters(
-    who: CountSettings,
-    voter: ColumnElement[int] = VOTE.c.voter_id,
-    voted_at: ColumnElement = VOTE.c.voted_at,
-) -> ColumnElement[bool]:
-    """Return the condition, over a table of votes, that a vote counts; `voter` and `voted_at` are its columns.
+_ALWAYS = 2**63 - 1
+_NEVER = -1
+
+
+def counting_voters(who: CountSettings) -> CompoundSelect:
+    """A SELECT of (voter, until) for a rule that isn't everyone's: a voter's votes count until then (microseconds).
 
     Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers.
     """
+    always = literal(_ALWAYS, BigInteger).label("until")
+    persons = select(PERSON.c.voter_id.label("voter"), always)
+    until = type_coerce(ADOPTION.c.until, BigInteger)
+    is_among_first = _NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
+    guests = select(ADOPTION.c.guest, until).where(is_among_first)
+    workers = select(SEAT.c.voter_id, always).where(SEAT.c.campaign.in_(who.campaigns))
+    kinds = {
+        "logged-in": (persons, guests),
+        "campaign": (workers,),
+        "counted": (persons, guests, workers),
+    }
+    return union_all(*kinds[who.rule])
+
+
+def counted_until(connection: Connection, who: CountSettings) -> npt.NDArray[np.int64] | None:
+    """Return until when each voter's votes count, by the voter's id; None where everyone's do.
+
+    The last place is for voters who are not known yet.
+    """
     if who.rule == "everyone":
-        return true()
-    worker = voter.in_(select(SEAT.c.voter_id).where(SEAT.c.campaign.in_(who.campaigns)))
-    if who.rule == "campaign":
-        return worker
-    before = select(ADOPTION.c.guest).where(ADOPTION.c.guest == voter, voted_at <= ADOPTION.c.until)
-    before = before.where(_NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS)
-    person = voter.in_(select(PERSON.c.voter_id)) | before.correlate_except(ADOPTION).exists()
-    return person if who.rule == "logged-in" else person | worker
+        return None
+    rows = connection.execute(counting_voters(who)).all()
+    until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
+    for row in rows:
+        until[row.voter] = max(until[row.voter], row.until)
+    return until
+
+
+def eligibility_version(connection: Connection, who: CountSettings) -> tuple[int, ...]:
+    """Return numbers that change whenever somebody's votes begin to count."""
+    if who.rule == "everyone":
+        return ()
+    tables = (PERSON, ADOPTION, SEAT)
+    return tuple(
+        connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables
+    )
 
 
 class VoteEligibility:
@@ -66,14 +97,19 @@ class VoteEligibility:
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
+        self._who = who
         self.rule = who.rule
-        self._counts = counting_voters(
-            who, bindparam("voter", type_=Integer), bindparam("now", type_=Moment)
-        )
 
     def counts(self, voter: int) -> bool:
+        if self.rule == "everyone":
+            return True
+        counting = counting_voters(self._who).subquery()
+        present = (now() - EPOCH).total_seconds() * 1e6
+        mine = select(counting.c.voter).where(
+            counting.c.voter == voter, counting.c.until >= int(present)
+        )
         with self._database.read() as connection:
-            return bool(connection.scalar(select(self._counts), {"voter": voter, "now": now()}))
+            return connection.execute(mine.limit(1)).first() is not None
 
 
 def official_board(connection: Connection, who: CountSettings) -> BoardVoters:

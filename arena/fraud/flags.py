@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -20,7 +22,6 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
-    and_,
     case,
     delete,
     func,
@@ -29,17 +30,8 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import (
-    BANK,
-    BATTLE,
-    LIVE_BATTLE,
-    LIVE_VOTE,
-    SEAT,
-    VOTE,
-    VOTER,
-    VOTER_NETWORK,
-    ranked_votes,
-)
+from arena.battles.tables import SEAT, VOTER, VOTER_NETWORK
+from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
 from arena.fraud.cohorts import Cohort, in_cohorts
@@ -54,8 +46,8 @@ from arena.fraud.detectors import (
     inattentive,
     one_sided,
 )
-from arena.fraud.eligibility import counting_voters
-from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.fraud.eligibility import counted_until
+from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
 from arena.types import UNRELATED
@@ -116,79 +108,117 @@ def flagged_voters(flags: Table) -> Select:
     return select(flags.c.voter_id).group_by(flags.c.voter_id).having(weight >= _WHOLE)
 
 
+@dataclass(frozen=True, eq=False)
+class VoterMarks:
+    """Whose votes count and who is flagged, by a rule: arrays by the voter's id, the last place for unknown voters."""
+
+    counted_until: npt.NDArray[np.int64] | None
+    """Microseconds; None: everyone's votes count."""
+    is_flagged: npt.NDArray[np.bool_]
+
+    def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Return which of the votes cast here count."""
+        if self.counted_until is None:
+            return np.ones(len(votes), bool)
+        until = self.counted_until.take(values(votes, "voter"), mode="clip")
+        return values(votes, "voted_at") <= until
+
+    def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Return which of the votes cast here are of flagged voters."""
+        return self.is_flagged.take(values(votes, "voter"), mode="clip")
+
+
+def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
+    flagged = list(connection.scalars(flagged_voters(flags_of(who))))
+    is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
+    is_flagged[flagged] = True
+    return VoterMarks(counted_until(connection, who), is_flagged)
+
+
+def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:
+    """Return the flags on the voters of a board, by voter."""
+    table = flags_of(who)
+    out = set(connection.scalars(flagged_voters(table)))
+    flags = select(table, MODEL.c.display).outerjoin(MODEL)
+    return tuple(
+        FlagRow(
+            voter=row.voter_id,
+            reason=Suspicion[row.reason],
+            model=row.display,
+            strength=row.strength,
+            raised_at=row.raised_at,
+            left_out=row.voter_id in out,
+        )
+        for row in connection.execute(flags.order_by(table.c.voter_id, table.c.reason))
+    )
+
+
 class FlagService:
     """The flags of one database, on the voters whose votes count."""
 
-    def __init__(self, database: Database, who: CountSettings) -> None:
+    def __init__(self, database: Database, who: CountSettings, votes: VoteTable) -> None:
         self._database = database
+        self._who = who
+        self._votes = votes
         self._flags = flags_of(who)
-        self._bank = _BANK.where(counting_voters(who))
-        self._live = _LIVE.where(counting_voters(who, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at))
         self._looked_at = -1
         """Number of votes cast at the last review; -1: there was none."""
         self._words: Codes = np.zeros(0, np.int64)
         """Number of words of each answer, by its id."""
-
-    def flagged(self, connection: Connection) -> tuple[FlagRow, ...]:
-        out = set(connection.scalars(flagged_voters(self._flags)))
-        flags = select(self._flags, MODEL.c.display).outerjoin(MODEL)
-        return tuple(
-            FlagRow(
-                voter=row.voter_id,
-                reason=Suspicion[row.reason],
-                model=row.display,
-                strength=row.strength,
-                raised_at=row.raised_at,
-                left_out=row.voter_id in out,
-            )
-            for row in connection.execute(
-                flags.order_by(self._flags.c.voter_id, self._flags.c.reason)
-            )
-        )
 
     def look(self) -> None:
         """Review all votes if they have grown by GROWTH since the last review; raise and lift flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
+        votes = self._votes.read().votes
+        cast = len(votes)
+        if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
+            return
         with self._database.read() as connection:
-            cast = sum(
-                connection.scalar(select(func.max(table.c.id))) or 0 for table in (VOTE, LIVE_VOTE)
-            )
-            if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
-                return
-            flags = frozenset(self._found(connection))
+            flags = frozenset(self._found(connection, votes))
             known = frozenset(self._stored(connection))
         if flags != known:
             self._store(flags)
         self._looked_at = cast
 
-    def _found(self, connection: Connection) -> Iterator[Flag]:
+    def _found(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
         """Yield the flags that all votes give rise to, their strengths to three decimals."""
-        bank = integers(connection.execute(self._bank), 9)
-        live = integers(connection.execute(self._live), 6)
         self._count_words(connection)
-        votes = np.concatenate([bank[:, :6], live])
-        votes = votes[np.argsort(votes[:, 0], kind="stable")]
-        models = len(votes) and int(votes[:, 2:4].max()) + 1
-        codes, place = np.unique(votes[:, 1:2] * models + votes[:, 2:4], return_inverse=True)
-        winner, loser = place.reshape(-1, 2).T
-        chose_a = votes[:, 4] > 0
-        voter = votes[:, 5]
+        votes = rows_of(votes, voter_marks(connection, self._who).counting(votes))
+        is_decided = (values(votes, "outside") == 0) & ~values(votes, "tied")
+        votes = rows_of(votes, is_decided)
+        check_sources = connection.scalars(_CHECK_SOURCES).all()
+        is_check = np.isin(values(votes, "source"), check_sources)
+        checks = rows_of(votes, is_check)
+        votes = rows_of(votes, ~is_check)
+        votes = votes.take(np.argsort(values(votes, "voted_at"), kind="stable"))
+        winner = values(votes, "winner").astype(np.int64)
+        loser = values(votes, "loser").astype(np.int64)
+        models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
+        board = 2 * (values(votes, "source").astype(np.int64) - LIVE_ITEM) + values(votes, "multi")
+        codes, place = np.unique(
+            [board * models + winner, board * models + loser], return_inverse=True
+        )
+        won, lost = place.reshape(2, -1)
+        chose_a = values(votes, "left")
+        voter = values(votes, "voter")
         choices = VoterChoices(
-            np.where(chose_a, winner, loser), np.where(chose_a, loser, winner), chose_a, voter
+            np.where(chose_a, won, lost), np.where(chose_a, lost, won), chose_a, voter
         )
         alone = [one for one in evidence(choices, len(codes)) if one.strength >= ENOUGH]
         out = np.array([one.voter for one in alone], np.int64)
         for one in (*alone, *in_cohorts(choices, len(codes), _cohorts(connection), out)):
             model = None if one.model is None else int(codes[one.model] % models)
             yield one._replace(model=model, strength=round(one.strength, 3))
-        seconds = (bank[:, 0] - bank[:, 6]) / 1e6
-        checks = integers(connection.execute(_CHECKS), 2)
+        stored = rows_of(votes, values(votes, "answer_a") > 0)
+        words = self._words[values(stored, "answer_a")]
+        words = words + self._words[values(stored, "answer_b")]
+        unrelated = connection.scalar(select(MODEL.c.id).where(MODEL.c.name == UNRELATED))
         for habit in (
             *one_sided(voter, chose_a),
-            *hasty(bank[:, 5], seconds, self._words[bank[:, 7]] + self._words[bank[:, 8]]),
-            *inattentive(checks[:, 0], checks[:, 1] > 0),
+            *hasty(values(stored, "voter"), values(stored, "milliseconds") / 1000, words),
+            *inattentive(values(checks, "voter"), values(checks, "winner") == unrelated),
         ):
             yield habit._replace(strength=round(habit.strength, 3))
 
@@ -246,35 +276,4 @@ _IS_GUEST = VOTER.c.id.not_in(select(PERSON.c.voter_id)) & VOTER.c.id.not_in(
 )
 _BY_DAY = select(VOTER.c.id, type_coerce(VOTER.c.since, BigInteger) // (24 * 3600 * 10**6))
 _BY_NETWORK = select(VOTER.c.id, VOTER_NETWORK.c.network).join(VOTER_NETWORK)
-_JOINED = and_(
-    BATTLE.c.id == VOTE.c.battle_id,
-    ITEM.c.id == BATTLE.c.item_id,
-    SOURCE.c.id == ITEM.c.source_id,
-)
-# Microseconds, board (odd: live), winner, loser, 1 for the left, voter; for stored answers also when they were served,
-# and both answers.
-_BANK = BANK.final_votes(
-    type_coerce(VOTE.c.voted_at, BigInteger),
-    4 * ITEM.c.source_id + case((ITEM.c.multi, 2), else_=0),
-    VOTE.c.winner,
-    VOTE.c.loser,
-    case((VOTE.c.choice == "a", 1), else_=0),
-    VOTE.c.voter_id,
-    type_coerce(BATTLE.c.served_at, BigInteger),
-    BATTLE.c.answer_a,
-    BATTLE.c.answer_b,
-).where(_JOINED, SOURCE.c.kind != "check")
-_LIVE = ranked_votes(
-    type_coerce(LIVE_VOTE.c.voted_at, BigInteger),
-    case((LIVE_BATTLE.c.item_id.is_(None), 1), else_=5)
-    + case((LIVE_BATTLE.c.images > 1, 2), else_=0),
-    LIVE_VOTE.c.winner,
-    LIVE_VOTE.c.loser,
-    case((LIVE_VOTE.c.choice == "a", 1), else_=0),
-    LIVE_VOTE.c.voter_id,
-)
-_CHECKS = (
-    BANK.final_votes(VOTE.c.voter_id, case((MODEL.c.name == UNRELATED, 1), else_=0))
-    .where(_JOINED, SOURCE.c.kind == "check", MODEL.c.id == VOTE.c.winner)
-    .order_by(VOTE.c.id)
-)
+_CHECK_SOURCES = select(SOURCE.c.id).where(SOURCE.c.kind == "check")

@@ -7,9 +7,11 @@ imported one as it came.
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
+import pandas as pd
 from sqlalchemy import Connection
 
-from arena.battles.choices import publish_votes
+from arena.battles.tables import BATTLE
+from arena.battles.vote_table import LIVE_OWN, VoteTable, values
 from arena.database import Database
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
@@ -17,7 +19,7 @@ from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ITEM, model_names, sources_of
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
-from arena.live.votes import live_outside, live_sources, of_source
+from arena.live.votes import live_sources
 from arena.settings import Settings
 
 
@@ -45,14 +47,14 @@ def stored_votes(source: str | None) -> Battles:
     there is no such source, or none is named and there are several.
     """
     with closing(Database(Settings.from_env().database_url)) as database:
-        publish_votes(database)
+        cast = VoteTable(database).read().votes
         with database.read() as connection:
-            return _votes(connection, source)
+            return _votes(connection, cast, source)
 
 
-def _votes(connection: Connection, source: str | None) -> Battles:
+def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Battles:
     bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
-    live = {one.label: one for one in live_sources(connection)}
+    live = {one.label: one for one in live_sources(cast)}
     imported = {one.name: one for one in imported_sources(connection) if one.name not in bank}
     names = [*bank, *live, *imported]
     name = names[0] if source is None and len(names) == 1 else source
@@ -66,10 +68,10 @@ def _votes(connection: Connection, source: str | None) -> Battles:
         )
     if name in live:
         code = live[name].code
-        outside = sum(
-            sum(live_outside(connection, code, multi).values()) for multi in (False, True)
-        )
-        rows = connection.execute(live_votes().where(of_source(code)))
+        of_source = values(cast, "source") == code
+        outside = int((of_source & (values(cast, "outside") > 0)).sum())
+        is_own = BATTLE.c.item_id.is_(None)
+        rows = connection.execute(live_votes().where(is_own if code == LIVE_OWN else ~is_own))
         votes = (
             exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows
         )

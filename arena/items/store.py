@@ -58,6 +58,7 @@ ITEM = Table(
     Column("family_id", ForeignKey("family.id"), nullable=False),
     Column("instruction", Text, nullable=False),
     Column("multi", Boolean, nullable=False),
+    Column("language", Text),
 )
 IMAGE = Table(
     "image",

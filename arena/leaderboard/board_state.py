@@ -8,6 +8,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import NamedTuple
 
+from arena.battles.vote_table import TableChecks
 from arena.leaderboard.board import (
     NONE_LEFT_OUT,
     NOTHING,
@@ -17,17 +18,19 @@ from arena.leaderboard.board import (
     ExcludedVotes,
     ImportSummary,
 )
+from arena.leaderboard.board_votes import NO_TALLY, Tally
 from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
 class Version(NamedTuple):
-    """The state of the database behind a board's counts."""
+    """What a board's counts depend on beside new votes."""
 
+    edition: int
+    """Of the vote table."""
     bank: int
     flags: int
-    win_counts: int
-    still_open: bytes
-    """The rows of votes that may still be undone."""
+    eligible: tuple[int, ...]
+    """Numbers by which it is known whose votes count."""
 
 
 class BoardHealth(NamedTuple):
@@ -44,7 +47,7 @@ class BoardHealth(NamedTuple):
     flags: int
     """Versions of the bank and of the flags that it is of."""
     checked: timedelta | None
-    """When its win counts were last compared with the stored ones."""
+    """When the votes in memory were last compared with the stored ones."""
     mended: int
     """How often they differed, and were read anew."""
     problem: str
@@ -56,13 +59,15 @@ class BoardState:
 
     turn: Lock = field(default_factory=Lock)
     """Held while computing for this board, so that others wait for the result."""
+    tally: Tally = NO_TALLY
+    """Of the first `seen` votes of the vote table."""
+    seen: int = 0
+    version: Version | None = None
     counts: Counts = NOTHING
+    """The tally's, with imported votes where some count."""
+    imported: Counts = NOTHING
     import_summary: ImportSummary | None = None
-    flagged: Counts = NOTHING
-    """The part of the win counts that a board without flagged voters excludes."""
     left_out: ExcludedVotes = NONE_LEFT_OUT
-    counted: Version = Version(-1, -1, -1, b"")
-    asked_at: float = -math.inf
     board: Board | None = None
     basis: tuple[object, ...] = ()
     """The inputs of `board`."""
@@ -70,8 +75,6 @@ class BoardState:
     found_for: Counts | None = None
     found_at: float = -math.inf
     computed_at: float = -math.inf
-    checked_at: float = -math.inf
-    mended: int = 0
     computing: "Future[None] | None" = None
     renewing: "Future[Board] | None" = None
     history: History | None = None
@@ -94,17 +97,17 @@ class BoardState:
         error = done and done.exception()
         return f"{type(error).__name__}; the log has more" if error else ""
 
-    def health(self, source: str, key: BoardKey) -> BoardHealth:
+    def health(self, source: str, key: BoardKey, checks: TableChecks) -> BoardHealth:
         return BoardHealth(
             source=source,
             key=key,
             votes=self.counts.votes,
             computed=_ago(self.computed_at),
             waits=self.is_waiting,
-            bank=self.counted.bank,
-            flags=self.counted.flags,
-            checked=_ago(self.checked_at),
-            mended=self.mended,
+            bank=self.version.bank if self.version else 0,
+            flags=self.version.flags if self.version else 0,
+            checked=_ago(checks.checked_at),
+            mended=checks.mended,
             problem=self.problem,
         )
 

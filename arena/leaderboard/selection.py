@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
+import pandas as pd
 from sqlalchemy import Connection
 
 from arena.campaign_battles.spec import closed_sources
@@ -45,8 +46,8 @@ class BoardSelection:
     """Those with votes on this source and kind of images."""
 
 
-def board_sources(connection: Connection) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones, then imported ones.
+def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
+    """Return every source of votes: the bank's, live ones (of the votes cast here), then imported ones.
 
     Check items have no board, and a source has none while a campaign on it is running: nobody may see how it stands.
     """
@@ -55,7 +56,7 @@ def board_sources(connection: Connection) -> list[BoardSource]:
         one for one in sources_of(connection) if one.kind != "check" and one.name not in closed
     )
     bank = [BoardSource(one.name, "bank", one.id) for one in known]
-    live = [BoardSource(one.label, "live", one.code) for one in live_sources(connection)]
+    live = [BoardSource(one.label, "live", one.code) for one in live_sources(votes)]
     return [
         *bank,
         *live,

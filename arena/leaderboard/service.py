@@ -1,49 +1,47 @@
-"""Leaderboard service: boards from the database, each computed once for the votes it counts, not for each visitor.
+"""Leaderboard service: boards from the votes in memory, each computed once for the votes it counts.
 
-A board of one source, single or multiple images, follows the win counts kept in each vote's own transaction, less the
-votes that may still be undone: only changed rows are read, so that one more vote costs the same at any number. Boards
-of some days are counted from the votes themselves. Imported votes are counted when a board with them is first opened
-after an import. Intervals and other slow statistics are computed by one background thread.
+A board remembers how many votes it has counted, and counts only those behind them, so that one more vote costs the same
+at any number. It is counted anew when what decides about votes has changed: the bank, flags, who counts. Intervals and
+other slow statistics are computed by one background thread.
 """
 
 import logging
-import math
 import time
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections import OrderedDict
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from threading import BoundedSemaphore, Lock
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any, NamedTuple
 
-import numpy as np
-from sqlalchemy import Connection, bindparam, func, select
+import pandas as pd
+from sqlalchemy import Connection, select
 
 from arena.battles.settlements import extend_record, read_record
-from arena.battles.tables import LAST_LIVE_VOTE, LAST_VOTE, LIVE_VOTE, VOTE, WINS
-from arena.clock import ChangesSeen, keep_time
-from arena.database import META, Database
-from arena.fraud.eligibility import official_board
-from arena.fraud.flags import FLAGS_VERSION, FlagService
-from arena.imports.tables import imported_sources
-from arena.items.store import BANK_VERSION, FAMILY, MODEL
-from arena.leaderboard.board import NOTHING, Board, BoardKey, Counts, Entrant, VoteKind, board
+from arena.battles.vote_table import FORGOTTEN, VoteTable, rows_of, values
+from arena.database import Database, counter
+from arena.fraud.eligibility import eligibility_version, official_board
+from arena.fraud.flags import FLAGS_VERSION, FlagService, VoterMarks, voter_marks
+from arena.imports.tables import IMPORTED_SOURCE, ImportedSource, imported_sources
+from arena.imports.vote_columns import ImportedVotes, read_imported
+from arena.items.store import ANSWER, BANK_VERSION, FAMILY, MODEL, SOURCE
+from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, Entrant, board
 from arena.leaderboard.board_state import BoardHealth, BoardState, Version
-from arena.leaderboard.queries import (
-    LostBattle,
-    Table,
-    board_name,
+from arena.leaderboard.board_votes import (
+    NO_TALLY,
+    BoardFrames,
+    added_counts,
+    counted_imported,
     counts_of,
-    flagged_counts,
+    families_of,
+    frames_of,
     history_of,
-    import_summary_of,
-    imported_counts,
-    left_out_of,
-    lost_battles,
-    open_rows,
+    import_summary,
+    lost_by,
+    same_counts,
+    tally,
     votes_of,
-    wanted,
 )
 from arena.leaderboard.selection import (
     BoardSelection,
@@ -53,55 +51,50 @@ from arena.leaderboard.selection import (
     first_source,
 )
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
-from arena.leaderboard.win_counts import (
-    WinCounts,
-    added_counts,
-    less_counts,
-    same_counts,
-    summed_counts,
-)
-from arena.live.votes import LIVE_CHANGED, LIVE_TOTAL
 from arena.ratings.shares import Share
-from arena.settings import BoardVoters, CountSettings
+from arena.settings import BoardVoters, CountRule, CountSettings
 from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
-"""Least seconds between two computations of a board's intervals, its history, or the counts of some days."""
+"""Least seconds between two computations of a board's intervals or of its history."""
 MANY = 1000
 """Votes from which on a board's statistics are computed only every so often."""
-MANY_ONE_BY_ONE = 100_000
-"""Votes from which on votes are counted one by one, which takes 0.1 s then, only every so often; sooner below."""
 KEPT_BOARDS = 64
 KEPT_NARROWED = 32
 """Boards of one family or of some days that are kept; they never take the place of whole ones."""
-AT_ONCE = 2
-PATIENCE_SECONDS = 5.0
-"""Boards of some days that are read from the votes at the same time, and how long another one waits for its turn."""
 EVERYONE = CountSettings()
+LOST_AT_ONCE = 100
+"""Lost battles whose answers are read at once."""
 WAITING = 4
 """Boards of one family or of some days whose statistics may wait for their turn; others ask again."""
-
-_MINE = (WINS.c.source_id == bindparam("source")) & (WINS.c.multi == bindparam("multi"))
-_CHANGED = select(WINS.c.family_id, WINS.c.winner, WINS.c.loser, WINS.c.n, WINS.c.left_n).where(
-    _MINE, WINS.c.change >= bindparam("since")
-)
-_SEEN = select(ChangesSeen(LAST_VOTE))
-_LIVE_SEEN = select(ChangesSeen(LAST_LIVE_VOTE))
-_TOTAL = select(func.sum(WINS.c.n)).where(_MINE)
-_VERSIONS = select(META.c.name, META.c.value).where(
-    (META.c.name == BANK_VERSION) | (META.c.name == FLAGS_VERSION)
-)
 
 log = logging.getLogger(__name__)
 
 
-class BoardBusyError(BoardSelectionError):
-    """Too many boards of other days are being read."""
+class LostBattle(NamedTuple):
+    """A final battle that a model lost, without whoever voted; `number` orders them."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            f"Boards of chosen days are read {AT_ONCE} at a time, and others wait: try again in a minute."
-        )
+    number: int
+    item: int
+    winner: int
+    lost: str
+    """The model's answer."""
+    won: str
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What boards need to know beside the votes cast here, at one moment."""
+
+    bank: int = -1
+    flags: int = 0
+    forgotten: int = 0
+    eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
+    marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
+    entrants: Mapping[int, Entrant] = field(default_factory=dict)
+    families: Mapping[int, str] = field(default_factory=dict)
+    imported_sources: Mapping[int, ImportedSource] = field(default_factory=dict)
+    imported: ImportedVotes | None = None
 
 
 class Leaderboard:
@@ -111,28 +104,28 @@ class Leaderboard:
     """
 
     def __init__(
-        self, database: Database, who: CountSettings = EVERYONE, every: float = EVERY_SECONDS
+        self,
+        database: Database,
+        votes: VoteTable,
+        who: CountSettings = EVERYONE,
+        every: float = EVERY_SECONDS,
     ) -> None:
         self._database = database
+        self._votes = votes
         self.who = who
         self._every = every
         self._lock = Lock()
-        """Guards the win counts and the cache of boards. Lock order: a board's `turn` first, then this one."""
-        self._win_counts_by_board: dict[tuple[VoteKind, int, bool], WinCounts] = {}
+        """Guards what is known and the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._kept: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._narrowed: OrderedDict[BoardKey, BoardState] = OrderedDict()
-        self._dated_turns = BoundedSemaphore(AT_ONCE)
-        self._bank = -1
-        self._flags = 0
-        self._imports_count = False
-        """Whether any imported votes were set to count beside this arena's."""
-        self._imported: dict[BoardKey, Table] = {}
-        """The imported votes of whole boards, as rows of `imported_counts`, since the bank last changed."""
-        self._entrants: Mapping[int, Entrant] = {}
-        self.families: Mapping[int, str] = {}
-        """Names by code, as of the last board."""
-        self._flag_services = {rule: FlagService(database, rule) for rule in (who, EVERYONE)}
+        self._known = _Known()
+        self._flag_services = {rule: FlagService(database, rule, votes) for rule in (who, EVERYONE)}
         self._finder = ThreadPoolExecutor(1, "boards")
+
+    @property
+    def families(self) -> Mapping[int, str]:
+        """Names by code, as of the last board."""
+        return self._known.families
 
     def close(self) -> None:
         """Finish the computation in progress and start no other."""
@@ -158,38 +151,40 @@ class Leaderboard:
         last = day_of(until)
         if first and last and first > last:
             raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
-        keep_time(self._database, VOTE, LIVE_VOTE)
-        with self._database.read() as connection, self._lock:
-            self._know_bank(connection)
-            sources = board_sources(connection)
+        cast = self._votes.read().votes
+        with self._database.read() as connection:
+            known = self._know(connection)
+            sources = board_sources(connection, cast)
             if not sources:
                 return None
-            chosen = next(
-                (known for known in sources if known.label == source), first_source(sources)
-            )
-            shown = self._votes(connection, votes) if chosen.kind != "imported" else None
-            unflagged = voters != "all" or chosen.kind == "imported"
-            multi = images == "multiple"
-            everyone = shown == "everyone"
-            whole = BoardKey(
-                chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone
-            )
-            voted = {self.families[code]: code for code in self._voted_families(connection, whole)}
+            chosen = next((one for one in sources if one.label == source), first_source(sources))
+            shown = self._shown_votes(connection, votes) if chosen.kind != "imported" else None
+        unflagged = voters != "all" or chosen.kind == "imported"
+        multi = images == "multiple"
+        everyone = shown == "everyone"
+        whole = BoardKey(
+            chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone
+        )
+        codes = families_of(frames_of(cast, known.imported, whole), whole)
+        voted = {known.families[code]: code for code in codes}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
         return BoardSelection(
-            key, chosen.label, named, shown, tuple(known.label for known in sources), names
+            key, chosen.label, named, shown, tuple(one.label for one in sources), names
         )
 
     def official_key(self, source: int, multi: bool) -> BoardKey | None:
         """Return the key of a bank's official board; None while it is closed."""
+        cast = self._votes.read().votes
         with self._database.read() as connection:
-            if ("bank", source) not in {(one.kind, one.code) for one in board_sources(connection)}:
+            sources = board_sources(connection, cast)
+            if ("bank", source) not in {(one.kind, one.code) for one in sources}:
                 return None
-            return BoardKey(source, multi, everyone=self._votes(connection, None) == "everyone")
+            shown = self._shown_votes(connection, None)
+            return BoardKey(source, multi, everyone=shown == "everyone")
 
-    def _votes(self, connection: Connection, asked: object) -> BoardVoters | None:
+    def _shown_votes(self, connection: Connection, asked: object) -> BoardVoters | None:
         """Return whose votes to show, by default the official board's; None where there is one board."""
         boards: tuple[BoardVoters, ...] = (
             ("everyone",) if self.who.rule == "everyone" else ("counted", "everyone")
@@ -208,13 +203,12 @@ class Leaderboard:
         return EVERYONE if key.everyone else self.who
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
-        """Return a board with every vote final before the call (one of some days: within EVERY_SECONDS).
+        """Return a board with every vote final before the call.
 
-        If it has no statistics yet, wait for them at most `patience` seconds. Raises BoardBusyError.
+        If it has no statistics yet, wait for them at most `patience` seconds.
         """
         kept = self._keep(key)
-        with self._turn(key, kept.asked_at):
-            made = self._board(key, kept)
+        made = self._board(key, kept)
         if made.statistics is None and patience and kept.computing is not None:
             wait([kept.computing], patience)
             made = self._board(key, kept)
@@ -230,13 +224,12 @@ class Leaderboard:
         return kept.board
 
     def history(self, key: BoardKey) -> History:
-        keep_time(self._database, VOTE, LIVE_VOTE)
         kept = self._keep(key)
-        with self._turn(key, kept.history_at), kept.turn:
+        with kept.turn:
             if kept.history is None or time.monotonic() - kept.history_at > self._every:
-                with self._database.read() as connection:
-                    read_at = time.monotonic()
-                    kept.history = history_of(connection, key, self._who(key))
+                read_at = time.monotonic()
+                frames, marks = self._basis(key)
+                kept.history = history_of(frames, key, marks)
                 kept.history_at = read_at
             return kept.history
 
@@ -245,8 +238,7 @@ class Leaderboard:
         if made.statistics is None:
             return {}
         kept = self._keep(made.key)
-        read_at = math.inf if kept.families_of is made.statistics else -math.inf
-        with self._turn(made.key, read_at), kept.turn:
+        with kept.turn:
             if kept.families_of is not made.statistics:
                 kept.families = family_ratings(made.statistics.of)
                 kept.families_of = made.statistics
@@ -273,18 +265,43 @@ class Leaderboard:
         """Return the last battles on a bank's own items that a model lost, before the one of this number."""
         if key.kind != "bank":
             return []
-        keep_time(self._database, VOTE, LIVE_VOTE)
+        frames, marks = self._basis(key)
+        lost = lost_by(frames.cast, key, marks, model)
+        if before is not None:
+            lost = rows_of(lost, values(lost, "number") < before)
+        found: list[LostBattle] = []
+        for start in range(0, len(lost), LOST_AT_ONCE):
+            found += self._in_use(lost.iloc[start : start + LOST_AT_ONCE])
+            if len(found) >= most:
+                break
+        return found[:most]
+
+    def _in_use(self, lost: pd.DataFrame) -> list[LostBattle]:
+        """Return lost battles with their answers, without those whose answers are out of use."""
+        answers = {*values(lost, "answer_a").tolist(), *values(lost, "answer_b").tolist()}
+        texts = select(ANSWER.c.id, ANSWER.c.text).where(
+            ANSWER.c.id.in_(answers), ANSWER.c.withdrawn_at.is_(None)
+        )
         with self._database.read() as connection:
-            return lost_battles(connection, key, self._who(key), model, before, most)
+            text = {row.id: row.text for row in connection.execute(texts)}
+        columns = ("number", "item", "winner", "left", "answer_a", "answer_b")
+        battles = zip(*(values(lost, name).tolist() for name in columns), strict=True)
+        found = []
+        for number, item, winner, left, a, b in battles:
+            won, other = (a, b) if left else (b, a)
+            if won in text and other in text:
+                found.append(LostBattle(number, item, winner, text[other], text[won]))
+        return found
 
     def health(self) -> list[BoardHealth]:
         """Return how the whole boards that are kept stand, the largest first."""
+        cast = self._votes.read().votes
         with self._database.read() as connection:
-            labels = {(one.kind, one.code): one.label for one in board_sources(connection)}
+            labels = {(one.kind, one.code): one.label for one in board_sources(connection, cast)}
         with self._lock:
             kept = list(self._kept.items())
         found = [
-            one.health(labels.get((key.kind, key.source), "gone"), key)
+            one.health(labels.get((key.kind, key.source), "gone"), key, self._votes.checks)
             for key, one in kept
             if one.counts.votes
         ]
@@ -302,28 +319,12 @@ class Leaderboard:
                 boards.popitem(last=False)
             return kept
 
-    @contextmanager
-    def _turn(self, key: BoardKey, since: float) -> Iterator[None]:
-        """Wait for a turn to read the votes of some days, unless what was read then still holds.
-
-        Nobody waits with a connection or a lock of others. Raises BoardBusyError.
-        """
-        if not key.dated or time.monotonic() - since < self._every:
-            yield
-        elif not self._dated_turns.acquire(timeout=PATIENCE_SECONDS):
-            raise BoardBusyError
-        else:
-            try:
-                yield
-            finally:
-                self._dated_turns.release()
-
     def _board(self, key: BoardKey, kept: BoardState) -> Board:
         with kept.turn:
             self._count(key, kept)
             basis = (
                 kept.counts,
-                self._entrants,
+                self._known.entrants,
                 kept.statistics,
                 kept.import_summary,
                 kept.left_out,
@@ -334,7 +335,7 @@ class Leaderboard:
                 kept.board = board(
                     key,
                     kept.counts,
-                    self._entrants,
+                    self._known.entrants,
                     kept.statistics,
                     import_summary=kept.import_summary,
                     left_out=kept.left_out,
@@ -345,99 +346,71 @@ class Leaderboard:
             return kept.board
 
     def _count(self, key: BoardKey, kept: BoardState) -> None:
-        """Bring a board's counts up to date: from the win counts, or from the votes where those do not suffice."""
-        keep_time(self._database, VOTE, LIVE_VOTE)
+        """Bring a board's counts up to date: by the votes behind those that it has counted, or by all of them."""
+        final = self._votes.read()
         with self._database.read() as connection:
-            # Taken before the first statement, so that nobody reads an older state after a newer one.
-            with self._lock:
-                win_counts, still_open = self._win_counts(connection, key)
-                self._know_bank(connection)
-                version = Version(self._bank, self._flags, win_counts.version, still_open.tobytes())
-                one_by_one = key.dated or (
-                    self._who(key).rule != "everyone" and key.kind != "imported"
-                )
-                follows = one_by_one and not key.dated and key.kind != "imported"
-                is_small = follows and win_counts.votes < MANY_ONE_BY_ONE
-                pause = self._every * (win_counts.votes / MANY_ONE_BY_ONE if is_small else 1)
-                late = time.monotonic() - kept.asked_at >= pause
-                if version == kept.counted and not late:
-                    return
-                counts = less_counts(win_counts.counts(key.family), _of_family(still_open, key))
-            if one_by_one and not late:
-                return
-            if version.bank != kept.counted.bank:
-                has_imports = self._imports_count or key.kind == "imported"
-                kept.import_summary = import_summary_of(connection, key) if has_imports else None
-            if late or version.flags != kept.counted.flags:
-                self._ask(connection, key, kept, one_by_one)
-            if one_by_one:
-                counts = counts_of(connection, key, self._who(key))
-            else:
-                with self._lock:
-                    imported = self._imported_rows(connection, key)
-                counts = added_counts(less_counts(counts, kept.flagged), _of_family(imported, key))
-            if not same_counts(counts, kept.counts):
-                kept.counts = counts
-            kept.counted = version
-
-    def _ask(
-        self, connection: Connection, key: BoardKey, kept: BoardState, one_by_one: bool
-    ) -> None:
-        """Query a board's excluded votes, which the win counts do not tell."""
-        subtracts = self._flags and key.unflagged and not one_by_one and key.kind != "imported"
-        kept.flagged = flagged_counts(connection, key, self._who(key)) if subtracts else NOTHING
-        left_out = left_out_of(connection, key, self._who(key))
+            known = self._know(connection)
+        who = self._who(key)
+        version = Version(final.edition, known.bank, known.flags, known.eligible[who])
+        is_new = version != kept.version
+        if is_new:
+            kept.tally = NO_TALLY
+            kept.seen = 0
+        frames = frames_of(final.votes, known.imported, key)
+        if len(frames.cast) > kept.seen:
+            news = tally(frames.cast.iloc[kept.seen :], key, known.marks[who])
+            kept.tally = kept.tally + news
+            kept.seen = len(frames.cast)
+        elif not is_new:
+            return
+        kept.version = version
+        left_out = kept.tally.excluded(who.rule) if key.kind != "imported" else NONE_LEFT_OUT
         kept.left_out = left_out if left_out != kept.left_out else kept.left_out
-        kept.asked_at = time.monotonic()
+        if is_new:
+            self._count_imported(key, kept, frames, known)
+        counts = added_counts(kept.tally.counts, kept.imported)
+        if not same_counts(counts, kept.counts):
+            kept.counts = counts
 
-    def _imported_rows(self, connection: Connection, key: BoardKey) -> Table:
-        """Return the rows of `imported_counts` of all families, counted once after each import."""
-        whole = replace(key, family=None, since=None, until=None, unflagged=True, everyone=False)
-        if key.kind == "live" or (key.kind == "bank" and not self._imports_count):
-            return _NO_ROWS
-        if whole not in self._imported:
-            self._imported[whole] = imported_counts(connection, whole)
-        return self._imported[whole]
+    @staticmethod
+    def _count_imported(
+        key: BoardKey, kept: BoardState, frames: BoardFrames, known: _Known
+    ) -> None:
+        kept.imported = NOTHING
+        kept.import_summary = None
+        if frames.imported is not None:
+            kept.imported = counts_of(frames.imported, counted_imported(frames.imported, key))
+            kept.import_summary = import_summary(frames.imported, key, known.imported_sources)
 
-    def _voted_families(self, connection: Connection, key: BoardKey) -> set[int]:
-        imported = set(self._imported_rows(connection, key)[:, 0].tolist())
-        win_counts, still_open = self._win_counts(connection, key)
-        votes = Counter(win_counts.voted_families())
-        for family, *_, n, _left in still_open.tolist():
-            votes[family] -= n
-        return imported.union(family for family, n in votes.items() if n > 0) - {0}
+    def _basis(self, key: BoardKey) -> tuple[BoardFrames, VoterMarks]:
+        """Return the votes that a board may count, and the marks of their voters."""
+        final = self._votes.read()
+        with self._database.read() as connection:
+            known = self._know(connection)
+        return frames_of(final.votes, known.imported, key), known.marks[self._who(key)]
 
-    def _win_counts(self, connection: Connection, key: BoardKey) -> tuple[WinCounts, Table]:
-        """Return the up-to-date win counts of a board's source and kind of images, and its `open_rows`.
-
-        Both are of the same moment; nobody may learn of the open rows yet.
-        """
-        if key.kind == "imported":
-            return WinCounts(), _NO_ROWS
-        win_counts = self._win_counts_by_board.setdefault(
-            (key.kind, key.source, key.multi), WinCounts()
-        )
-        changed, seen = (LIVE_CHANGED, _LIVE_SEEN) if key.kind == "live" else (_CHANGED, _SEEN)
-        news = connection.execute(changed, {**wanted(key), "since": win_counts.seen}).all()
-        win_counts.take(news, connection.scalar(seen) or 0)
-        return win_counts, open_rows(connection, key)
-
-    def _know_bank(self, connection: Connection) -> None:
-        versions = {row.name: row.value for row in connection.execute(_VERSIONS)}
-        self._flags = versions.get(FLAGS_VERSION, 0)
-        version = versions.get(BANK_VERSION, 0)
-        if version != self._bank:
-            models = connection.execute(
-                select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
-            )
-            self._entrants = {
-                row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
-                for row in models
-            }
-            self.families = {row.id: row.name for row in connection.execute(select(FAMILY))}
-            self._imports_count = any(source.into_live for source in imported_sources(connection))
-            self._imported.clear()
-            self._bank = version
+    def _know(self, connection: Connection) -> _Known:
+        """Return what is known beside the votes, read anew where its version has changed."""
+        with self._lock:
+            known = self._known
+            bank = counter(connection, BANK_VERSION)
+            if bank != known.bank:
+                known = replace(known, bank=bank, **_bank_of(connection))
+            flags = counter(connection, FLAGS_VERSION)
+            forgotten = counter(connection, FORGOTTEN)
+            rules = {self.who, EVERYONE}
+            eligible = {who: eligibility_version(connection, who) for who in rules}
+            before = (known.flags, known.forgotten, known.eligible)
+            if (flags, forgotten, eligible) != before:
+                known = replace(
+                    known,
+                    flags=flags,
+                    forgotten=forgotten,
+                    eligible=eligible,
+                    marks={who: voter_marks(connection, who) for who in rules},
+                )
+            self._known = known
+            return known
 
     def _schedule_statistics(self, key: BoardKey, kept: BoardState) -> None:
         """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds.
@@ -462,13 +435,17 @@ class Leaderboard:
     def _compute_statistics(self, key: BoardKey, kept: BoardState, is_new: bool) -> None:
         if is_new and kept.counts.votes:
             self._flag_services[self._who(key)].look()
+            frames, marks = self._basis(key)
+            source = self._known.imported_sources.get(key.source)
+            judged = key.kind == "imported" and source is not None and source.judge
+            cast = votes_of(frames, key, marks, judged)
             with self._database.read() as connection:
-                cast = votes_of(connection, key, self._who(key))
                 name = board_name(connection, key, self._who(key).rule)
                 record = read_record(connection, name) if name else None
             if len(cast.votes):
                 reference = next(
-                    (code for code, model in self._entrants.items() if model.is_reference), None
+                    (code for code, model in self._known.entrants.items() if model.is_reference),
+                    None,
                 )
                 shown = len(record.models.union(cast.codes)) if record else None
                 found = compute_statistics(cast, kept.statistics, reference, shown)
@@ -477,30 +454,40 @@ class Leaderboard:
                     found = replace(found, settled=record.settled)
                 kept.statistics = found
                 kept.computed_at = time.monotonic()
-        self._check(key, kept)
-
-    def _check(self, key: BoardKey, kept: BoardState) -> None:
-        """Read all win counts anew if some changed unseen, as when somebody else wrote to the database."""
-        if key.kind == "imported":
-            return
-        total = LIVE_TOTAL if key.kind == "live" else _TOTAL
-        with self._database.read() as connection, self._lock:
-            win_counts, _ = self._win_counts(connection, key)
-            if (connection.scalar(total, wanted(key)) or 0) != win_counts.votes:
-                win_counts.forget()
-                self._win_counts(connection, key)
-                kept.mended += 1
-            kept.checked_at = time.monotonic()
+        self._votes.check()
 
 
-_NO_ROWS = np.zeros((0, 6), np.int64)
+def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
+    """Return the name under which a board has its record; None for one that somebody narrowed.
 
-
-def _of_family(rows: Table, key: BoardKey) -> Counts:
-    """Return the counts of a board's family from rows (family, winner, loser, 1 if they tied, n, n on the left)."""
-    return summed_counts(
-        rows[rows[:, 0] == key.family, 1:] if key.family is not None else rows[:, 1:]
+    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
+    """
+    if key.narrowed or not key.unflagged:
+        return None
+    source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
+    name = (
+        connection.scalar(select(source.name).where(source.id == key.source))
+        if source
+        else key.source
     )
+    return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"
+
+
+def _bank_of(connection: Connection) -> dict[str, Any]:
+    """Return what boards need of the bank and of imported votes."""
+    models = connection.execute(
+        select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
+    )
+    sources = imported_sources(connection)
+    return {
+        "entrants": {
+            row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
+            for row in models
+        },
+        "families": {row.id: row.name for row in connection.execute(select(FAMILY))},
+        "imported_sources": {one.id: one for one in sources},
+        "imported": read_imported(connection) if sources else None,
+    }
 
 
 def _tell(computing: "Future[Any]") -> None:

@@ -17,6 +17,7 @@ from arena.battles.choices import check_among
 from arena.battles.lending import Lending
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
+from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.identity_leaks import names_itself
@@ -73,6 +74,7 @@ class LiveSessions:
         self,
         vlms: Sequence[VLM],
         store: LiveStore,
+        votes: VoteTable,
         images: OwnImages,
         budget: Budget,
         lending: Lending,
@@ -80,6 +82,7 @@ class LiveSessions:
     ) -> None:
         self.vlms = tuple(vlms)
         self._store = store
+        self._votes = votes
         self._images = images
         self._budget = budget
         self._lending = lending
@@ -227,14 +230,16 @@ class LiveSessions:
         able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
         if len(able) < 2:
             raise _why_not(self.vlms, turn)
-        votes = await asyncio.to_thread(self._store.named_pair_votes)
+        votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
+        code = await asyncio.to_thread(self._store.codes, list(able))
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError(
                 "You have compared these models as often as one voter may here. Thank you!"
             )
-        chances = pair_chances([votes.get(frozenset(pair), 0) for pair in pairs]).tolist()
+        cast = [votes.get((min(code[a], code[b]), max(code[a], code[b])), 0) for a, b in pairs]
+        chances = pair_chances(cast).tolist()
         ((a, b), chance) = self._coin.choices(list(zip(pairs, chances, strict=True)), chances)[0]
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 

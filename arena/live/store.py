@@ -214,8 +214,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
         query = select(BATTLE).where(IS_LIVE, mine).order_by(BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
-            is_over = row is None or row.revealed_at is not None or row.ended is not None
-            return None if is_over else _battle(connection, row)
+            if row is None or row.revealed_at is not None or row.ended is not None:
+                return None
+            return _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
         """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
@@ -246,6 +247,11 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 raise ChoiceError("The answers are still coming; ask when both have ended.")
             name = model_names(connection)
         return Names(name[row.model_a], name[row.model_b])
+
+    def codes(self, models: Sequence[str]) -> dict[str, int]:
+        """Return the ids of models by their names."""
+        with self._database.read() as connection:
+            return dict(zip(models, _codes(connection, models), strict=True))
 
     def failures(self) -> dict[str, int]:
         """Number of failed live answers of each model, by name; models without any are left out."""

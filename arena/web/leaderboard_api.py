@@ -19,7 +19,7 @@ from arena.leaderboard.chart import board_chart, chart_png
 from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import BoardBusyError, Leaderboard
+from arena.leaderboard.service import Leaderboard
 from arena.web.leaderboard_view import VOTES_SHOWN
 from arena.web.results_address import FURTHER
 
@@ -66,7 +66,7 @@ class BoardFiles:
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
-        """Return a board's file, made anew if the board has changed. Raises BoardBusyError."""
+        """Return a board's file, made anew if the board has changed."""
         board = self.leaderboard.board(key, PATIENCE_SECONDS)
         place = (name, key, title, plot)
         kept = self._kept.get(place)
@@ -127,8 +127,6 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
             return PlainTextResponse("There is no such file.", status_code=404)
         try:
             return await to_thread.run_sync(found, limiter=turns)
-        except BoardBusyError as error:
-            return PlainTextResponse(str(error), status_code=503)
         except BoardSelectionError as error:
             return PlainTextResponse(str(error), status_code=400)
 

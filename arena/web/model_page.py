@@ -9,9 +9,8 @@ from arena.drawings import shortened
 from arena.items.store import ItemBank
 from arena.leaderboard.model_results import ItemShare, model_results
 from arena.leaderboard.overview import Overview
-from arena.leaderboard.queries import LostBattle
 from arena.leaderboard.selection import BoardSelection
-from arena.leaderboard.service import Leaderboard
+from arena.leaderboard.service import Leaderboard, LostBattle
 from arena.ratings.shares import Share
 from arena.templates import macros
 from arena.types import Item

@@ -1,0 +1,288 @@
+"""Board votes: which votes of the vote table a board counts, by masks, and what is counted by them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from arena.battles.vote_table import COLUMNS, LIVE_OWN, OUTSIDE, rows_of, values
+from arena.database import EPOCH
+from arena.fraud.flags import VoterMarks
+from arena.imports.tables import ImportedSource
+from arena.imports.vote_columns import NOT_TOLD, ImportedVotes
+from arena.leaderboard.board import NOTHING, BoardKey, Counts, ExcludedVotes, ImportSummary
+from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
+from arena.ratings.clusters import effective_number
+from arena.ratings.votes import Codes, Floats, Outcome, Votes
+from arena.settings import CountRule
+
+Mask = npt.NDArray[np.bool_]
+_DAY = 24 * 3600 * 1_000_000
+_STOPPED = OUTSIDE.index("stopped")
+_NAMED = OUTSIDE.index("named itself")
+
+
+class BoardFrames(NamedTuple):
+    """The votes that a board may count."""
+
+    cast: pd.DataFrame
+    """Those cast here; none for a board of imported votes."""
+    imported: pd.DataFrame | None
+    """Imported ones, where some count."""
+
+
+def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey) -> BoardFrames:
+    """Return the votes of a board's kind."""
+    if key.kind == "imported":
+        return BoardFrames(cast.iloc[:0], imported and imported.alone)
+    return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
+
+
+def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
+    """Return which votes are of a board's source, kind of images, family and days."""
+    mask = values(votes, "source") == key.source
+    mask &= values(votes, "multi") == key.multi
+    if key.family is not None:
+        mask &= values(votes, "family") == key.family
+    if key.dated:
+        voted_at = values(votes, "voted_at")
+        mask &= voted_at != NOT_TOLD
+        if key.since is not None:
+            mask &= voted_at >= _midnight(key.since)
+        if key.until is not None:
+            mask &= voted_at < _midnight(key.until + timedelta(days=1))
+    return mask
+
+
+def counted(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
+    """Return which of the votes cast here a board counts."""
+    mask = of_board(votes, key) & (values(votes, "outside") == 0) & marks.counting(votes)
+    return mask & ~marks.flagged(votes) if key.unflagged else mask
+
+
+def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
+    """Return which imported votes a board counts."""
+    mask = of_board(votes, key)
+    for note in ("alone", "out", "repeated"):
+        mask &= ~values(votes, note)
+    return mask
+
+
+def families_of(frames: BoardFrames, key: BoardKey) -> set[int]:
+    """Return the families with ranked votes on a board of all families, whoever cast them."""
+    mask = of_board(frames.cast, key) & (values(frames.cast, "outside") == 0)
+    found = set(np.flatnonzero(np.bincount(values(frames.cast, "family")[mask])).tolist())
+    if frames.imported is not None:
+        also = values(frames.imported, "family")[counted_imported(frames.imported, key)]
+        found |= set(np.unique(also).tolist())
+    return found - {0}
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What a board counts and leaves out of some votes cast here; tallies of other votes can be added."""
+
+    counts: Counts
+    flagged_voters: frozenset[int] = frozenset()
+    flagged: int = 0
+    uncounted: int = 0
+    stopped: int = 0
+    named: int = 0
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            added_counts(self.counts, other.counts),
+            self.flagged_voters | other.flagged_voters,
+            self.flagged + other.flagged,
+            self.uncounted + other.uncounted,
+            self.stopped + other.stopped,
+            self.named + other.named,
+        )
+
+    def excluded(self, rule: CountRule) -> ExcludedVotes:
+        return ExcludedVotes(
+            voters=len(self.flagged_voters),
+            flagged=self.flagged,
+            uncounted=self.uncounted,
+            stopped=self.stopped,
+            named=self.named,
+            rule=rule,
+        )
+
+
+NO_TALLY = Tally(NOTHING)
+
+
+def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
+    """Count some of the votes cast here for a board."""
+    here = of_board(votes, key)
+    outside = values(votes, "outside")
+    ranked = here & (outside == 0)
+    counting = marks.counting(votes)
+    flagged = ranked & counting & marks.flagged(votes)
+    left_out = flagged if key.unflagged else np.zeros(len(votes), bool)
+    return Tally(
+        counts=counts_of(votes, ranked & counting & ~left_out),
+        flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
+        flagged=int(flagged.sum()),
+        uncounted=int((ranked & ~counting).sum()),
+        stopped=int((here & (outside == _STOPPED)).sum()),
+        named=int((here & (outside == _NAMED)).sum()),
+    )
+
+
+def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
+    """Count the wins of each pair of models in the votes of a mask."""
+    winner = values(votes, "winner")[mask]
+    loser = values(votes, "loser")[mask]
+    tied = values(votes, "tied")[mask]
+    left = values(votes, "left")[mask]
+    codes = _codes(winner, loser)
+    place = np.zeros(int(codes[-1]) + 1 if len(codes) else 0, np.int64)
+    place[codes] = np.arange(len(codes))
+    pair = place[winner] * len(codes) + place[loser]
+    ties = _grid(pair[tied], len(codes))
+    ties += ties.T
+    wins = _grid(pair[~tied], len(codes)) + ties / 2
+    return Counts(tuple(codes.tolist()), wins, _grid(pair[left & ~tied], len(codes)), ties)
+
+
+def _codes(winner: Codes, loser: Codes) -> Codes:
+    """Return the models that played, ascending."""
+    size = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
+    battles = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size)
+    return np.flatnonzero(battles)
+
+
+def _grid(pair: Codes, models: int) -> Floats:
+    """Return the number of each pair, coded as place of the winner * models + place of the loser."""
+    number = np.bincount(pair, minlength=models * models)
+    return number.reshape(models, models).astype(np.float64)
+
+
+def added_counts(one: Counts, other: Counts) -> Counts:
+    if not other.codes:
+        return one
+    codes = np.union1d(one.codes, other.codes).astype(np.int64)
+    wins, left, ties = np.zeros((3, len(codes), len(codes)))
+    for part in (one, other):
+        places = np.searchsorted(codes, part.codes)
+        grid = np.ix_(places, places)
+        wins[grid] += part.wins
+        left[grid] += part.left
+        ties[grid] += part.ties
+    return Counts(tuple(codes.tolist()), wins, left, ties)
+
+
+def same_counts(one: Counts, other: Counts) -> bool:
+    pairs = ((one.wins, other.wins), (one.left, other.left), (one.ties, other.ties))
+    return one.codes == other.codes and all(np.array_equal(this, that) for this, that in pairs)
+
+
+def import_summary(
+    votes: pd.DataFrame, key: BoardKey, sources: Mapping[int, ImportedSource]
+) -> ImportSummary | None:
+    """Return the summary of a board's imported votes; None without any. `sources` are the imported ones by code."""
+    here = rows_of(votes, of_board(votes, key))
+    if here.empty:
+        return None
+    origins = [sources[code] for code in np.unique(values(here, "origin")).tolist()]
+    alone = values(here, "alone")
+    repeated = values(here, "repeated")
+    out = values(here, "out")
+    last = ~repeated & ~alone
+    counts = rows_of(here, last & ~out)
+    both_bad = values(counts, "both_bad")
+    return ImportSummary(
+        votes=len(counts),
+        sources=tuple(sorted(one.name for one in origins)),
+        judge=any(one.judge for one in origins),
+        ties=int((values(counts, "tied") & ~both_bad).sum()),
+        both_bad=int(both_bad.sum()),
+        both_bad_out=int((last & out).sum()),
+        alone=int(alone.sum()),
+        repeated=int((repeated & ~alone).sum()),
+        named=int(values(counts, "named").sum()),
+        no_item=int((values(counts, "item") < 0).sum()),
+        no_voter=int((values(counts, "voter") == NOT_TOLD).sum()),
+        no_time=int((values(counts, "voted_at") == NOT_TOLD).sum()),
+        no_images=int(values(counts, "no_images").sum()),
+    )
+
+
+def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool) -> BoardVotes:
+    """Return a board's votes; a vote without a voter has one of its own. `judged`: a judge cast them, not people."""
+    votes = _all_counted(frames, key, marks)
+    item = values(votes, "item")
+    voter = values(votes, "voter")
+    tied = values(votes, "tied")
+    codes = _codes(values(votes, "winner"), values(votes, "loser"))
+    told = voter != NOT_TOLD
+    people, cast = np.unique(voter[told], return_counts=True)
+    is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
+    alone = voter.max(initial=0) + 1 + np.arange(len(voter))
+    columns = Votes(
+        a=np.searchsorted(codes, values(votes, "winner")),
+        b=np.searchsorted(codes, values(votes, "loser")),
+        outcome=np.where(tied, Outcome.TIE, Outcome.A).astype(np.int8),
+        models=len(codes),
+        items=item,
+        voters=np.where(told, voter, alone),
+    )
+    return BoardVotes(
+        codes=tuple(codes.tolist()),
+        family=values(votes, "family"),
+        left=values(votes, "left"),
+        votes=columns,
+        crowd=Crowd(
+            voters=len(people),
+            effective=effective_number(cast),
+            busiest=int(cast.max(initial=0)),
+            items=len(np.unique(item[is_known])),
+        ),
+        items_known=bool(is_known.all()),
+        judged=judged,
+    )
+
+
+def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History:
+    """Return the ratings of a board day by day, from the votes that have a time."""
+    votes = _all_counted(frames, key, marks)
+    votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
+    days, on = np.unique(values(votes, "voted_at") // _DAY, return_inverse=True)
+    winner = values(votes, "winner")
+    loser = values(votes, "loser")
+    codes = _codes(winner, loser)
+    won = np.where(values(votes, "tied"), 0.5, 1.0)
+    wins = np.zeros((len(days), len(codes), len(codes)))
+    place = (on, np.searchsorted(codes, winner), np.searchsorted(codes, loser))
+    np.add.at(wins, place, won)
+    np.add.at(wins, (place[0], place[2], place[1]), 1.0 - won)
+    dates = [(EPOCH + timedelta(days=day)).date() for day in days.tolist()]
+    return history(dates, codes.tolist(), wins)
+
+
+def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -> pd.DataFrame:
+    """Return the votes cast here by which a model lost on a board, the last battle first."""
+    mask = counted(votes, key, marks) & (values(votes, "loser") == model)
+    lost = rows_of(votes, mask & ~values(votes, "tied"))
+    return lost.take(np.argsort(values(lost, "number"))[::-1])
+
+
+def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.DataFrame:
+    cast = rows_of(frames.cast, counted(frames.cast, key, marks))
+    if frames.imported is None:
+        return cast
+    imported = rows_of(frames.imported, counted_imported(frames.imported, key))
+    return pd.DataFrame(
+        {name: np.concatenate([values(cast, name), values(imported, name)]) for name in COLUMNS}
+    )
+
+
+def _midnight(day: date) -> int:
+    """Return when a day begins (UTC), in microseconds since 1970."""
+    return (datetime.combine(day, time.min, UTC) - EPOCH) // timedelta(microseconds=1)
