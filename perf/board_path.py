@@ -23,6 +23,7 @@ from arena import settings as settings
 import numpy as np
 
 from arena.battles.store import BattleStore, Draw
+from arena.battles.vote_table import VoteTable
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.board import BoardKey
@@ -65,7 +66,7 @@ class Arena:
         Ingest(self.database).add_items("bench", "folder", drafts)
         self._plant(votes, np.random.default_rng(0))
         self.store = BattleStore(self.database)
-        self.leaderboard = Leaderboard(self.database, every=1e9)
+        self.leaderboard = Leaderboard(self.database, VoteTable(self.database), every=1e9)
 
     def _plant(self, votes: int, coin: np.random.Generator) -> None:
         strength = coin.normal(0, 0.63, MODELS)
@@ -97,7 +98,7 @@ class Arena:
             answer_b = answers[item + 1, b + 1]
             put(
                 "INSERT INTO battle (id, token, voter_id, item_id, model_low, model_high, low_is_a, answer_a, "
-                f"answer_b, served_at, draw) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT}, 'lot')",
+                f"answer_b, began_at, draw) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT}, 'lot')",
                 _rows(
                     number,
                     voter + 1,

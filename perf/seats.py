@@ -109,7 +109,7 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
             }
             | {
                 "answer_b": other.answer,
-                "served_at": now(),
+                "began_at": now(),
                 "draw": "campaign",
                 "draw_probability": 0.1,
             }

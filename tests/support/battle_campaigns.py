@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS
 from arena.battles.store import BattleStore
-from arena.battles.tables import BANK, BATTLE, VOTE
+from arena.battles.tables import BATTLE, CHOSEN
 from arena.campaign_battles.spec import BattleSpec, FixedTuple
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.task import BattleWork
@@ -110,38 +110,30 @@ def worker_of(database: Database, campaign: str, person: str = "w1") -> Seat:
 
 def votes_by_tuple(database: Database, campaign: Campaign) -> dict[tuple[int, int, int], list[int]]:
     """The voters of each (item, lower model, higher model) of a campaign."""
-    battles = select(
-        BATTLE.c.id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.voter_id
-    )
+    battles = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high, BATTLE.c.voter_id)
     with database.read() as connection:
-        chosen = set(connection.scalars(BANK.counted_votes(VOTE.c.battle_id)))
-        rows = connection.execute(battles.where(BATTLE.c.draw != "check")).all()
+        rows = connection.execute(battles.where(CHOSEN, BATTLE.c.draw != "check")).all()
     found: dict[tuple[int, int, int], list[int]] = {}
-    for battle, item, low, high, voter in rows:
-        if battle in chosen:
-            found.setdefault((item, low, high), []).append(voter)
+    for item, low, high, voter in rows:
+        found.setdefault((item, low, high), []).append(voter)
     return found
 
 
 def let_minutes_pass(database: Database, minutes: float) -> None:
     """Make every battle served earlier."""
     with database.write() as connection:
-        for row in connection.execute(select(BATTLE.c.id, BATTLE.c.served_at)).all():
-            earlier = row.served_at - timedelta(minutes=minutes)
-            connection.execute(
-                update(BATTLE).where(BATTLE.c.id == row.id).values(served_at=earlier)
-            )
+        for row in connection.execute(select(BATTLE.c.id, BATTLE.c.began_at)).all():
+            earlier = row.began_at - timedelta(minutes=minutes)
+            connection.execute(update(BATTLE).where(BATTLE.c.id == row.id).values(began_at=earlier))
 
 
 def answered_at_once(database: Database, seat: Seat) -> None:
     """Make a seat's every answer a third of a second later than its battle, however slow the machine is."""
-    votes = (
-        select(VOTE.c.battle_id, VOTE.c.voted_at).join(BATTLE).where(BATTLE.c.seat_id == seat.id)
-    )
+    votes = select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN, BATTLE.c.seat_id == seat.id)
     with database.write() as connection:
         for battle, voted_at in connection.execute(votes).all():
             served = voted_at - timedelta(milliseconds=300)
-            connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(served_at=served))
+            connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(began_at=served))
 
 
 def published_layout(votes: Votes) -> list[FixedTuple]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from arena.admin.campaigns import CampaignAdmin
 from arena.battles.store import BattleStore
+from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.items.ingest import Ingest
@@ -36,7 +37,7 @@ class PaidCampaign:
         settings = Settings.from_env(
             {"DATA_DIR": os.environ["DATA_DIR"], "DATABASE_URL": "postgresql://u:p@h/d"}
         )
-        self.admin = CampaignAdmin(settings, database, self.items)
+        self.admin = CampaignAdmin(settings, database, self.items, VoteTable(database))
         self.campaign = self.admin.make("ada", toml.encode())
         self.work = BattleWork(database, BattleStore(database), self.items, self.admin.states)
 

@@ -1,16 +1,15 @@
-"""Votes put straight into the tables, each with its battle and counted as the store counts; and time that passes."""
+"""Final votes put straight into the tables; and time that passes."""
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import func, insert, select, text, update
 
-from arena.battles.tables import BATTLE, LIVE_VOTE, VOTE, VOTER, WINS
+from arena.battles.tables import BATTLE, CHOSEN, VOTER
 from arena.clock import CLOCK, SECOND, tick
 from arena.database import Database, now
-from arena.items.store import ITEM, ItemBank
+from arena.items.store import ItemBank
 
 
 class Planted(NamedTuple):
@@ -37,12 +36,13 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
         for one in item.contestants
     }
     with database.write() as connection:
-        boards = {row.id: row for row in connection.execute(select(ITEM))}
         last = connection.scalar(select(func.max(BATTLE.c.id))) or 0
         last_voter = connection.scalar(select(func.max(VOTER.c.id))) or 0
+        last_final = connection.scalar(select(func.max(BATTLE.c.final_number))) or 0
         known: dict[int, int] = {}
-        voters, battles, rows, wins = {}, [], [], Counter()
-        for number, vote in enumerate(votes, last + 1):
+        voters, battles = {}, []
+        for place, vote in enumerate(votes, 1):
+            number = last + place
             won, lost = code[vote.winner], code[vote.loser]
             name = -number if vote.voter is None else vote.voter
             voter = known.setdefault(name, last_voter + 1 + len(known))
@@ -54,25 +54,20 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                     "token": f"planted-{number}",
                     "voter_id": voter,
                     "item_id": vote.item,
-                    "model_low": min(won, lost),
-                    "model_high": max(won, lost),
-                    "low_is_a": min(won, lost) == a,
+                    "images": 1,
+                    "model_a": a,
+                    "model_b": b,
                     "answer_a": answers[vote.item, a],
                     "answer_b": answers[vote.item, b],
-                    "served_at": at - timedelta(minutes=vote.minutes),
+                    "began_at": at - timedelta(minutes=vote.minutes),
                     "draw": "lot",
+                    "choice": "a" if vote.left else "b",
+                    "voted_at": at,
+                    "terms": "1",
+                    "final_number": last_final + place,
                 }
             )
-            choice = {
-                "battle_id": number,
-                "attempt": 1,
-                "voter_id": voter,
-                "choice": "a" if vote.left else "b",
-            }
-            rows.append({**choice, "winner": won, "loser": lost, "voted_at": at, "terms": "1"})
-            item = boards[vote.item]
-            wins[item.source_id, item.multi, item.family_id, won, lost, vote.left] += 1
-        for table, values in ((VOTER, list(voters.values())), (BATTLE, battles), (VOTE, rows)):
+        for table, values in ((VOTER, list(voters.values())), (BATTLE, battles)):
             connection.execute(insert(table), values)
             if connection.dialect.name == "postgresql":
                 connection.execute(
@@ -80,19 +75,6 @@ def plant(database: Database, votes: Sequence[Planted]) -> None:
                         f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))"
                     )
                 )
-        add = database.insert(WINS)
-        counted = {"n": WINS.c.n + add.excluded.n, "left_n": WINS.c.left_n + add.excluded.left_n}
-        counted["change"] = add.excluded.change
-        add = add.on_conflict_do_update(index_elements=WINS.primary_key, set_=counted)
-        for (source, multi, family, won, lost, left), n in wins.items():
-            board = {
-                "source_id": source,
-                "multi": multi,
-                "family_id": family,
-                "winner": won,
-                "loser": lost,
-            }
-            connection.execute(add, {**board, "n": n, "left_n": n * left})
 
 
 def let_pass(database: Database, seconds: float) -> None:
@@ -100,8 +82,8 @@ def let_pass(database: Database, seconds: float) -> None:
     with database.write() as connection:
         present = tick(connection)
         connection.execute(update(CLOCK).where(CLOCK.c.seen < present).values(seen=present))
-        for table in (VOTE, LIVE_VOTE):
-            connection.execute(update(table).values(tick=table.c.tick - round(seconds * SECOND)))
+        older = BATTLE.c.tick - round(seconds * SECOND)
+        connection.execute(update(BATTLE).where(CHOSEN).values(tick=older))
 
 
 def set_clock_back(database: Database, seconds: float) -> None:
@@ -109,9 +91,7 @@ def set_clock_back(database: Database, seconds: float) -> None:
     let_pass(database, -seconds)
     later = timedelta(seconds=seconds)
     with database.write() as connection:
-        for table in (VOTE, LIVE_VOTE):
-            for row in connection.execute(select(table.c.id, table.c.voted_at)).all():
-                connection.execute(
-                    update(table).where(table.c.id == row.id).values(voted_at=row.voted_at + later)
-                )
+        for row in connection.execute(select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN)).all():
+            moved = update(BATTLE).where(BATTLE.c.id == row.id)
+            connection.execute(moved.values(voted_at=row.voted_at + later))
         connection.execute(update(CLOCK).values(seen=CLOCK.c.seen + round(seconds * SECOND)))

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import select
 
 from arena.battles.store import BattleStore, Choose, Draw, Seen
-from arena.battles.tables import BANK, VOTE
+from arena.battles.tables import BATTLE, CHOSEN
 from arena.database import Database
 from arena.items.store import ItemBank
 from arena.types import Battle
@@ -80,6 +80,6 @@ def counted(database: Database) -> dict[int, str]:
     """Return the counted choice of each battle."""
     with database.read() as connection:
         return {
-            row[0]: row[1]
-            for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
+            row.id: row.choice
+            for row in connection.execute(select(BATTLE.c.id, BATTLE.c.choice).where(CHOSEN))
         }

@@ -8,6 +8,7 @@ from sqlalchemy import select
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
 from arena.battles.tables import SEAT
+from arena.battles.vote_table import VoteTable
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.items.ingest import Ingest
@@ -75,19 +76,21 @@ def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
     settings = replace(Settings.from_env({"DATA_DIR": "/there-is-no-such-volume"}), space=True)
     kept = replace(settings, backup=BackupSettings("ada/votes", Secret("hf")))
     with pytest.raises(CampaignError, match=r"A restart would lose .* Set MIRROR .* or pay = 0"):
-        CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", TOML.encode())
+        CampaignAdmin(settings, bank, ItemBank(bank), VoteTable(bank)).make("ada", TOML.encode())
     assert acts(bank) == []
-    assert CampaignAdmin(kept, bank, ItemBank(bank)).make("ada", TOML.encode())
+    assert CampaignAdmin(kept, bank, ItemBank(bank), VoteTable(bank)).make("ada", TOML.encode())
     unpaid = TOML.replace("pilot", "trial").replace("5.0", "0")
-    assert CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", unpaid.encode())
+    assert CampaignAdmin(settings, bank, ItemBank(bank), VoteTable(bank)).make(
+        "ada", unpaid.encode()
+    )
 
 
 def test_one_link_for_all_who_log_in_takes_a_server_with_a_log_in(bank):
     settings, toml = Settings.from_env({}), f'{TOML}platform = {{ kind = "login" }}\n'
     with pytest.raises(CampaignError, match="nobody can log in here: set hf_oauth"):
-        CampaignAdmin(settings, bank, ItemBank(bank)).make("ada", toml.encode())
+        CampaignAdmin(settings, bank, ItemBank(bank), VoteTable(bank)).make("ada", toml.encode())
     with_login = Settings.from_env({"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"})
-    admin = CampaignAdmin(with_login, bank, ItemBank(bank))
+    admin = CampaignAdmin(with_login, bank, ItemBank(bank), VoteTable(bank))
     made = admin.make("ada", toml.encode())
     assert admin.links([made])[made.name] == admin.link(made)
 
@@ -345,7 +348,7 @@ def test_a_standing_counts_votes_tuples_workers_and_what_is_listed(bank):
     one.answer("w1")
     one.seat("w2")
     one.admin.bring_participants("ada", "pilot", [Record(2, {"worker": "w1"})])
-    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank)).standings()
+    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank), VoteTable(bank)).standings()
     assert (found.votes, found.wanted, found.full, found.tuples) == (3, 1000, 3, 18)
     assert (found.states, found.listed, found.settled) == ({"done": 1, "working": 1}, 1, 0)
 
@@ -354,6 +357,6 @@ def test_a_standing_says_what_the_bank_lacks(bank):
     one = PaidCampaign(bank)
     with bank.write() as connection:
         connection.execute(SEAT.metadata.tables["source"].update().values(name="renamed"))
-    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank)).standings()
+    (found,) = CampaignAdmin(one.admin._settings, bank, ItemBank(bank), VoteTable(bank)).standings()
     assert found.problem == "source is 'test'; there are: renamed" and found.votes == 0
     assert len(rows(bank, select(SEAT).subquery())) == 0

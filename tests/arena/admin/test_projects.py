@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
@@ -55,7 +56,11 @@ def operator(database, admin) -> TestClient:
     settings = Settings.from_env(on_disk())
     app = FastAPI()
     app.include_router(
-        routes(CampaignAdmin(settings, database, ItemBank(database)), admin, operators)
+        routes(
+            CampaignAdmin(settings, database, ItemBank(database), VoteTable(database)),
+            admin,
+            operators,
+        )
     )
     code = str(operators.link("")).partition("=")[2]
     return TestClient(app, cookies={OPERATOR_COOKIE: operators.redeem(code)})

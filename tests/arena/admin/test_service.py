@@ -18,6 +18,7 @@ from arena.admin.service import AdminService
 from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import VOTE
+from arena.battles.vote_table import VoteTable
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import Database, now
 from arena.fraud.eligibility import settle_official
@@ -67,7 +68,7 @@ def watch(
     spent_from = Budget(database, Ceilings(200_000, 1_000_000, 20_000_000), LIVE)
     budgets, queues = {"Live answers": spent_from}, {"Live answers": lambda: 3}
     campaigns, projects = (
-        CampaignAdmin(settings, database, ItemBank(database)),
+        CampaignAdmin(settings, database, ItemBank(database), VoteTable(database)),
         projects_of(settings, database),
     )
     return DashboardService(
@@ -108,7 +109,7 @@ def test_a_pause_is_heeded_at_once_and_undone(bank, service):
 def test_a_hidden_item_is_not_served_and_its_votes_stay(bank, service):
     items, visitor = ItemBank(bank), Visitor(bank, "one")
     items.CHECK_SECONDS = 0.0
-    sampler = PairSampler(BattleStore(bank), items, "off")
+    sampler = PairSampler(BattleStore(bank), items, "off", VoteTable(bank))
     item = next(iter(items.bank().items.values()))
     voted = visitor.reveal(visitor.vote(visitor.serve_on(item.id)))
     open_battle = visitor.serve_on(item.id)
@@ -158,7 +159,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
 def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_path):
     service = AdminService(bank, images, LOGGED_IN)
     settle_official(bank, LOGGED_IN, "everyone")
-    board = Leaderboard(bank, LOGGED_IN)
+    board = Leaderboard(bank, VoteTable(bank), LOGGED_IN)
     assert board.choose("test", "single").votes == "everyone"
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
     assert (

@@ -25,6 +25,7 @@ import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
+from arena.battles.vote_table import VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
@@ -337,7 +338,7 @@ def check_board(url: str, count: Count) -> None:
     """The board has every vote that stands, once."""
     database = Database(url)
     let_pass(database, FINAL_SECONDS)
-    leaderboard = Leaderboard(database)
+    leaderboard = Leaderboard(database, VoteTable(database))
     on_board = leaderboard.board(BoardKey(source=1, multi=False))
     with database.read() as connection:
         undone = connection.scalar(text(UNDONE_VOTES))

@@ -11,6 +11,7 @@ from sqlalchemy import insert, select, update
 
 from arena.battles.choices import ChoiceError, check_undo
 from arena.battles.tables import BATTLE, BATTLE_STATES, LAST_VOTE, UNDO, WINS
+from arena.battles.vote_table import VoteTable
 from arena.clock import (
     CLOCK,
     FINAL_SECONDS,
@@ -181,7 +182,7 @@ def test_who_chooses_reads_everything_and_takes_it_back_learns_nothing(arena, ba
 
 @pytest.mark.locks_or_dialect
 def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
-    board = Leaderboard(bank, every=3600)
+    board = Leaderboard(bank, VoteTable(bank), every=3600)
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, UNDO_SECONDS + UNDO_GRACE_SECONDS)
@@ -196,7 +197,7 @@ def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_sec
 
 def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
     """Nor is the time for an undo longer or shorter, and nobody has to vote for that."""
-    board = Leaderboard(bank, every=3600)
+    board = Leaderboard(bank, VoteTable(bank), every=3600)
     visitor, other = Visitor(bank, "ada"), Visitor(bank, "eve")
     visitor.decide("a")
     late = visitor.vote(visitor.serve())
@@ -221,7 +222,7 @@ def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
 
 @pytest.mark.parametrize("seconds", [4, pytest.param(3600, marks=pytest.mark.soak)])
 def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, seconds):
-    board = Leaderboard(bank, every=3600)
+    board = Leaderboard(bank, VoteTable(bank), every=3600)
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, FINAL_SECONDS)
@@ -236,7 +237,7 @@ def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, s
 @pytest.mark.locks_or_dialect
 def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
     """Its transaction may be as slow as it likes: who reads meanwhile neither waits nor sees the vote."""
-    board = Leaderboard(bank, every=3600)
+    board = Leaderboard(bank, VoteTable(bank), every=3600)
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, 4)

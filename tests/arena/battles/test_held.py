@@ -8,6 +8,7 @@ from arena.battles.quotas import NETWORK_DAY, LimitError
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, HELD
+from arena.battles.vote_table import VoteTable
 from arena.database import now
 from arena.items.ingest import Ingest
 from arena.items.store import HIDDEN_ITEM, ItemBank
@@ -22,7 +23,9 @@ ANY = BattleRequest()
 def sampler(database) -> PairSampler:
     Ingest(database).add_items("test", "folder", drafts(items=24, models=tuple("abcdefgh")))
     store = BattleStore(database, VoteLimits(voter_day=2))
-    return PairSampler(store, ItemBank(database), "off", VoteLimits(voter_day=2))
+    return PairSampler(
+        store, ItemBank(database), "off", VoteTable(database), VoteLimits(voter_day=2)
+    )
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_what_is_held_is_served_under_its_name_and_is_no_battle_before(database,
     served = sampler.next_battle(visitor.id, ANY, network="1.2.3.0/24")
     assert (served.token, served.item) == (f"{held.token}.1", held.draw.item)
     assert (served.answer_a, served.answer_b) == (held.draw.answer_a, held.draw.answer_b)
-    assert served.served_at >= before, "its time begins when it is shown"
+    assert served.began_at >= before, "its time begins when it is shown"
     with database.read() as connection:
         row = connection.execute(select(BATTLE)).one()
         assert (row.draw, row.draw_probability) == ("lot", held.draw.probability)
@@ -110,6 +113,6 @@ def test_what_is_held_stays_while_the_voter_is_served_something_else(database, s
 def test_nothing_is_held_where_no_item_is_left(database):
     Ingest(database).add_items("test", "folder", drafts(items=1, models=("a", "b")))
     visitor = Visitor(database, "one")
-    sampler = PairSampler(visitor.store, ItemBank(database), "off")
+    sampler = PairSampler(visitor.store, ItemBank(database), "off", VoteTable(database))
     visitor.reveal(visitor.vote(sampler.next_battle(visitor.id, ANY)))
     assert sampler.hold(visitor.id, ANY) is None

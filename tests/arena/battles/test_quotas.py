@@ -13,6 +13,7 @@ from arena.battles.quotas import NETWORK_DAY, NETWORK_KEY, LimitError, Networks,
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, VOTER_NETWORK
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -34,7 +35,9 @@ class Arena:
         Ingest(database).add_items("test", "folder", drafts(items=8))
         self.database = database
         self.store = BattleStore(database, limits)
-        self.sampler = PairSampler(self.store, ItemBank(database), "auto", limits)
+        self.sampler = PairSampler(
+            self.store, ItemBank(database), "auto", VoteTable(database), limits
+        )
         self.live = LiveStore(database, limits)
         self.live.register_models(["m1", "m2", "m3"])
 
@@ -65,7 +68,7 @@ class Arena:
         """Let a day pass: what was dealt, was dealt yesterday."""
         with self.database.write() as connection:
             today, day = (f"{now() - timedelta(days=days):%Y-%m-%d}" for days in (0, 1))
-            connection.execute(update(BATTLE).values(served_at=now() - timedelta(days=1)))
+            connection.execute(update(BATTLE).values(began_at=now() - timedelta(days=1)))
             for table in (NETWORK_DAY, NETWORK_KEY):
                 connection.execute(update(table).where(table.c.day == today).values(day=day))
 

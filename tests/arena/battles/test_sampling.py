@@ -27,6 +27,7 @@ from arena.battles.sampling import (
 )
 from arena.battles.store import BattleStore, Seen
 from arena.battles.tables import BATTLE
+from arena.battles.vote_table import VoteTable
 from arena.clock import CLOCK, SECOND
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
@@ -61,7 +62,9 @@ def sampler(
     database: Database, demo_bank: DemoBank = "auto", hosts: tuple[str, ...] = ()
 ) -> PairSampler:
     """Return a fresh matchmaker: it has read nothing yet."""
-    return PairSampler(BattleStore(database), ItemBank(database, hosts), demo_bank)
+    return PairSampler(
+        BattleStore(database), ItemBank(database, hosts), demo_bank, VoteTable(database)
+    )
 
 
 def served(
@@ -292,7 +295,7 @@ def test_a_family_that_is_gone_is_not_taken_for_a_bank_without_answers(bank):
     assert none(bank, BattleRequest(family="Gone")) is NoBattle.NO_SUCH_ITEM
     decide(bank, served(bank))
     limits = VoteLimits(voter_item=1, voter_pair=1)
-    limited = PairSampler(BattleStore(bank), ItemBank(bank), "auto", limits)
+    limited = PairSampler(BattleStore(bank), ItemBank(bank), "auto", VoteTable(bank), limits)
     gone = limited.next_battle(BattleStore(bank).voter("one"), BattleRequest(family="Gone"))
     assert gone is NoBattle.NO_SUCH_ITEM, "no limit is in the way"
 
@@ -373,7 +376,7 @@ def test_the_demo_bank_leaves_when_another_source_comes_or_by_the_setting(
 def test_a_sampler_that_has_drawn_sees_that_a_model_retires(bank):
     items, voter = ItemBank(bank), BattleStore(bank).voter("one")
     items.CHECK_SECONDS = 0
-    maker = PairSampler(BattleStore(bank), items, "auto")
+    maker = PairSampler(BattleStore(bank), items, "auto", VoteTable(bank))
     first = maker.next_battle(voter, ANY)
     assert isinstance(first, Battle)
     decide(bank, first)

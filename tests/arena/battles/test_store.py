@@ -371,7 +371,7 @@ def test_skips_count_on_the_day_they_are_made(visitor):
     """Battles opened by links yesterday are no store of free skips today."""
     battles = [visitor.serve_on(item) for item in range(1, 7)]
     for battle in battles:
-        age(visitor.database, BATTLE.c.served_at, battle.id, timedelta(days=1))
+        age(visitor.database, BATTLE.c.began_at, battle.id, timedelta(days=1))
     for battle in battles[:5]:
         visitor.skip(battle)
     with pytest.raises(ChoiceError, match="today's 5 skips"):
@@ -383,7 +383,7 @@ def test_skips_count_on_the_day_they_are_made(visitor):
 def test_yesterdays_skips_are_forgiven(visitor):
     for item in range(1, 6):
         battle = visitor.skip(visitor.serve_on(item))
-        age(visitor.database, BATTLE.c.served_at, battle.id, timedelta(days=1))
+        age(visitor.database, BATTLE.c.began_at, battle.id, timedelta(days=1))
         age(visitor.database, SKIP.c.skipped_at, battle.id, timedelta(days=1))
     assert visitor.skip(visitor.serve()).phase is Phase.SKIPPED
 

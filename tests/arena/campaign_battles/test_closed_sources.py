@@ -12,6 +12,7 @@ from arena.battles.blindness import Blindness
 from arena.battles.outcomes import Outcomes
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import NOBODY
 from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
 from arena.database import Database
@@ -42,7 +43,9 @@ def voted(database: Database, name: str) -> Battle:
     """A final vote of a visitor."""
     store, items = BattleStore(database), ItemBank(database)
     voter = store.voter(f"cookie of {name}")
-    battle = PairSampler(store, items, "auto").next_battle(voter, BattleRequest())
+    battle = PairSampler(store, items, "auto", VoteTable(database)).next_battle(
+        voter, BattleRequest()
+    )
     assert isinstance(battle, Battle)
     store.vote(voter, battle.token, "a", "1")
     return store.reveal(voter, battle.token)
@@ -59,7 +62,7 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
         CampaignStore(database, {TASK: BattleSpec}),
         Outcomes(database, closed_sources),
     )
-    leaderboard = Leaderboard(database)
+    leaderboard = Leaderboard(database, VoteTable(database))
     battle = voted(database, "one")
     source = ItemBank(database).bank().items[battle.item].source
     open_board = leaderboard.choose("bank", "single")

@@ -9,10 +9,11 @@ from sqlalchemy import insert
 
 from arena.battles.quotas import NetworkDays
 from arena.battles.tables import SEAT
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import Suspicion, VoterChoices
-from arena.fraud.flags import FlagService
+from arena.fraud.flags import FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.leaderboard.service import EVERYONE
 from arena.server.change_log import ChangeLog
@@ -31,9 +32,9 @@ def bank(database) -> Database:
 
 
 def in_crowd(database: Database, reason: Suspicion) -> set[int]:
-    FlagService(database, EVERYONE).look()
+    FlagService(database, EVERYONE, VoteTable(database)).look()
     with database.read() as connection:
-        rows = FlagService(database, EVERYONE).flagged(connection)
+        rows = raised_flags(connection, EVERYONE)
     return {row.voter for row in rows if row.reason is reason and row.left_out}
 
 

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Table, select
 
 from arena.battles.store import BattleStore, Draw
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import make_official, settle_official
@@ -90,7 +91,7 @@ def arena(tmp_path) -> Iterator[Arena]:
 
 def shown(database: Database, key: BoardKey) -> list[tuple]:
     """Return a board's lines as a server that has just started shows them."""
-    leaderboard = Leaderboard(database, LOGGED_IN)
+    leaderboard = Leaderboard(database, VoteTable(database), LOGGED_IN)
     lines = leaderboard.board(key, PATIENCE).standings
     leaderboard.close()
     return [
@@ -119,7 +120,7 @@ def test_any_number_of_guest_cookies_moves_the_counted_board_by_nothing(arena):
 
 def test_a_vote_counts_soon_after_it_was_cast(arena):
     arena.honest(1, 1)
-    leaderboard = Leaderboard(arena.database, LOGGED_IN)
+    leaderboard = Leaderboard(arena.database, VoteTable(arena.database), LOGGED_IN)
     assert leaderboard.board(COUNTED).votes == 1
     arena.vote(arena.person(7), 2, "m1", "m2")
     assert leaderboard.board(COUNTED).votes == 2
@@ -129,7 +130,7 @@ def test_a_vote_counts_soon_after_it_was_cast(arena):
 def test_the_page_says_whose_votes_a_board_has_and_how_many_of_all(arena):
     arena.honest(2, 3)
     arena.rig(1, 4)
-    leaderboard = Leaderboard(arena.database, LOGGED_IN)
+    leaderboard = Leaderboard(arena.database, VoteTable(arena.database), LOGGED_IN)
     told = {}
     for votes in ("counted", "everyone"):
         choice = leaderboard.choose("test", "single", votes=votes)
@@ -148,7 +149,7 @@ def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):
     arena.honest(6, 12)
     arena.rig(15, 10)
     settle_official(arena.database, LOGGED_IN, "everyone")
-    leaderboard = Leaderboard(arena.database, LOGGED_IN)
+    leaderboard = Leaderboard(arena.database, VoteTable(arena.database), LOGGED_IN)
     people = PeoplesBoards(leaderboard, arena.database)
     assert leaderboard.choose("test", "single").key == EVERYONE
     everyone = people.ratings("test", False)
@@ -162,7 +163,7 @@ def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):
 
 def downloads(database: Database, who: CountSettings) -> TestClient:
     app = FastAPI()
-    app.include_router(routes(Leaderboard(database, who)))
+    app.include_router(routes(Leaderboard(database, VoteTable(database), who)))
     return TestClient(app)
 
 
@@ -192,7 +193,7 @@ def test_downloads_are_of_the_board_that_is_asked_for(arena):
 
 def test_where_everybody_counts_there_is_one_board(arena):
     arena.rig(1, 2)
-    leaderboard = Leaderboard(arena.database)
+    leaderboard = Leaderboard(arena.database, VoteTable(arena.database))
     choice = leaderboard.choose("test", "single", votes="everyone")
     assert (choice.votes, choice.key) == (None, BoardKey(1, False))
     assert "counted" not in board_html(leaderboard.board(choice.key), choice)

@@ -12,6 +12,7 @@ from arena.__main__ import main
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
 from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
@@ -68,7 +69,7 @@ def flags(database: Database) -> dict[int, set[Suspicion]]:
 
 def rows(database: Database) -> tuple[FlagRow, ...]:
     with database.read() as connection:
-        return FlagService(database, EVERYONE).flagged(connection)
+        return raised_flags(connection, EVERYONE)
 
 
 def version(database: Database) -> int:
@@ -95,7 +96,7 @@ def bank(database) -> Database:
 
 @pytest.fixture
 def leaderboard(bank) -> Iterator[Leaderboard]:
-    opened = Leaderboard(bank, every=0.0)
+    opened = Leaderboard(bank, VoteTable(bank), every=0.0)
     yield opened
     opened.close()
 
@@ -138,7 +139,7 @@ def test_riggers_at_two_percent_move_no_model_by_more_than_one_rank_on_the_board
     for number, (a, b, chose_a) in enumerate(zip(others.a, others.b, others.chose_a, strict=True)):
         voter = voters.store.voter(f"rigger {number // EACH}")
         voters.vote(voter, 1 + number % EACH, NAMES[a], NAMES[b], "a" if chose_a else "b")
-    leaderboard = Leaderboard(database)
+    leaderboard = Leaderboard(database, VoteTable(database))
     board = leaderboard.board(SINGLE, PATIENCE)
     found = {line.model: place for place, line in enumerate(board.standings)}
     assert (
@@ -179,7 +180,7 @@ def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
     sided = [Planted(1 + n, "m1", "m2", voter=2) for n in range(12)]
     both = [Planted(1 + n, "m1", "m2", voter=3, minutes=0) for n in range(12)]
     plant(bank, [*quick, *sided, *both])
-    FlagService(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
     found, out = flags(bank), {row.voter for row in rows(bank) if row.left_out}
     quick_one, sided_one, both_one = sorted(found)
     assert found == {
@@ -192,7 +193,7 @@ def test_one_weak_reason_leaves_nobody_out_and_two_do(bank):
 
 def test_a_look_is_taken_again_when_the_votes_have_grown(bank):
     clear(bank, 1200)
-    flag_service = FlagService(bank, EVERYONE)
+    flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
     flag_service.look()
     assert (flags(bank), version(bank)) == ({}, 0)
     plant(
@@ -206,7 +207,7 @@ def test_a_look_is_taken_again_when_the_votes_have_grown(bank):
     flag_service.look()
     assert len(flags(bank)) == 2 and version(bank) == 1
     before = rows(bank)
-    FlagService(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
     assert (rows(bank), version(bank)) == (before, 1), (
         "another server finds the same, and changes nothing"
     )
@@ -218,7 +219,7 @@ def test_a_flag_goes_when_its_reason_does(bank):
     clear(bank)
     voters = Voters(bank)
     voter = fail_checks(voters, "late riser", FAILED)
-    flag_service = FlagService(bank, EVERYONE)
+    flag_service = FlagService(bank, EVERYONE, VoteTable(bank))
     flag_service.look()
     (row,) = (row for row in rows(bank) if row.voter == voter)
     assert (row.reason, row.strength, row.left_out) == (Suspicion.INATTENTIVE, 1.0, True)
@@ -239,7 +240,7 @@ def test_what_a_voter_is_flagged_for_is_measured_on_each_board_by_itself(bank):
             a, b = ("m1", "m2") if number % 2 else ("m2", "m1")
             live.answer(battle.id, Answered(Names(a, b), Names("x", "y"), False, False))
             live.vote(voter, battle.token, "b" if number % 2 else "a", "terms")
-    FlagService(bank, EVERYONE).look()
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
     assert flags(bank) == {}
 
 
@@ -320,7 +321,9 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     worker = worker_of(bank, "spring").voter
     for number in range(4):
         voters.vote(worker, 1 + number, "m2", "m1", "a" if number % 2 else "b")
-    leaderboard = Leaderboard(bank, CountSettings("campaign", ("spring",)), every=0.0)
+    leaderboard = Leaderboard(
+        bank, VoteTable(bank), CountSettings("campaign", ("spring",)), every=0.0
+    )
     board = shown(leaderboard)
     assert (board.votes, board.statistics.votes, board.statistics.crowd.voters) == (4, 4, 1)
     assert board.left_out.uncounted == 99
@@ -342,13 +345,9 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
             worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15]
         )
     for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
-        FlagService(bank, who).look()
+        FlagService(bank, who, VoteTable(bank)).look()
         with bank.read() as connection:
-            reasons = {
-                row.reason
-                for row in FlagService(bank, who).flagged(connection)
-                if row.voter == worker
-            }
+            reasons = {row.reason for row in raised_flags(connection, who) if row.voter == worker}
         assert bool(reasons - {Suspicion.HASTY, Suspicion.ONE_SIDED}) is flagged
 
 
@@ -384,7 +383,7 @@ def test_one_battle_in_ten_is_on_a_check_item_and_none_twice(tmp_path):
     Ingest(database).add_items("test", "folder", drafts(40, ("m1", "m2", "m3")))
     checks(database, 8)
     items, store = ItemBank(database), BattleStore(database)
-    sampler, of_check = PairSampler(store, items, "auto"), check_codes(items)
+    sampler, of_check = PairSampler(store, items, "auto", VoteTable(database)), check_codes(items)
     dealt, sides = [], set()
     for visitor in range(5):
         voter = store.voter(f"visitor {visitor}")
@@ -428,7 +427,7 @@ def test_the_demo_bank_stays_while_there_are_only_check_items_beside_it(tmp_path
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("demo bank", "demo", drafts())
     checks(database)
-    sampler = PairSampler(BattleStore(database), ItemBank(database), "auto")
+    sampler = PairSampler(BattleStore(database), ItemBank(database), "auto", VoteTable(database))
     assert len(sampler.shown_items()) == 6 and sampler.is_demo()
     database.close()
 

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import func, select
 
 from arena.__main__ import main
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
@@ -85,7 +86,7 @@ def imports(bank) -> VoteImporter:
 
 @pytest.fixture
 def leaderboard(bank) -> Iterator[Leaderboard]:
-    opened = Leaderboard(bank, every=0)
+    opened = Leaderboard(bank, VoteTable(bank), every=0)
     yield opened
     opened.close()
 

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
 from arena.drawing_png import png
 from arena.drawings import (
@@ -62,7 +63,7 @@ def board_of(database: Database, wins: dict[tuple[str, str], int], models: Seque
     ]
     if votes:
         plant(database, votes)
-    with closing(Leaderboard(database)) as leaderboard:
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
         return leaderboard.board(leaderboard.choose("test", "single").key, 60)
 
 

@@ -18,6 +18,7 @@ from sqlalchemy import insert, update
 from arena.__main__ import main
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import VOTE, WINS
+from arena.battles.vote_table import VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError, now
 from arena.formats.registry import read
@@ -91,7 +92,7 @@ class Poll:
 
     def board(self, key: BoardKey = SINGLE, patience: float = 0.0) -> Board:
         """Return a board as a leaderboard that knows nothing yet makes it."""
-        fresh = Leaderboard(self.database)
+        fresh = Leaderboard(self.database, VoteTable(self.database))
         try:
             return fresh.board(key, patience)
         finally:
@@ -416,7 +417,7 @@ def test_a_vote_counts_once_it_is_final_and_once_only(poll):
 @pytest.fixture
 def kept(poll) -> Iterator[Leaderboard]:
     """One leaderboard through a whole test, which looks into nothing more than once."""
-    opened = Leaderboard(poll.database, every=3600)
+    opened = Leaderboard(poll.database, VoteTable(poll.database), every=3600)
     yield opened
     opened.close()
 
@@ -495,7 +496,7 @@ def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
 
 
 def test_intervals_follow_at_most_so_often_and_ratings_at_once(poll):
-    board = Leaderboard(poll.database, every=0.5 * MANY / 60)
+    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.5 * MANY / 60)
     plant(poll.database, wins_and_losses("m1", "m2", 20, 20))
     began = time.monotonic()  # before the first look, however long it takes
     first = board.board(SINGLE, PATIENCE)
@@ -563,7 +564,7 @@ def test_who_voted_and_what_carries_the_first_place(poll):
 @pytest.mark.locks_or_dialect
 def test_win_counts_that_changed_unseen_are_found(poll):
     """As where somebody else wrote to the database; nobody has to vote for that."""
-    board = Leaderboard(poll.database, every=0.0)
+    board = Leaderboard(poll.database, VoteTable(poll.database), every=0.0)
     plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
     assert board.board(SINGLE, PATIENCE).votes == 5
     with poll.database.write() as connection:
@@ -591,7 +592,7 @@ def test_a_board_of_one_family_counts_its_items_only(poll):
     }
     plant(poll.database, wins_and_losses("m1", "m2", 3, 1, items["Counting"]))
     plant(poll.database, wins_and_losses("m3", "m2", 2, 0, items["Color"]))
-    board = Leaderboard(poll.database)
+    board = Leaderboard(poll.database, VoteTable(poll.database))
     choice = board.choose("test", "single", "Color")
     assert (choice.family, choice.families) == ("Color", ("Color", "Counting")), (
         "those with votes, and no others"
@@ -614,7 +615,7 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
     }
     votes = [Planted(1, "m1", "m2", left=number % 2 == 0, at=at) for number, at in moments.items()]
     plant(poll.database, [*votes, Planted(1, "m2", "m1", at=midnight + timedelta(days=1))])
-    board = Leaderboard(poll.database)
+    board = Leaderboard(poll.database, VoteTable(poll.database))
 
     def votes_of(since: str, until: str) -> int:
         return board.board(board.choose("test", "single", None, since, until).key).votes
@@ -643,7 +644,7 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
 def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll, monkeypatch):
     # a board of few votes waits less
     monkeypatch.setattr("arena.leaderboard.service.MANY_ONE_BY_ONE", 1)
-    board = Leaderboard(poll.database, every=3600.0)
+    board = Leaderboard(poll.database, VoteTable(poll.database), every=3600.0)
     key = BoardKey(1, False, None, date(2020, 1, 1))
     poll.vote("m1", "m2")
     assert board.board(key).votes == 1
@@ -672,7 +673,7 @@ def test_what_is_chosen_is_known_or_refused(poll, kept):
 
 
 def test_without_a_source_there_is_nothing_to_choose(database):
-    board = Leaderboard(database)
+    board = Leaderboard(database, VoteTable(database))
     assert board.choose("", "single") is None
     board.close()
 
@@ -808,7 +809,7 @@ def test_a_model_newer_than_the_statistics_waits_below_the_ranks(poll, kept):
 
 def test_old_statistics_are_forgotten(poll):
     """They hold all votes of a board: a busy server has room for one generation."""
-    leaderboard = Leaderboard(poll.database, every=0.0)
+    leaderboard = Leaderboard(poll.database, VoteTable(poll.database), every=0.0)
     plant(poll.database, wins_and_losses("m1", "m2", 60, 40))
     first = weakref.ref(leaderboard.board(SINGLE, PATIENCE).statistics)
     plant(poll.database, wins_and_losses("m1", "m2", 2, 1))
@@ -848,7 +849,7 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
     """On PostgreSQL a vote may get its number first and commit last."""
     database = Database(new_postgresql_database(postgresql))
     Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
-    poll, kept = Poll(database), Leaderboard(database)
+    poll, kept = Poll(database), Leaderboard(database, VoteTable(database))
     voter, battle = poll.serve("m1", "m2")
     vote = {
         "battle_id": battle.id,
@@ -946,7 +947,7 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
 
 def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
     monkeypatch.setattr("arena.leaderboard.service.KEPT_BOARDS", 3)
-    poll, service = Poll(bank), Leaderboard(bank)
+    poll, service = Poll(bank), Leaderboard(bank, VoteTable(bank))
     poll.vote("m1", "m2")
     let_pass(bank, 60)
     whole = service.board(SINGLE, PATIENCE)
@@ -959,7 +960,7 @@ def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
 
 def test_boards_of_many_days_are_read_few_at_a_time_and_the_others_are_told(bank, monkeypatch):
     monkeypatch.setattr("arena.leaderboard.service.PATIENCE_SECONDS", 0.1)
-    poll, service = Poll(bank), Leaderboard(bank)
+    poll, service = Poll(bank), Leaderboard(bank, VoteTable(bank))
     poll.vote("m1", "m2")
     let_pass(bank, 60)
     first = replace(SINGLE, since=date(2020, 1, 1))

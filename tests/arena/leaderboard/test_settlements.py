@@ -12,6 +12,7 @@ from sqlalchemy import delete, func, select
 
 from arena.battles.settlements import BOARD_MODEL, SETTLEMENT, BoardRecord, extend_record
 from arena.battles.tables import VOTE, WINS
+from arena.battles.vote_table import VoteTable
 from arena.database import Database
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
@@ -67,7 +68,7 @@ def board(tmp_path_factory) -> Board:
 
 def opened(database: Database, key: BoardKey = KEY, who: CountSettings = EVERYONE) -> Board:
     """Return a board as a server that has just started shows it."""
-    fresh = Leaderboard(database, who)
+    fresh = Leaderboard(database, VoteTable(database), who)
     try:
         return fresh.board(key, PATIENCE)
     finally:
@@ -135,7 +136,7 @@ def test_a_contradiction_is_shown(arena):
 
 
 def test_a_model_that_joins_shares_the_errors(arena):
-    kept = Leaderboard(arena, every=0)
+    kept = Leaderboard(arena, VoteTable(arena), every=0)
     before = kept.board(KEY, PATIENCE)
     plant(arena, votes("m4", "m1", 2, 2) + votes("m4", "m2", 15, 15))
     kept.board(KEY)
@@ -178,7 +179,7 @@ def _models(database: Database) -> int:
 
 
 def test_a_narrowed_board_has_no_record(arena):
-    fresh = Leaderboard(arena)
+    fresh = Leaderboard(arena, VoteTable(arena))
     family = fresh.choose("test", "single").families[0]
     for narrowed in ({"family": family}, {"since": "2020-01-01"}, {"voters": "all"}):
         board = fresh.board(fresh.choose("test", "single", **narrowed).key, PATIENCE)
@@ -236,7 +237,7 @@ def test_one_judge_settles_what_one_person_does_not(arena, judge, settles):
 
 
 def test_orders_are_looked_at_every_fifty_votes(arena):
-    kept = Leaderboard(arena, every=0)
+    kept = Leaderboard(arena, VoteTable(arena), every=0)
 
     def now(n: int) -> Statistics:
         plant(arena, votes("m2", "m3", n, n))
@@ -257,7 +258,7 @@ def test_orders_are_looked_at_every_fifty_votes(arena):
 
 @pytest.mark.locks_or_dialect
 def test_servers_that_look_at_once_store_an_order_once(arena):
-    servers = [Leaderboard(arena) for _ in range(2)]
+    servers = [Leaderboard(arena, VoteTable(arena)) for _ in range(2)]
     together = Barrier(len(servers))
 
     def look(server: Leaderboard) -> Board:

@@ -4,6 +4,7 @@ import threading
 from collections import Counter
 
 import pytest
+from arena.leaderboard.win_counts import WinCounts
 from sqlalchemy import func, select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
@@ -11,7 +12,6 @@ from arena.battles.store import BattleStore
 from arena.battles.tables import LIVE_VOTE, LIVE_WINS
 from arena.clock import FINAL_SECONDS
 from arena.items.ingest import Ingest
-from arena.leaderboard.win_counts import WinCounts
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
 from arena.live.streaming import SideFailure
 from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_sources, live_vote_rows

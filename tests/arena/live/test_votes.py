@@ -9,6 +9,7 @@ import pytest
 
 from arena.__main__ import main
 from arena.battles.store import BattleStore
+from arena.battles.vote_table import VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
 from arena.formats.base import Battles, Vote, columns_of
@@ -69,7 +70,7 @@ def crowd(bank) -> Crowd:
 
 @pytest.fixture
 def leaderboard(bank) -> Iterator[Leaderboard]:
-    opened = Leaderboard(bank, every=0.0)
+    opened = Leaderboard(bank, VoteTable(bank), every=0.0)
     yield opened
     opened.close()
 

@@ -24,6 +24,7 @@ from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.battles.store import BattleStore
 from arena.battles.tables import VOTE
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database, now
@@ -95,13 +96,13 @@ def arena(tmp_path) -> Iterator[Arena]:
     budget = Budget(database, Ceilings(1, 1, 20_000_000), LIVE)
     settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
     campaigns, projects = (
-        CampaignAdmin(settings, database, ItemBank(database)),
+        CampaignAdmin(settings, database, ItemBank(database), VoteTable(database)),
         projects_of(settings, database),
     )
     watch = DashboardService(
         database, settings, None, {"Live": budget}, {"Live": lambda: 0}, 2, campaigns, projects
     )
-    boards = Leaderboard(database)
+    boards = Leaderboard(database, VoteTable(database))
     with app.Page() as page:
         gr.HTML("<p>Vote here.</p>")
     with page.route("Run", RUN):
@@ -388,9 +389,9 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
 
 
 def test_a_stranger_makes_ends_and_downloads_no_campaign(arena):
-    CampaignAdmin(arena.settings, arena.database, ItemBank(arena.database)).make(
-        "ada", CAMPAIGN.encode()
-    )
+    CampaignAdmin(
+        arena.settings, arena.database, ItemBank(arena.database), VoteTable(arena.database)
+    ).make("ada", CAMPAIGN.encode())
     before = stored(arena.database)
     mine = {"cookie": f"{OPERATOR_COOKIE}={arena.operators.redeem(code(arena))}"}
     with httpx.Client(base_url=arena.address, timeout=60) as client:

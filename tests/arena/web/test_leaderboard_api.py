@@ -9,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from arena.battles.vote_table import VoteTable
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.web.leaderboard_api import KEPT_FILES, BoardFiles, routes
@@ -21,7 +22,7 @@ SINGLE = BoardKey(1, False)
 def leaderboard(bank) -> Iterator[Leaderboard]:
     plant(bank, [Planted(1, "m1", "m2")] * 3)
     let_pass(bank, 60)
-    with closing(Leaderboard(bank)) as opened:
+    with closing(Leaderboard(bank, VoteTable(bank))) as opened:
         opened.board(SINGLE, 60)
         yield opened
 

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
 from arena.formats.base import Battles, Vote, Winner, columns_of
 from arena.formats.native import STEREOSCOPE
@@ -131,7 +132,7 @@ def leaderboard(planted, tmp_path_factory) -> Iterator[Leaderboard]:
     path = shutil.copy(planted, tmp_path_factory.mktemp("leaderboard"))
     with (
         closing(Database(f"sqlite:///{path}")) as database,
-        closing(Leaderboard(database)) as opened,
+        closing(Leaderboard(database, VoteTable(database))) as opened,
     ):
         yield opened
 

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from arena.battles.blindness import Blindness
 from arena.battles.store import BattleStore, Draw
 from arena.battles.tables import BATTLE, VOTE
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import NOBODY
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -70,7 +71,7 @@ def database(planted, tmp_path) -> Iterator[Database]:
 
 @pytest.fixture
 def pages(database) -> Iterator[ModelPages]:
-    with closing(Leaderboard(database, every=0.0)) as leaderboard:
+    with closing(Leaderboard(database, VoteTable(database), every=0.0)) as leaderboard:
         leaderboard.board(leaderboard.choose("test", "single").key, 60)
         yield model_pages(database, leaderboard)
 
@@ -94,7 +95,7 @@ def numbers(pages: ModelPages) -> dict[str, str]:
 
 
 def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
-    with closing(Leaderboard(database)) as leaderboard:
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
         board = leaderboard.board(leaderboard.choose("test", "single").key, 60)
         found = model_results(board, "alpha", leaderboard.families)
     assert (found.wins, found.losses, found.votes) == (32, 23, 55)
@@ -146,7 +147,7 @@ def test_the_page_says_for_whose_votes_its_intervals_hold(tmp_path, voters, judg
             for n in range(36)
         ]
         plant(database, votes)
-        with closing(Leaderboard(database)) as leaderboard:
+        with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
             leaderboard.board(leaderboard.choose("test", "single").key, 60)
             shown = html(model_pages(database, leaderboard), "/model/alpha")
     assert f"95% intervals for new items judged by {judges}" in shown
@@ -239,7 +240,7 @@ def test_what_changes_to_nothing_leaves_the_address():
 
 
 def test_the_board_with_the_most_votes_is_first_and_no_empty_one_is_listed(database):
-    with closing(Leaderboard(database)) as leaderboard:
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
         overview = Overview(leaderboard)
         assert [(one.source, one.images, one.votes) for one in overview.entries()] == [
             ("test", "single", 55)

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from arena.battles.outcomes import Outcomes
+from arena.battles.vote_table import VoteTable
 from arena.database import Database
 from arena.drawing_png import is_drawable
 from arena.io.images import PictureStore
@@ -38,7 +39,7 @@ def said(monkeypatch) -> list[tuple[str, str]]:
 @pytest.fixture
 def leaderboard(database) -> Iterator[Leaderboard]:
     Ingest(database).add_items("test", "folder", drafts(12))
-    with closing(Leaderboard(database, every=0.0)) as opened:
+    with closing(Leaderboard(database, VoteTable(database), every=0.0)) as opened:
         yield opened
 
 

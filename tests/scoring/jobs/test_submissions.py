@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.battles.vote_table import VoteTable
 from arena.drawings import TextMark
 from arena.formats.registry import read, write
 from arena.io.tables import RowsError
@@ -766,7 +767,7 @@ def test_people_stand_beside_the_judge_under_the_models_names(submissions, datab
     Ingest(database).add_items("test", "visit", pictured())
     Ingest(database).rename("m1", "Model One")
     plant(database, votes)
-    leaderboard = Leaderboard(database)
+    leaderboard = Leaderboard(database, VoteTable(database))
     people = PeoplesBoards(leaderboard, database).ratings("test", multi=False)
     leaderboard.close()
     assert sorted(people, key=lambda name: -people[name]) == order
