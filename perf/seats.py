@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from arena.battles.store import BattleStore
-from arena.battles.tables import BATTLE, REVEAL, SEAT, VOTE, VOTER
+from arena.battles.tables import BATTLE, SEAT, VOTER
 from arena.campaign_battles.spec import TASK, BattleSpec, Design, FixedTuple, Stop
 from arena.campaign_battles.state import CampaignStates
 from arena.campaign_battles.task import BattleWork
@@ -87,7 +87,6 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
         for one in range(seats)
     ]
     battles = []
-    votes = []
     for number, code in enumerate(tuples.tolist()):
         pair, item = divmod(code, ITEMS)
         one, other = (here[item].contestants[place] for place in (low[pair], high[pair]))
@@ -102,9 +101,9 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
                 "seat_id": seat,
             }
             | {
-                "model_low": one.model,
-                "model_high": other.model,
-                "low_is_a": True,
+                "images": 1,
+                "model_a": one.model,
+                "model_b": other.model,
                 "answer_a": one.answer,
             }
             | {
@@ -113,20 +112,13 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
                 "draw": "campaign",
                 "draw_probability": 0.1,
             }
-        )
-        won, lost = (
-            (one.model, other.model)
-            if coin.random() < 0.5 + (high[pair] - low[pair]) / 80
-            else (other.model, one.model)
-        )
-        votes.append(
-            {
-                "battle_id": battle,
-                "attempt": 1,
-                "voter_id": seat,
-                "choice": "a" if won == one.model else "b",
+            | {
+                "choice": "a" if coin.random() < 0.5 + (high[pair] - low[pair]) / 80 else "b",
+                "voted_at": now(),
+                "terms": "",
+                "revealed_at": now(),
+                "final_number": battle,
             }
-            | {"winner": won, "loser": lost, "voted_at": now(), "tick": 1, "terms": ""}
         )
     with database.write() as connection:
         for table, rows in (
@@ -134,12 +126,8 @@ def plant(database: Database, campaign: Campaign, items: ItemBank) -> None:
             (SEAT, places),
             (SEAT_ENTRY, entries),
             (BATTLE, battles),
-            (VOTE, votes),
         ):
             connection.execute(insert(table), rows)
-        connection.execute(
-            insert(REVEAL), [{"battle_id": one["id"], "revealed_at": now()} for one in battles]
-        )
 
 
 def spec_of(design: Design, items: ItemBank) -> BattleSpec:
