@@ -52,7 +52,7 @@ METADATA = MetaData()
 BUSY_SECONDS = 10
 """How long a transaction waits while another program writes to the SQLite file."""
 CACHE_KB = 65_536
-"""SQLite page cache of the writer: at a million votes, it holds the pages of the win counts."""
+"""SQLite page cache of the writer: at a million votes, it holds the upper pages of the indexes of battles."""
 WAL_PAGES = 4000
 """WAL checkpoint size in pages (4 kB each): the vote that triggers one (each 300th) waits some milliseconds."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

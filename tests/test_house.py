@@ -257,6 +257,33 @@ def test_no_page_waits_for_a_server_that_a_visitor_named():
     assert waiting == WAITERS.keys()
 
 
+CHANGES_BATTLES = {"arena/battles/choices.py", "arena/live/store.py", "arena/admin/erasure.py"}
+"""Files that change a battle's row, where no key would stop a second choice from taking the place of the first."""
+FINAL = {"IS_FINAL", "RANKED"}
+WITHOUT_PUBLISHING = {"arena/battles/tables.py", "arena/live/exported_votes.py"}
+"""Files that name final votes for others to read."""
+
+
+def test_battles_are_changed_in_few_places():
+    changing = {
+        name_of(path)
+        for path in FILES
+        for node in walked(path)
+        if isinstance(node, ast.Call) and ast.unparse(node) == "update(BATTLE)"
+    }
+    assert changing == CHANGES_BATTLES
+
+
+def test_who_reads_final_votes_numbers_them_first():
+    """Without `publish_votes`, a reader would see the final votes of a while ago."""
+    late = set()
+    for path in FILES:
+        names = {node.id for node in walked(path) if isinstance(node, ast.Name)}
+        if names & FINAL and "publish_votes" not in names:
+            late.add(name_of(path))
+    assert late == WITHOUT_PUBLISHING
+
+
 EXACT_CSV = {
     "arena/formats/registry.py",
     "arena/authoring/exports.py",

@@ -1,1 +1,1 @@
-"""Battles between two stored answers: their tables and store, pair sampling, group commit, voters and quotas."""
+"""Battles: tables and stores, choices and final votes, pair sampling, group commit, voters and quotas."""

@@ -1,1 +1,1 @@
-"""Leaderboards from stored votes: queries, win counts, statistics, boards, plots, downloads."""
+"""Leaderboards: the votes that each board counts, statistics, boards, plots, downloads."""

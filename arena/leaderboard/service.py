@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -19,14 +19,14 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from arena.battles.settlements import extend_record, read_record
-from arena.battles.vote_table import FORGOTTEN, VoteTable, rows_of, values
-from arena.database import Database, counter
-from arena.fraud.eligibility import eligibility_version, official_board
-from arena.fraud.flags import FLAGS_VERSION, FlagService, VoterMarks, voter_marks
-from arena.imports.tables import IMPORTED_SOURCE, ImportedSource, imported_sources
-from arena.imports.vote_columns import ImportedVotes, read_imported
-from arena.items.store import ANSWER, BANK_VERSION, FAMILY, MODEL, SOURCE
-from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, Entrant, board
+from arena.battles.vote_table import VoteTable, rows_of, values
+from arena.database import Database
+from arena.fraud.eligibility import official_board
+from arena.fraud.flags import FlagService, VoterMarks
+from arena.imports.tables import IMPORTED_SOURCE
+from arena.items.store import ANSWER, SOURCE
+from arena.leaderboard.board import NONE_LEFT_OUT, NOTHING, Board, BoardKey, board
+from arena.leaderboard.board_inputs import BoardInputs, InputReader
 from arena.leaderboard.board_state import BoardHealth, BoardState, Version
 from arena.leaderboard.board_votes import (
     NO_TALLY,
@@ -53,7 +53,6 @@ from arena.leaderboard.selection import (
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
 from arena.ratings.shares import Share
 from arena.settings import BoardVoters, CountRule, CountSettings
-from arena.types import REFERENCE
 
 EVERY_SECONDS = 60.0
 """Least seconds between two computations of a board's intervals or of its history."""
@@ -82,21 +81,6 @@ class LostBattle(NamedTuple):
     won: str
 
 
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """What boards need to know beside the votes cast here, at one moment."""
-
-    bank: int = -1
-    flags: int = 0
-    forgotten: int = 0
-    eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
-    marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
-    entrants: Mapping[int, Entrant] = field(default_factory=dict)
-    families: Mapping[int, str] = field(default_factory=dict)
-    imported_sources: Mapping[int, ImportedSource] = field(default_factory=dict)
-    imported: ImportedVotes | None = None
-
-
 class Leaderboard:
     """Computing and caching boards of the votes that count, by `who`, and of everyone's.
 
@@ -115,17 +99,17 @@ class Leaderboard:
         self.who = who
         self._every = every
         self._lock = Lock()
-        """Guards what is known and the cache of boards. Lock order: a board's `turn` first, then this one."""
+        """Guards the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._kept: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._narrowed: OrderedDict[BoardKey, BoardState] = OrderedDict()
-        self._known = _Known()
+        self._inputs = InputReader({who, EVERYONE})
         self._flag_services = {rule: FlagService(database, rule, votes) for rule in (who, EVERYONE)}
         self._finder = ThreadPoolExecutor(1, "boards")
 
     @property
     def families(self) -> Mapping[int, str]:
         """Names by code, as of the last board."""
-        return self._known.families
+        return self._inputs.last.families
 
     def close(self) -> None:
         """Finish the computation in progress and start no other."""
@@ -153,7 +137,7 @@ class Leaderboard:
             raise BoardSelectionError(f"The first day, {first}, comes after the last, {last}.")
         cast = self._votes.read().votes
         with self._database.read() as connection:
-            known = self._know(connection)
+            inputs = self._inputs.read(connection)
             sources = board_sources(connection, cast)
             if not sources:
                 return None
@@ -165,8 +149,8 @@ class Leaderboard:
         whole = BoardKey(
             chosen.code, multi, kind=chosen.kind, unflagged=unflagged, everyone=everyone
         )
-        codes = families_of(frames_of(cast, known.imported, whole), whole)
-        voted = {known.families[code]: code for code in codes}
+        codes = families_of(frames_of(cast, inputs.imported, whole), whole)
+        voted = {inputs.families[code]: code for code in codes}
         named = family if isinstance(family, str) and family in voted else None
         key = replace(whole, family=voted[named] if named else None, since=first, until=last)
         names = tuple(sorted(voted, key=str.casefold))
@@ -324,7 +308,7 @@ class Leaderboard:
             self._count(key, kept)
             basis = (
                 kept.counts,
-                self._known.entrants,
+                self._inputs.last.entrants,
                 kept.statistics,
                 kept.import_summary,
                 kept.left_out,
@@ -335,7 +319,7 @@ class Leaderboard:
                 kept.board = board(
                     key,
                     kept.counts,
-                    self._known.entrants,
+                    self._inputs.last.entrants,
                     kept.statistics,
                     import_summary=kept.import_summary,
                     left_out=kept.left_out,
@@ -349,16 +333,16 @@ class Leaderboard:
         """Bring a board's counts up to date: by the votes behind those that it has counted, or by all of them."""
         final = self._votes.read()
         with self._database.read() as connection:
-            known = self._know(connection)
+            inputs = self._inputs.read(connection)
         who = self._who(key)
-        version = Version(final.edition, known.bank, known.flags, known.eligible[who])
+        version = Version(final.edition, inputs.bank, inputs.flags, inputs.eligible[who])
         is_new = version != kept.version
         if is_new:
             kept.tally = NO_TALLY
             kept.seen = 0
-        frames = frames_of(final.votes, known.imported, key)
+        frames = frames_of(final.votes, inputs.imported, key)
         if len(frames.cast) > kept.seen:
-            news = tally(frames.cast.iloc[kept.seen :], key, known.marks[who])
+            news = tally(frames.cast.iloc[kept.seen :], key, inputs.marks[who])
             kept.tally = kept.tally + news
             kept.seen = len(frames.cast)
         elif not is_new:
@@ -367,50 +351,27 @@ class Leaderboard:
         left_out = kept.tally.excluded(who.rule) if key.kind != "imported" else NONE_LEFT_OUT
         kept.left_out = left_out if left_out != kept.left_out else kept.left_out
         if is_new:
-            self._count_imported(key, kept, frames, known)
+            self._count_imported(key, kept, frames, inputs)
         counts = added_counts(kept.tally.counts, kept.imported)
         if not same_counts(counts, kept.counts):
             kept.counts = counts
 
     @staticmethod
     def _count_imported(
-        key: BoardKey, kept: BoardState, frames: BoardFrames, known: _Known
+        key: BoardKey, kept: BoardState, frames: BoardFrames, inputs: BoardInputs
     ) -> None:
         kept.imported = NOTHING
         kept.import_summary = None
         if frames.imported is not None:
             kept.imported = counts_of(frames.imported, counted_imported(frames.imported, key))
-            kept.import_summary = import_summary(frames.imported, key, known.imported_sources)
+            kept.import_summary = import_summary(frames.imported, key, inputs.imported_sources)
 
     def _basis(self, key: BoardKey) -> tuple[BoardFrames, VoterMarks]:
         """Return the votes that a board may count, and the marks of their voters."""
         final = self._votes.read()
         with self._database.read() as connection:
-            known = self._know(connection)
-        return frames_of(final.votes, known.imported, key), known.marks[self._who(key)]
-
-    def _know(self, connection: Connection) -> _Known:
-        """Return what is known beside the votes, read anew where its version has changed."""
-        with self._lock:
-            known = self._known
-            bank = counter(connection, BANK_VERSION)
-            if bank != known.bank:
-                known = replace(known, bank=bank, **_bank_of(connection))
-            flags = counter(connection, FLAGS_VERSION)
-            forgotten = counter(connection, FORGOTTEN)
-            rules = {self.who, EVERYONE}
-            eligible = {who: eligibility_version(connection, who) for who in rules}
-            before = (known.flags, known.forgotten, known.eligible)
-            if (flags, forgotten, eligible) != before:
-                known = replace(
-                    known,
-                    flags=flags,
-                    forgotten=forgotten,
-                    eligible=eligible,
-                    marks={who: voter_marks(connection, who) for who in rules},
-                )
-            self._known = known
-            return known
+            inputs = self._inputs.read(connection)
+        return frames_of(final.votes, inputs.imported, key), inputs.marks[self._who(key)]
 
     def _schedule_statistics(self, key: BoardKey, kept: BoardState) -> None:
         """Schedule statistics for counts that have none, and a check of the counts, at most every `every` seconds.
@@ -436,7 +397,7 @@ class Leaderboard:
         if is_new and kept.counts.votes:
             self._flag_services[self._who(key)].look()
             frames, marks = self._basis(key)
-            source = self._known.imported_sources.get(key.source)
+            source = self._inputs.last.imported_sources.get(key.source)
             judged = key.kind == "imported" and source is not None and source.judge
             cast = votes_of(frames, key, marks, judged)
             with self._database.read() as connection:
@@ -444,7 +405,11 @@ class Leaderboard:
                 record = read_record(connection, name) if name else None
             if len(cast.votes):
                 reference = next(
-                    (code for code, model in self._known.entrants.items() if model.is_reference),
+                    (
+                        code
+                        for code, model in self._inputs.last.entrants.items()
+                        if model.is_reference
+                    ),
                     None,
                 )
                 shown = len(record.models.union(cast.codes)) if record else None
@@ -471,23 +436,6 @@ def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | 
         else key.source
     )
     return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"
-
-
-def _bank_of(connection: Connection) -> dict[str, Any]:
-    """Return what boards need of the bank and of imported votes."""
-    models = connection.execute(
-        select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
-    )
-    sources = imported_sources(connection)
-    return {
-        "entrants": {
-            row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
-            for row in models
-        },
-        "families": {row.id: row.name for row in connection.execute(select(FAMILY))},
-        "imported_sources": {one.id: one for one in sources},
-        "imported": read_imported(connection) if sources else None,
-    }
 
 
 def _tell(computing: "Future[Any]") -> None:

@@ -1,0 +1,83 @@
+"""Board inputs: what boards need to know beside the votes cast here, read anew where it has changed."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from arena.battles.vote_table import FORGOTTEN
+from arena.database import counter
+from arena.fraud.eligibility import eligibility_version
+from arena.fraud.flags import FLAGS_VERSION, VoterMarks, voter_marks
+from arena.imports.tables import ImportedSource, imported_sources
+from arena.imports.vote_columns import ImportedVotes, read_imported
+from arena.items.store import BANK_VERSION, FAMILY, MODEL
+from arena.leaderboard.board import Entrant
+from arena.settings import CountSettings
+from arena.types import REFERENCE
+
+
+@dataclass(frozen=True, eq=False)
+class BoardInputs:
+    """What boards need to know beside the votes cast here, at one moment."""
+
+    bank: int = -1
+    flags: int = 0
+    forgotten: int = 0
+    """Versions of the bank, of the flags, and the number of erased voters."""
+    eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
+    """By rule, numbers that change when somebody's votes begin to count."""
+    marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
+    entrants: Mapping[int, Entrant] = field(default_factory=dict)
+    families: Mapping[int, str] = field(default_factory=dict)
+    """Names by code."""
+    imported_sources: Mapping[int, ImportedSource] = field(default_factory=dict)
+    imported: ImportedVotes | None = None
+
+
+class InputReader:
+    """Reader of the inputs of boards by some rules of whose votes count."""
+
+    def __init__(self, rules: Collection[CountSettings]) -> None:
+        self.last = BoardInputs()
+        self._rules = rules
+        self._lock = Lock()
+
+    def read(self, connection: Connection) -> BoardInputs:
+        """Return what is known now; nothing was read in this transaction before, so that nobody gets older things."""
+        with self._lock:
+            known = self.last
+            bank = counter(connection, BANK_VERSION)
+            if bank != known.bank:
+                known = replace(known, bank=bank, **_bank_of(connection))
+            flags = counter(connection, FLAGS_VERSION)
+            forgotten = counter(connection, FORGOTTEN)
+            eligible = {rule: eligibility_version(connection, rule) for rule in self._rules}
+            if (flags, forgotten, eligible) != (known.flags, known.forgotten, known.eligible):
+                known = replace(
+                    known,
+                    flags=flags,
+                    forgotten=forgotten,
+                    eligible=eligible,
+                    marks={rule: voter_marks(connection, rule) for rule in self._rules},
+                )
+            self.last = known
+            return known
+
+
+def _bank_of(connection: Connection) -> dict[str, Any]:
+    models = connection.execute(
+        select(MODEL.c.id, MODEL.c.name, MODEL.c.display, MODEL.c.retired_at)
+    )
+    sources = imported_sources(connection)
+    return {
+        "entrants": {
+            row.id: Entrant(row.display, row.retired_at is not None, row.name == REFERENCE)
+            for row in models
+        },
+        "families": {row.id: row.name for row in connection.execute(select(FAMILY))},
+        "imported_sources": {one.id: one for one in sources},
+        "imported": read_imported(connection) if sources else None,
+    }
