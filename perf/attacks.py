@@ -493,8 +493,7 @@ def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "planted"
         folder.mkdir()
-        Arena(folder, votes).close()
-        (folder / f"{votes}.db").rename(folder / "arena.db")
+        Arena(f"sqlite:///{folder / 'arena.db'}", votes).close()
         print(
             f"{'attack':<18} {'requests by status':<34} verdict what honest people saw", flush=True
         )

@@ -1,11 +1,12 @@
-"""Cost of one more vote at 10,000 and 1,000,000, stored, counted and on the board: `python -m perf.board_path`.
+"""Cost of one more vote at 10,000 and 1,000,000 votes: `python -m perf.board_path [postgresql]`.
 
-100 models, 70 families, SQLite with synchronous=FULL. A vote is `BattleStore.vote`, committed and `Leaderboard.board`,
-which counts what is new in the vote table, fits Bradley-Terry and rebuilds every line of the board. Between the two,
-untimed, the names are revealed, which makes the vote final. Both databases take turns, so that a busy machine is busy
-for both. Targets: p99 (median of three rounds) under 10 ms at ten thousand votes, under 50 ms at a million. Timed
-separately: the first board after the start, boards that are counted anew, the background statistics (intervals, ranks,
-Elo over orders), and the disk: writing and syncing one page, the lower bound of a vote.
+100 models, 70 families; SQLite with synchronous=FULL, or PostgreSQL. One more vote is stored, counted and on the board:
+`BattleStore.vote`, committed, and `Leaderboard.board`, which counts what is new in the vote table, fits Bradley-Terry
+and rebuilds every line. Between the two, untimed, the names are revealed, which makes the vote final. Both sizes take
+turns, so that a busy machine is busy for both. Targets: p99 (median of three rounds) under 10 ms at ten thousand votes,
+under 50 ms at a million. Timed separately: the first board after the start, boards that are counted anew, the
+background statistics (intervals, ranks, Elo over orders), and the disk: writing and syncing one page, the lower bound
+of a vote.
 """
 
 import os
@@ -23,6 +24,7 @@ from arena import settings as settings
 
 # isort: split
 import numpy as np
+import pandas as pd
 
 from arena.battles.store import BattleStore, Draw
 from arena.battles.vote_table import VoteTable
@@ -33,6 +35,7 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.board_votes import BoardFrames, votes_of
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.settings import CountSettings
+from perf.databases import asked_kind, databases, put
 
 SIZES = (10_000, 1_000_000)
 MODELS = 100
@@ -52,8 +55,8 @@ MOMENT = 1_700_000_000_000_000
 class Arena:
     """Database with this many votes, with its store and leaderboard."""
 
-    def __init__(self, folder: Path, votes: int) -> None:
-        self.database = Database(f"sqlite:///{folder / f'{votes}.db'}")
+    def __init__(self, url: str, votes: int) -> None:
+        self.database = Database(url)
         drafts = [
             ItemDraft(
                 instruction=f"What is in picture {number}?",
@@ -94,28 +97,27 @@ class Arena:
             answers = np.zeros((ITEMS + 1, MODELS + 1), int)
             for of_item, model, answer in names:
                 answers[of_item, model] = answer
-            put = connection.exec_driver_sql
-            put(
-                "INSERT INTO voter VALUES (?, ?, ?)",
-                [(n + 1, f"v{n}", MOMENT) for n in range(int(voter.max()) + 1)],
-            )
-            answer_a = answers[item + 1, a + 1]
-            answer_b = answers[item + 1, b + 1]
-            put(
-                "INSERT INTO battle (id, token, voter_id, item_id, images, model_a, model_b, answer_a, answer_b, "
-                "began_at, draw, choice, voted_at, terms, final_number) VALUES (?1, 't' || ?1, ?2, ?3, 1, ?4, ?5, "
-                f"?6, ?7, {MOMENT}, 'lot', CASE ?8 WHEN 1 THEN 'a' ELSE 'b' END, {MOMENT} + ?1 * 1000000, '1', ?1)",
-                _rows(
-                    number,
-                    voter + 1,
-                    item + 1,
-                    a + 1,
-                    b + 1,
-                    answer_a,
-                    answer_b,
-                    won,
-                ),
-            )
+            people = np.arange(int(voter.max()) + 1)
+            voters = {"id": people + 1, "cookie_hash": [f"v{n}" for n in people], "since": MOMENT}
+            put(connection, "voter", pd.DataFrame(voters))
+            battles = {
+                "id": number,
+                "token": [f"t{n}" for n in number],
+                "voter_id": voter + 1,
+                "item_id": item + 1,
+                "images": 1,
+                "model_a": a + 1,
+                "model_b": b + 1,
+                "answer_a": answers[item + 1, a + 1],
+                "answer_b": answers[item + 1, b + 1],
+                "began_at": MOMENT,
+                "draw": "lot",
+                "choice": np.where(won, "a", "b"),
+                "voted_at": MOMENT + number * 1_000_000,
+                "terms": "1",
+                "final_number": number,
+            }
+            put(connection, "battle", pd.DataFrame(battles))
 
     def vote(self, number: int) -> float:
         """Serve a battle, vote, reveal the names and read the board; return the seconds of voting and reading."""
@@ -201,13 +203,17 @@ def percentile(times: Sequence[float], share: float) -> float:
     return sorted(times)[int(share * (len(times) - 1))] * 1000
 
 
-def main() -> int:
+def main(kind: str = "sqlite") -> int:
     """Print the measurements; return 1 if a target was missed."""
-    with tempfile.TemporaryDirectory() as name:
+    names = tuple(f"votes_{votes}" for votes in SIZES)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        databases(kind, Path(name), names) as addresses,
+    ):
         arenas = {}
-        for votes in SIZES:
+        for votes, address in zip(SIZES, addresses, strict=True):
             print(f"planting {votes:,} votes ...", flush=True)
-            arena = arenas[votes] = Arena(Path(name), votes)
+            arena = arenas[votes] = Arena(address, votes)
             began = time.perf_counter()
             arena.leaderboard.board(SINGLE)
             first = time.perf_counter() - began
@@ -256,4 +262,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(asked_kind()))

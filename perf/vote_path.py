@@ -1,9 +1,9 @@
-"""Cost of a vote over HTTP, beside an empty event of the same app: `python -m perf.vote_path`.
+"""Cost of a vote over HTTP, beside an empty event of the same app: `python -m perf.vote_path [postgresql]`.
 
-A vote is `on_choose_a` for a battle that was opened before the clock starts: the cookie's voter, the battle and its
-state are read, the vote and its win count are committed (SQLite, WAL, synchronous=FULL; concurrent votes share a
-commit), and the page's controls are returned. The empty event is `on_keep` ("Do not skip"), which reads and writes
-nothing and shows and hides two parts of the page. Both pass the same middleware, routes and JSON. At each number of
+A vote is `on_choose_a` for a battle that was opened before the clock starts: the cookie's voter and the battle are
+read, the vote is committed (on SQLite, with WAL and synchronous=FULL, concurrent votes share a commit), and the page's
+controls are returned. The empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows and hides
+two parts of the page. Both pass the same middleware, routes and JSON. At each number of
 voters, rounds of the two events alternate; a voter sends the next call when the last is answered. The ratio is time per
 call; the target is at most 1.5.
 """
@@ -33,6 +33,7 @@ from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.rate_limit import VOTER
+from perf.databases import asked_kind, databases
 
 ROOT = Path(__file__).parent.parent
 VOTERS = (1, 10, 50)
@@ -115,7 +116,7 @@ def prepare(url: str, people: Sequence[int]) -> list[VoterBattles]:
 class Server:
     """The app in a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -123,6 +124,7 @@ class Server:
             **os.environ,
             "PORT": str(self.port),
             "DATA_DIR": str(folder),
+            "DATABASE_URL": database,
             "DEMO_BANK": "off",
         }
         self._log = (folder / "server.log").open("wb")
@@ -236,15 +238,17 @@ def middle(rounds: Sequence[Measured]) -> tuple[float, float, float]:
     )
 
 
-def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> int:
+def main(kind: str = "sqlite", sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> int:
     """For each number of voters, measure so many rounds and print the results; return 1 if a target was missed."""
     worst = 0.0
     wanted = [WARM_UP] + [CALLS // voters for voters in sizes for _ in range(rounds * voters)]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with (
+        tempfile.TemporaryDirectory() as name,
+        databases(kind, Path(name), ("arena",)) as (address,),
+    ):
         print(f"opening {sum(wanted)} battles ...", flush=True)
-        people = prepare(f"sqlite:///{folder / 'arena.db'}", wanted)
-        server = Server(folder)
+        people = prepare(address, wanted)
+        server = Server(Path(name), address)
         try:
             memory = server.memory()
             config = json.loads(server.get("/config"))
@@ -285,4 +289,4 @@ def main(sizes: Sequence[int] = VOTERS, rounds: int = ROUNDS) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(asked_kind()))

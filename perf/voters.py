@@ -1,4 +1,4 @@
-"""Many voters at one server: `python -m perf.voters`.
+"""Many voters at one server: `python -m perf.voters [postgresql]`.
 
 200 voters from networks of their own choose, see the names and go on, with 4 to 10 seconds to think before each call.
 Targets: 95% of the calls within a second, all votes taken. Then 50 voters think no time at all, which tells at how many
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from perf.attacks import TARGET, Seen, honest
 from perf.board_path import Arena
+from perf.databases import asked_kind, databases
 from tests.support.servers import AppServer
 
 VOTES = 50_000
@@ -34,15 +35,21 @@ def seen_by(port: int, voters: int, seconds: float, thinking: Callable[[], float
 
 
 def main(
-    thinkers: int = THINKERS, hasty: int = HASTY, share: float = 1.0, votes: int = VOTES
+    kind: str = "sqlite",
+    thinkers: int = THINKERS,
+    hasty: int = HASTY,
+    share: float = 1.0,
+    votes: int = VOTES,
 ) -> int:
     """Print what the voters saw; `share` shortens both runs. Return 1 if a target was missed."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "data"
-        folder.mkdir()
-        Arena(folder, votes).close()
-        (folder / f"{votes}.db").rename(folder / "arena.db")
-        server = AppServer(folder, TRUSTED_HOPS="1", DEMO_BANK="off")
+    with (
+        tempfile.TemporaryDirectory() as name,
+        databases(kind, Path(name), ("arena",)) as (address,),
+    ):
+        Arena(address, votes).close()
+        server = AppServer(
+            Path(name) / "data", DATABASE_URL=address, TRUSTED_HOPS="1", DEMO_BANK="off"
+        )
         try:
             thoughtful = seen_by(
                 server.port, thinkers, share * THINKING_SECONDS, lambda: random.uniform(4, 10)
@@ -60,4 +67,4 @@ def main(
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(asked_kind()))

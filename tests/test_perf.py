@@ -36,7 +36,7 @@ def test_the_cost_of_a_vote_is_measured_within_the_limits_of_a_visitor():
     line = [
         sys.executable,
         "-c",
-        "from perf import vote_path; vote_path.CALLS = 4; vote_path.main((1,), 2)",
+        "from perf import vote_path; vote_path.CALLS = 4; vote_path.main(sizes=(1,), rounds=2)",
     ]
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -71,7 +71,7 @@ def test_people_vote_and_upload_beside_an_attacker():
 
 @pytest.mark.soak
 def test_voters_are_counted_who_think_and_who_do_not():
-    line = [sys.executable, "-c", "from perf import voters; voters.main(3, 2, 0.1, 300)"]
+    line = [sys.executable, "-c", "from perf import voters; voters.main('sqlite', 3, 2, 0.1, 300)"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(" votes taken, 0 failed") == 2, done.stdout

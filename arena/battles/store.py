@@ -82,29 +82,7 @@ _VOTES_OF_VOTER = select(func.count()).where(
     BATTLE.c.voter_id == bindparam("voter"), CHOSEN, ~IS_LIVE
 )
 _IMAGES = select(func.count()).where(IMAGE.c.item_id == bindparam("item")).scalar_subquery()
-_SERVED = (
-    insert(BATTLE)
-    .values(
-        images=_IMAGES,
-        **{
-            name: bindparam(name)
-            for name in (
-                "token",
-                "voter_id",
-                "item_id",
-                "seat_id",
-                "model_a",
-                "model_b",
-                "answer_a",
-                "answer_b",
-                "began_at",
-                "draw",
-                "draw_probability",
-            )
-        },
-    )
-    .returning(*BATTLE.c)
-)
+_SERVED = insert(BATTLE).values(images=_IMAGES).returning(*BATTLE.c)
 
 
 class VoteRequest(NamedTuple):

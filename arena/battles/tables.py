@@ -63,10 +63,14 @@ BATTLE = Table(
     Column("model_a", ForeignKey("model.id")),  # of a live battle none until its first answers
     Column("model_b", ForeignKey("model.id")),
     Column(
-        "model_low", Integer, Computed("CASE WHEN model_a < model_b THEN model_a ELSE model_b END")
+        "model_low",
+        Integer,
+        Computed("CASE WHEN model_a < model_b THEN model_a ELSE model_b END", persisted=True),
     ),
     Column(
-        "model_high", Integer, Computed("CASE WHEN model_a < model_b THEN model_b ELSE model_a END")
+        "model_high",
+        Integer,
+        Computed("CASE WHEN model_a < model_b THEN model_b ELSE model_a END", persisted=True),
     ),
     Column("answer_a", ForeignKey("answer.id")),  # none: answered live
     Column("answer_b", ForeignKey("answer.id")),
@@ -79,12 +83,18 @@ BATTLE = Table(
     Column(
         "winner",
         Integer,
-        Computed("CASE WHEN choice = 'b' THEN model_b WHEN choice IS NOT NULL THEN model_a END"),
+        Computed(
+            "CASE WHEN choice = 'b' THEN model_b WHEN choice IS NOT NULL THEN model_a END",
+            persisted=True,
+        ),
     ),
     Column(
         "loser",
         Integer,
-        Computed("CASE WHEN choice = 'b' THEN model_a WHEN choice IS NOT NULL THEN model_b END"),
+        Computed(
+            "CASE WHEN choice = 'b' THEN model_a WHEN choice IS NOT NULL THEN model_b END",
+            persisted=True,
+        ),
     ),
     Column("tags_a", Text),
     Column("tags_b", Text),

@@ -1,0 +1,50 @@
+"""Databases to measure on: an SQLite file, or a PostgreSQL server in a folder of its own."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pgserver
+from sqlalchemy import Connection, create_engine, text
+
+
+def asked_kind() -> str:
+    """Return the kind of database that the command line asks for, by default SQLite."""
+    return sys.argv[1] if len(sys.argv) > 1 else "sqlite"
+
+
+@contextmanager
+def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield the addresses of empty databases; they are durable, as in service."""
+    if kind == "sqlite":
+        yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
+        return
+    server = pgserver.get_server(folder / "postgresql", cleanup_mode="delete")
+    engine = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for name in names:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    try:
+        yield [server.get_uri().replace("/postgres?", f"/{name}?") for name in names]
+    finally:
+        server.cleanup()
+
+
+def put(connection: Connection, table: str, rows: pd.DataFrame) -> None:
+    """Put many rows into a table, as each database does it fastest."""
+    columns = ", ".join(rows.columns)
+    values = rows.astype(object).itertuples(index=False, name=None)
+    if connection.dialect.name == "sqlite":
+        places = ", ".join("?" * len(rows.columns))
+        connection.exec_driver_sql(
+            f"INSERT INTO {table} ({columns}) VALUES ({places})", list(values)
+        )
+        return
+    cursor = connection.connection.cursor()
+    with cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
+        for row in values:
+            copy.write_row(row)
+    connection.exec_driver_sql(f"SELECT setval('{table}_id_seq', (SELECT max(id) FROM {table}))")
