@@ -14,11 +14,12 @@ import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
 from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
 from arena.battles.choices import UnknownBattleError
-from arena.battles.tables import LIVE_QUESTION, LIVE_TURN, LIVE_VOTE, VOTE, VOTER
+from arena.battles.tables import BATTLE, TURN, VOTER
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import NOBODY, Account, Voters
 from arena.budget import BUDGET
 from arena.database import METADATA, Database, now
-from arena.fraud.eligibility import counting_voters
+from arena.fraud.flags import voter_marks
 from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
 from arena.live.store import Answered, LiveStore, Opening
@@ -57,15 +58,8 @@ def everything(database: Database) -> str:
 def counted(database: Database) -> list[list[tuple]]:
     """Return the votes without who gave them."""
     with database.read() as connection:
-        return [
-            [
-                tuple(row)
-                for row in connection.execute(
-                    select(*(c for c in table.c if c.name != "voter_id")).order_by(table.c.id)
-                )
-            ]
-            for table in (VOTE, LIVE_VOTE)
-        ]
+        columns = [c for c in BATTLE.c if c.name not in ("voter_id", "token")]
+        return connection.execute(select(*columns).order_by(BATTLE.c.id)).all()
 
 
 @pytest.mark.locks_or_dialect
@@ -91,11 +85,11 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     with bank.read() as connection:
         for column in HANDED_OVER:
             assert visitor.id not in set(connection.scalars(select(column))), column
-        owners = set(connection.scalars(select(VOTE.c.voter_id)))
-        assert connection.scalar(select(func.count()).select_from(LIVE_QUESTION)) == 1, (
+        owners = set(connection.scalars(select(BATTLE.c.voter_id)))
+        assert connection.scalar(select(func.count()).select_from(TURN)) == 1, (
             "that it was asked stays"
         )
-        assert connection.scalar(select(LIVE_TURN.c.answer_a)) == ""
+        assert connection.scalar(select(TURN.c.answer_a)) == ""
         hashes = connection.scalars(
             select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(owners - {stays.id}))
         )
@@ -147,7 +141,7 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
     assert "'ann'" not in told and hashlib.sha256(b"4711").hexdigest() not in told
     assert counted(bank) == before
     with bank.read() as connection:
-        assert {guest.id, person}.isdisjoint(connection.scalars(select(VOTE.c.voter_id)))
+        assert {guest.id, person}.isdisjoint(connection.scalars(select(BATTLE.c.voter_id)))
     assert voters.voter(fresh) != person, "the login is over"
     assert voters.log_in(Account("4711", "ann"), fresh, "f" * 64) != person, (
         "and who comes again is new"
@@ -157,12 +151,11 @@ def test_a_person_is_forgotten_with_the_guest_that_they_were(bank, forgetting):
 def test_whether_a_vote_counts_does_not_change(bank, forgetting):
     Visitor(bank, COOKIE).decide()
     person = Voters(bank).log_in(Account("4711", "ann"), COOKIE, "e" * 64)
-    counts = (
-        select(func.count()).select_from(VOTE).where(counting_voters(CountSettings("logged-in")))
-    )
+    table = VoteTable(bank)
     for _ in range(2):
         with bank.read() as connection:
-            assert connection.execute(counts).scalar_one() == 1
+            marks = voter_marks(connection, CountSettings("logged-in"))
+        assert marks.counting(table.read().votes).tolist() == [True]
         forgetting.forget(person, "ada")
 
 
@@ -349,6 +342,6 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
     subprocess.run(line, cwd=ROOT, env={**os.environ, **here}, check=True)
     assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"
     with database.read() as connection:
-        assert visitor.id not in set(connection.scalars(select(VOTE.c.voter_id)))
+        assert visitor.id not in set(connection.scalars(select(BATTLE.c.voter_id)))
         assert [act.who for act in latest_actions(connection, 10)] == ["the command line"]
     database.close()

@@ -15,7 +15,7 @@ from arena.battles.tables import VOTE
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
-from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService
+from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey

@@ -19,12 +19,14 @@ from arena.admin.actions import ACT, latest_actions, record_action
 from arena.admin.service import AdminService
 from arena.battles.settlements import BoardRecord, extend_record, read_record
 from arena.battles.store import BattleStore
-from arena.battles.tables import LIVE_TURN, LIVE_VOTE, LIVE_WINS, SEAT, VOTE, VOTER
+from arena.battles.tables import BATTLE, CHOSEN, SEAT, TURN, VOTER
+from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Account, Voters
 from arena.budget import BUDGET, Budget
 from arena.database import DIGEST, Database
 from arena.formats.registry import read
-from arena.fraud.eligibility import counting_voters, official_board, settle_official
+from arena.fraud.eligibility import official_board, settle_official
+from arena.fraud.flags import voter_marks
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.store import ANSWER, SOURCE, ItemBank
 from arena.live.images import OwnImages
@@ -68,8 +70,8 @@ def test_a_wiped_disk_gets_everything_back_and_goes_on(database, another, tmp_pa
     assert rows(fresh) == rows(database)
     use(fresh, 1, 3, rng)
     with fresh.read() as connection:
-        assert len(connection.execute(select(VOTE)).all()) == len(
-            set(connection.scalars(select(VOTE.c.id)))
+        assert len(connection.execute(select(BATTLE)).all()) == len(
+            set(connection.scalars(select(BATTLE.c.id)))
         )
 
 
@@ -167,7 +169,7 @@ class Life:
 
     def _votes(self) -> set[int]:
         with self.backup._database.read() as connection:
-            return set(connection.scalars(select(VOTE.c.id)))
+            return set(connection.scalars(select(BATTLE.c.id).where(CHOSEN)))
 
 
 def lived(another, folder: Path, minutes: int, wipes: int, seed: int) -> Life:
@@ -525,9 +527,9 @@ def test_live_votes_come_back_and_what_was_said_does_not_leave(database, another
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        assert connection.scalars(select(LIVE_VOTE.c.battle_id)).all() == [battle]
-        assert connection.scalars(select(LIVE_TURN.c.answer_a)).all() == [""]
-        assert [row.n for row in connection.execute(select(LIVE_WINS))] == [1]
+        assert connection.scalars(select(BATTLE.c.id).where(CHOSEN)).all() == [battle]
+        assert connection.scalars(select(TURN.c.answer_a)).all() == [""]
+    assert VoteTable(fresh).pair_votes(live=True) == {(1, 2): 1}
 
 
 def test_own_images_and_imported_votes_are_not_copied(database, tmp_path):
@@ -546,7 +548,7 @@ def test_own_images_and_imported_votes_are_not_copied(database, tmp_path):
     assert VoteImporter(database).add(read(file), ImportRequest("a log")).votes == 1
     copy_all(backup_of(database, hub, tmp_path))
     everything = b"".join(hub.files.values())
-    assert b"live_vote" in everything
+    assert b'"table":"turn"' in everything
     picture = images.path(voter, token)
     assert picture and picture.read_bytes() not in everything
     assert token.encode() not in everything and b"ann-of-a-log" not in everything
@@ -570,8 +572,8 @@ def test_that_somebody_logged_in_is_copied_but_not_who(database, another, tmp_pa
     fresh = another()
     backup_of(fresh, hub, tmp_path).restore()
     with fresh.read() as connection:
-        counts = select(VOTE.c.id).where(counting_voters(CountSettings("logged-in")))
-        assert connection.scalars(counts).all() == [1], "the vote still counts"
+        marks = voter_marks(connection, CountSettings("logged-in"))
+    assert marks.counting(VoteTable(fresh).read().votes).tolist() == [True], "it still counts"
 
 
 def test_what_operators_did_comes_back(database, another, tmp_path):

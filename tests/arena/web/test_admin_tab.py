@@ -23,12 +23,11 @@ from arena.admin.erasure import code_of
 from arena.admin.public_export import PublicFiles
 from arena.admin.service import AdminService
 from arena.battles.store import BattleStore
-from arena.battles.tables import VOTE
+from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database, now
-from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import MODEL, ItemBank
 from arena.leaderboard.overview import Overview
@@ -222,7 +221,8 @@ def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
     voter.locator("summary").click()
     key = {item.id: item.key for item in ItemBank(arena.database).bank().items.values()}
     names = dict(rows(arena.database, select(MODEL.c.id, MODEL.c.display).subquery()))
-    votes = [vote for vote in rows(arena.database, VOTE) if vote.voter_id == visitor.id]
+    mine = [row for row in rows(arena.database, BATTLE) if row.voter_id == visitor.id]
+    votes = [row for row in mine if row.choice]
     shown = voter.locator("tbody tr").all()
     for row, battle, vote in zip(shown, reversed(cast), reversed(votes), strict=True):
         expect(row).to_contain_text(

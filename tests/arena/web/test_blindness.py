@@ -121,15 +121,14 @@ def assert_fair_sides(server: AppServer) -> None:
     """The coin for the sides is fair: within four standard deviations (a fair one strays so in 1 of 16,000 runs)."""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         battles, low_is_a = database.execute(
-            "SELECT count(*), sum(low_is_a) FROM battle"
+            "SELECT count(*), sum(model_low = model_a) FROM battle"
         ).fetchone()
         a, b = (
             "SELECT model_id FROM answer WHERE id = answer_a",
             "SELECT model_id FROM answer WHERE id = answer_b",
         )
         wrong = database.execute(
-            "SELECT count(*) FROM battle "
-            f"WHERE (({a}) = model_low) <> low_is_a OR ({a}) + ({b}) <> model_low + model_high"
+            f"SELECT count(*) FROM battle WHERE ({a}) <> model_a OR ({b}) <> model_b"
         ).fetchone()
     assert wrong == (0,)
     assert battles >= 40

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select, update
 
 from arena.admin.campaigns import KINDS
-from arena.battles.tables import BATTLE, VOTE
+from arena.battles.tables import BATTLE, CHOSEN
 from arena.database import Database, now
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import FAMILY, IMAGE, ITEM, MODEL
@@ -26,7 +26,7 @@ from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
 from tests.support.screens import DESK, NEVER_BY_ITSELF, PHONE, fresh_page, shoot, stop_clock
 from tests.support.servers import AppServer
-from tests.support.visitors import rows
+from tests.support.visitors import counted, rows
 
 PRACTICE, CHECKS = "practice", "strewn"
 VOTES, PIECES = 3, 4
@@ -393,7 +393,7 @@ def assert_given(server: AppServer, worker: str) -> None:
         (seat,) = [row.seat_id for row in rows(database, SEAT_ENTRY) if row.person == worker]
         battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat]
         assert len(battles) == PIECES
-        assert {row.battle_id for row in rows(database, VOTE)} >= set(battles)
+        assert counted(database).keys() >= set(battles)
 
 
 def pages_of_a_script(link: str, *servers: AppServer) -> list[str]:
@@ -456,7 +456,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         page.keyboard.press("a")
         expect(page.locator(VOTED)).to_be_visible()
         with database_of(server) as database, database.write() as connection:
-            connection.execute(update(VOTE).values(voted_at=now() - timedelta(seconds=9), tick=0))
+            connection.execute(update(BATTLE).where(CHOSEN).values(tick=0))
         page.click("#undo")
         expect(page.locator("#problem")).to_contain_text("this one is final")
         expect(page.locator("#undo")).to_be_hidden()

@@ -39,8 +39,8 @@ def votes(server: AppServer, token: str) -> list[tuple[str, str]]:
     """Return the choices stored for a battle, each with the hash of its voter's cookie."""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         return database.execute(
-            "SELECT v.choice, o.cookie_hash FROM vote v JOIN battle b ON b.id = v.battle_id "
-            "JOIN voter o ON o.id = v.voter_id WHERE b.token = ?",
+            "SELECT b.choice, o.cookie_hash FROM battle b JOIN voter o ON o.id = b.voter_id "
+            "WHERE b.choice IS NOT NULL AND b.token = ?",
             (token.rpartition(".")[0],),
         ).fetchall()
 

@@ -337,10 +337,7 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     assert page.evaluate("document.activeElement.dataset.column") == "model", "the focus stays"
     assert models(page) == []
     with database.write() as connection:
-        connection.exec_driver_sql("DELETE FROM vote WHERE id = (SELECT max(id) FROM vote)")
-        connection.exec_driver_sql(
-            "UPDATE wins SET n = n - 1, left_n = left_n - 1 WHERE change = (SELECT max(change) FROM wins)"
-        )
+        connection.exec_driver_sql("DELETE FROM battle WHERE id = (SELECT max(id) FROM battle)")
     database.close()
 
 
