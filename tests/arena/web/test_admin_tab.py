@@ -28,6 +28,7 @@ from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
 from arena.budget import LIVE, Budget, Ceilings
 from arena.database import METADATA, Database, now
+from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import MODEL, ItemBank
 from arena.leaderboard.overview import Overview
