@@ -95,7 +95,7 @@ def test_vote_and_skip_at_once_never_both_happen(visitor):
 
 
 def test_votes_that_become_final_at_once_get_numbers_of_their_own(bank):
-    """Some by their reveal, some by a second choice, some by time, which every reader sees to."""
+    """Some by their reveal, some by a second choice, some by time: a reader who need not wait sees to that."""
     visitors = [Visitor(bank, f"voter {number}") for number in range(24)]
     battles = [visitor.vote(visitor.serve()) for visitor in visitors]
     for number in range(8):
@@ -113,11 +113,10 @@ def test_votes_that_become_final_at_once_get_numbers_of_their_own(bank):
 
     assert [error for error in at_once(end, 24) if error is not None] == []
     expected = {battle.id: "b" if number < 8 else "a" for number, battle in enumerate(battles)}
+    for table in tables:
+        assert sorted(values(table.read().votes, "number")) == sorted(expected)
     assert counted(bank) == expected
     assert sorted(row.final_number for row in rows(bank, BATTLE)) == list(range(1, 25))
-    for table in tables:
-        votes = table.read().votes
-        assert sorted(values(votes, "number")) == sorted(expected)
 
 
 # What the database itself refuses
