@@ -57,7 +57,8 @@ class PostgresqlPool:
             self._made = self._made or _shape(connection)
             connection.execute(text("CREATE SCHEMA first"))
             for name in connection.scalars(text(_TABLES)).all():
-                connection.execute(text(f'CREATE TABLE first."{name}" AS TABLE "{name}"'))
+                if connection.scalar(text(f'SELECT EXISTS (TABLE "{name}")')):
+                    connection.execute(text(f'CREATE TABLE first."{name}" AS TABLE "{name}"'))
         return url
 
     def _emptied(self, url: str) -> bool:
@@ -66,10 +67,12 @@ class PostgresqlPool:
             if _shape(connection) != self._made:
                 return False
             connection.execute(text(_LEAVE))
-            names = connection.scalars(text(_TABLES)).all()
-            anew = "; ".join(
-                f'DELETE FROM "{name}"; INSERT INTO "{name}" TABLE first."{name}"' for name in names
-            )
+            steps = [f'DELETE FROM "{name}"' for name in connection.scalars(text(_TABLES))]
+            steps += [
+                f'INSERT INTO "{name}" TABLE first."{name}"'
+                for name in connection.scalars(text(_FILLED))
+            ]
+            anew = "; ".join(steps)
             connection.execute(text(f"SET session_replication_role = replica; {anew}; {_RESTART}"))
         return True
 
@@ -87,6 +90,7 @@ def _connected(url: str) -> Iterator[Connection]:
 
 
 _TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+_FILLED = "SELECT tablename FROM pg_tables WHERE schemaname = 'first'"
 _SHAPE = """
     SELECT relname, relkind::text, (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid),
            (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid),

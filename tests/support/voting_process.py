@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from arena.battles.choices import ChoiceError
+from arena.battles.choices import ChoiceError, token_parts
 from arena.battles.store import BattleStore, Draw
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.types import SIDES, Item, Phase
+from arena.types import SIDES, Battle, Item, Phase, Side
 from tests.support.servers import drafts
 
 TERMS = "test"
@@ -61,6 +61,16 @@ class HastyDatabase(Database):
             if tell is not None:
                 tell()
                 time.sleep(self.COMMIT_SECONDS)
+
+
+class CarelessStore(BattleStore):
+    """A mutant: looks at a battle in one transaction, without its lock, and stores the choice in another."""
+
+    def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
+        with self._database.read() as connection:
+            row = self._find(connection, voter, token)
+        with self._database.write() as connection:
+            return self._choose(connection, row, token_parts(token)[1], choice, terms)
 
 
 class Hand:
@@ -231,7 +241,7 @@ def warm_up(folder: Path) -> None:
 def vote_until_killed(folder: Path, voters: int, kind: str, url: str, seed: str) -> None:
     """Open the database and vote with every voter at once, for ever."""
     database = (HastyDatabase if kind == "hasty" else Database)(url)
-    store = BattleStore(database)
+    store = (CarelessStore if kind == "careless" else BattleStore)(database)
     items = list(ItemBank(database).bank().items.values())
 
     def hand(name: str) -> Hand:

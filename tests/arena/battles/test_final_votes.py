@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from arena.battles.choices import ChoiceError, check_undo
-from arena.battles.tables import BATTLE, BATTLE_STATES, LAST_VOTE, UNDO, WINS
+from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.clock import (
     CLOCK,
@@ -18,11 +18,9 @@ from arena.clock import (
     SECOND,
     UNDO_GRACE_SECONDS,
     UNDO_SECONDS,
-    ChangeNumber,
     MachineTime,
     tick,
 )
-from arena.database import now
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.live.votes import LIVE_SOURCES
@@ -182,16 +180,16 @@ def test_who_chooses_reads_everything_and_takes_it_back_learns_nothing(arena, ba
 
 @pytest.mark.locks_or_dialect
 def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
-    board = Leaderboard(bank, VoteTable(bank), every=3600)
+    votes = VoteTable(bank)
+    board = Leaderboard(bank, votes, every=3600)
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, UNDO_SECONDS + UNDO_GRACE_SECONDS)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
         visitor.undo(battle)
-    # the quick one first
-    assert sum(visitor.store.pair_votes().values()) == 0 and board.board(SINGLE).votes == 0
+    assert board.board(SINGLE).votes == 0 and votes.pair_votes(live=False) == {}
     let_pass(bank, FINAL_SECONDS - UNDO_SECONDS - UNDO_GRACE_SECONDS)
-    assert board.board(SINGLE).votes == 1 and sum(visitor.store.pair_votes().values()) == 1
+    assert board.board(SINGLE).votes == 1 and votes.pair_votes(live=False) == {(1, 2): 1}
     board.close()
 
 
@@ -241,16 +239,17 @@ def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, 4)
+    mine = select(BATTLE).where(BATTLE.c.id == battle.id)
     with bank.write() as connection:
-        row = connection.execute(BATTLE_STATES.where(BATTLE.c.id == battle.id)).one()
+        row = connection.execute(mine.with_for_update()).one()
         check_undo(connection, row)
         with bank.read() as reading:
             began = reading.scalar(select(MachineTime()))
             while reading.scalar(select(MachineTime())) < began + 4 * SECOND:
                 assert board.board(SINGLE).votes == 0
                 time.sleep(0.1)
-        connection.execute(insert(UNDO).values(battle_id=battle.id, undone_at=now()))
-        connection.execute(update(WINS).values(n=0, left_n=0, change=ChangeNumber(LAST_VOTE)))
+        taken_back = {"taken_back": row.choice, "choice": None, "voted_at": None, "terms": None}
+        connection.execute(update(BATTLE).where(BATTLE.c.id == battle.id).values(taken_back))
     assert board.board(SINGLE).votes == 0
     board.close()
 

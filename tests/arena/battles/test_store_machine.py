@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore
-from arena.battles.tables import BANK, BATTLE, UNDO, VOTE, WINS
+from arena.battles.tables import BATTLE, IS_FINAL
+from arena.battles.vote_table import VoteTable
 from arena.database import Database
 from arena.items.ingest import Ingest
-from arena.items.store import ITEM
 from arena.types import Battle, Phase
 from tests.support.servers import drafts
 from tests.support.visitors import TERMS, chooser
@@ -50,6 +50,14 @@ class Expected:
         return self.choices.get(self.attempt)
 
     @property
+    def taken_back(self) -> str | None:
+        return self.choices[1] if self.undone else None
+
+    @property
+    def is_final(self) -> bool:
+        return self.choice is not None and (self.revealed or self.undone)
+
+    @property
     def phase(self) -> Phase:
         if self.skipped:
             return Phase.SKIPPED
@@ -70,6 +78,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = BattleStore(self.database)
         self.voters = [self.store.voter(name) for name in ("one", "two")]
         self.battles: list[Expected] = []
+        self.final: list[tuple[int, str]] = []
+        self.votes = VoteTable(self.database)
         self.restarts = 0
 
     def teardown(self) -> None:
@@ -205,56 +215,43 @@ class StoreMachine(RuleBasedStateMachine):
         self.database.close()
         self.database = Database(self.url)
         self.store = BattleStore(self.database)
+        self.votes = VoteTable(self.database)
 
     @invariant()
-    def the_counted_votes_are_the_models(self) -> None:
-        expected = {
-            battle.served.id: battle.choice for battle in self.battles if battle.choice is not None
-        }
+    def the_rows_are_the_models(self) -> None:
         with self.database.read() as connection:
-            counted = {
-                row[0]: row[1]
-                for row in connection.execute(BANK.counted_votes(VOTE.c.battle_id, VOTE.c.choice))
-            }
-            assert counted == expected
-            assert connection.scalar(select(func.count()).select_from(VOTE)) == sum(
-                len(battle.choices) for battle in self.battles
-            )
-            assert connection.scalar(select(func.count()).select_from(UNDO)) == sum(
-                battle.undone for battle in self.battles
+            rows = {row.id: row for row in connection.execute(select(BATTLE))}
+        assert set(rows) == {battle.served.id for battle in self.battles}
+        for battle in self.battles:
+            row = rows[battle.served.id]
+            assert (row.choice, row.taken_back) == (battle.choice, battle.taken_back)
+            assert (row.revealed_at is not None, row.ended is not None) == (
+                battle.revealed,
+                battle.skipped,
             )
         for number, voter in enumerate(self.voters):
-            mine = [
-                battle
-                for battle in self.battles
-                if battle.voter == number and battle.choice is not None
-            ]
-            assert self.store.votes_of(voter) == len(mine)
+            mine = [battle for battle in self.battles if battle.voter == number]
+            assert self.store.votes_of(voter) == sum(battle.choice is not None for battle in mine)
 
     @invariant()
-    def the_tally_is_a_recount(self) -> None:
-        board = (ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id, VOTE.c.winner, VOTE.c.loser)
-        recount = (
-            BANK.counted_votes(*board, func.count())
-            .join(BATTLE, BATTLE.c.id == VOTE.c.battle_id)
-            .join(ITEM, ITEM.c.id == BATTLE.c.item_id)
-            .group_by(*board)
-        )
+    def what_is_final_stays_as_it_was(self) -> None:
+        """The votes in memory, of a process that goes on and of one that starts, are those that cannot be undone."""
         with self.database.read() as connection:
-            votes = {tuple(row[:5]): row[5] for row in connection.execute(recount)}
-            count = {tuple(row[:5]): row[5] for row in connection.execute(select(WINS)) if row[5]}
-            assert count == votes
             final = connection.execute(
-                BANK.final_votes(VOTE.c.battle_id, VOTE.c.winner, VOTE.c.loser)
+                select(BATTLE).where(IS_FINAL).order_by(BATTLE.c.final_number)
             ).all()
-        chosen = [battle for battle in self.battles if battle.choice is not None]
-        assert {row.battle_id for row in final} == {
-            battle.served.id for battle in chosen if battle.revealed or battle.attempt == 2
+        assert [row.final_number for row in final] == list(range(1, len(final) + 1))
+        assert {row.id for row in final} == {
+            battle.served.id for battle in self.battles if battle.is_final
         }
-        pairs = Counter((min(row.winner, row.loser), max(row.winner, row.loser)) for row in final)
-        assert {pair: number for pair, number in self.store.pair_votes().items() if number} == {
-            **pairs
-        }
+        assert [(row.id, row.choice) for row in final[: len(self.final)]] == self.final
+        self.final = [(row.id, row.choice) for row in final]
+        expected = [(row.id, row.winner, row.loser) for row in final]
+        for table in (self.votes, VoteTable(self.database)):
+            votes = table.read().votes[["number", "winner", "loser"]]
+            assert list(votes.itertuples(index=False, name=None)) == expected
+        pairs = Counter((row.model_low, row.model_high) for row in final)
+        assert self.votes.pair_votes(live=False) == pairs
 
 
 def examples(number: int) -> settings:

@@ -6,13 +6,16 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Table, insert, update
 
 from arena.battles.choices import ChoiceError
-from arena.battles.tables import BATTLE, REVEAL, SEAT, SKIP, UNDO, VOTE, WINS
+from arena.battles.tables import BATTLE, SEAT
+from arena.battles.vote_table import VoteTable, values
+from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError, now
 from arena.items.store import ANSWER
 from arena.types import Battle, Phase
+from tests.support.planting import let_pass
 from tests.support.visitors import TERMS, Visitor, counted, rows
 
 pytestmark = pytest.mark.locks_or_dialect
@@ -44,12 +47,13 @@ def at_once(work: Callable[[int], object], threads: int) -> list:
 def test_a_hundred_threads_on_one_token_leave_one_vote(visitor):
     battle = visitor.serve()
     results = at_once(lambda number: visitor.vote(battle, "ab"[number % 2]), 100)
-    (vote,) = rows(visitor.database, VOTE)
+    (row,) = rows(visitor.database, BATTLE)
     kept = [result for result in results if isinstance(result, Battle)]
     assert len(kept) == 50, "every thread of the choice that won got the same answer"
-    assert {result.choice for result in kept} == {vote.choice}
+    assert {(result.choice, result.voted_at) for result in kept} == {(row.choice, row.voted_at)}
     assert sum(isinstance(result, ChoiceError) for result in results) == 50
-    assert [row.n for row in rows(visitor.database, WINS)] == [1]
+    at_once(lambda _: visitor.reveal(battle), 20)
+    assert len(VoteTable(visitor.database).read().votes) == 1
 
 
 def test_fifty_threads_of_one_voter_get_one_battle(visitor):
@@ -70,9 +74,9 @@ def test_undo_and_reveal_at_once_never_both_happen(visitor):
             8,
         )
         now_at = visitor.store.find(visitor.id, battle.token)
-        undone = {row.battle_id for row in rows(visitor.database, UNDO)}
-        revealed = {row.battle_id for row in rows(visitor.database, REVEAL)}
-        assert (battle.id in undone) != (battle.id in revealed)
+        (row,) = [row for row in rows(visitor.database, BATTLE) if row.id == battle.id]
+        assert (row.taken_back is None) != (row.revealed_at is None)
+        assert (row.final_number is None) == (row.revealed_at is None)
         assert (battle.id in counted(visitor.database)) == (now_at.phase is Phase.REVEALED)
         if now_at.phase is Phase.OPEN:
             visitor.reveal(visitor.vote(now_at))
@@ -84,96 +88,123 @@ def test_vote_and_skip_at_once_never_both_happen(visitor):
         at_once(
             lambda number, battle=battle: (visitor.vote if number % 2 else visitor.skip)(battle), 8
         )
-        skipped = {row.battle_id for row in rows(visitor.database, SKIP)}
+        skipped = {row.id for row in rows(visitor.database, BATTLE) if row.ended is not None}
         assert (battle.id in skipped) != (battle.id in counted(visitor.database))
         if battle.id not in skipped:
             visitor.reveal(battle)
 
 
+def test_votes_that_become_final_at_once_get_numbers_of_their_own(bank):
+    """Some by their reveal, some by a second choice, some by time: a reader who need not wait sees to that."""
+    visitors = [Visitor(bank, f"voter {number}") for number in range(24)]
+    battles = [visitor.vote(visitor.serve()) for visitor in visitors]
+    for number in range(8):
+        battles[number] = visitors[number].undo(battles[number])
+    let_pass(bank, FINAL_SECONDS)
+    tables = [VoteTable(bank) for _ in range(2)]
+
+    def end(number: int) -> None:
+        if number < 8:
+            visitors[number].vote(battles[number], "b")
+        elif number < 16:
+            visitors[number].reveal(battles[number])
+        else:
+            tables[number % 2].read()
+
+    assert [error for error in at_once(end, 24) if error is not None] == []
+    expected = {battle.id: "b" if number < 8 else "a" for number, battle in enumerate(battles)}
+    for table in tables:
+        assert sorted(values(table.read().votes, "number")) == sorted(expected)
+    assert counted(bank) == expected
+    assert sorted(row.final_number for row in rows(bank, BATTLE)) == list(range(1, 25))
+
+
 # What the database itself refuses
 
 
-def vote_row(visitor: Visitor, battle: Battle, **changes: Any) -> dict[str, Any]:
-    row = {
-        "battle_id": battle.id,
-        "attempt": 1,
-        "undo_id": None,
-        "voter_id": visitor.id,
-        "choice": "a",
-        "winner": 1,
-        "loser": 2,
-        "voted_at": now(),
-        "terms": TERMS,
-    }
-    return row | changes
-
-
-def put(database: Database, table, row: dict[str, Any]) -> None:
+def change(database: Database, battle: int, **changes: Any) -> None:
     with database.write() as connection:
-        connection.execute(table.insert().values(row))
+        connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(changes))
 
 
-BROKEN_RULES = (
-    {"attempt": 1},
-    {"attempt": 2},
-    {"attempt": 2, "undo_id": "open"},
-    {"attempt": 2, "undo_id": "undone"},
-    {"attempt": 1, "undo_id": "undone"},
-    {"attempt": 3, "undo_id": "undone", "battle_id": "undone"},
-    {"attempt": 0},
-    {"attempt": None},
-    {"battle_id": "undone", "attempt": 2},
-    {"battle_id": "undone", "attempt": 1, "undo_id": "undone"},
-    {"battle_id": "open", "choice": "c"},
-    {"battle_id": "open", "choice": None},
-    {"battle_id": 999_999},
-    {"battle_id": "open", "voter_id": 999_999},
-    {"battle_id": "open", "winner": 999_999},
+def put(database: Database, table: Table, row: dict[str, Any]) -> None:
+    with database.write() as connection:
+        connection.execute(insert(table).values(row))
+
+
+A_VOTE = {"choice": "a", "voted_at": now(), "terms": TERMS}
+A_SKIP = {"ended": "offensive", "ended_at": now()}
+A_TIE = A_VOTE | {"protocol": "ties", "choice": "tie"}
+BROKEN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("open", A_VOTE | {"choice": "c"}),
+    ("open", A_VOTE | {"choice": "tie"}),
+    ("open", A_TIE | {"choice": "c"}),
+    ("open", A_VOTE | {"voted_at": None}),
+    ("open", A_VOTE | {"terms": None}),
+    ("open", {"voted_at": now()}),
+    ("open", {"revealed_at": now()}),
+    ("open", {"final_number": 1}),
+    ("voted", {"choice": None}),
+    ("revealed", {"choice": None, "voted_at": None, "terms": None}),
+    ("voted", A_SKIP),
+    ("skipped", A_VOTE),
+    ("open", {"ended": "offensive"}),
+    ("open", {"ended_at": now()}),
+    ("undone", {"taken_back": "c"}),
+    ("undone", {"taken_back": "tie"}),
+    ("voted", {"outside": "whatever"}),
+    ("open", {"protocol": "whatever"}),
+    ("open", {"model_b": BATTLE.c.model_a}),
+    ("open", {"model_b": None}),
+    ("open", {"model_a": None, "model_b": None}),
+    ("open", {"answer_b": None}),
+    ("open", {"item_id": None}),
+    ("open", {"draw": None}),
+    ("open", {"voter_id": 999_999}),
+    ("open", {"model_a": 999_999}),
+    ("open", {"answer_a": 999_999}),
+)
+"""Changes that break a rule, each of a battle in one of the states."""
+SOUND: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("open", A_VOTE),
+    ("undone", A_VOTE | {"choice": "b"}),
+    ("other", A_TIE),
 )
 
 
-def test_the_database_refuses_a_vote_that_breaks_the_rules(visitor):
-    places = {
-        "undone": visitor.undo(visitor.vote(visitor.serve_on(1))),
-        "voted": visitor.vote(visitor.serve_on(2)),
-        "open": visitor.serve_on(3),
+def test_the_database_refuses_a_battle_that_breaks_the_rules(visitor):
+    battles = {
+        "revealed": visitor.reveal(visitor.vote(visitor.serve_on(1))).id,
+        "undone": visitor.undo(visitor.vote(visitor.serve_on(2))).id,
+        "voted": visitor.vote(visitor.serve_on(3)).id,
+        "skipped": visitor.skip(visitor.serve_on(4)).id,
+        "open": visitor.serve_on(5).id,
+        "other": visitor.serve_on(6).id,
     }
-    before = counted(visitor.database)
-    for rule in BROKEN_RULES:
-        changes = {"battle_id": "voted"} | rule
-        changes = {
-            name: places[value].id if value in places else value for name, value in changes.items()
-        }
+    before = rows(visitor.database, BATTLE)
+    for state, changes in BROKEN:
         with pytest.raises(DatabaseError, match="Not stored"):
-            put(visitor.database, VOTE, vote_row(visitor, places["voted"], **changes))
-        assert counted(visitor.database) == before, rule
-
-
-def test_the_database_takes_the_second_attempt_that_names_its_undo(visitor):
-    undone = visitor.undo(visitor.vote(visitor.serve()))
-    put(visitor.database, VOTE, vote_row(visitor, undone, attempt=2, undo_id=undone.id, choice="b"))
-    assert counted(visitor.database) == {undone.id: "b"}
-
-
-def test_a_battle_has_one_undo_one_reveal_one_skip(visitor):
-    battle = visitor.serve()
-    for table in (UNDO, REVEAL, SKIP):
-        row = {
-            column.name: now() if column.name.endswith("_at") else "offensive" for column in table.c
-        }
-        put(visitor.database, table, {**row, "battle_id": battle.id})
-        with pytest.raises(DatabaseError):
-            put(visitor.database, table, {**row, "battle_id": battle.id})
+            change(visitor.database, battles[state], **changes)
+            pytest.fail(f"{state} became {changes}")
+    assert rows(visitor.database, BATTLE) == before
+    for state, changes in SOUND:
+        change(visitor.database, battles[state], **changes)
 
 
 def test_a_voter_meets_an_item_and_pair_once_whatever_the_sides(visitor):
     visitor.decide()
     (row,) = rows(visitor.database, BATTLE)
-    for changes in ({}, {"low_is_a": False}, {"model_low": 2, "model_high": 1}, {"model_high": 1}):
-        again = {**row._asdict(), "token": "another", **changes}
-        del again["id"]
+    computed = {column.name for column in BATTLE.c if column.computed is not None}
+    again = {
+        name: value
+        for name, value in row._asdict().items()
+        if name not in computed | {"id", "final_number"}
+    }
+    swapped = {"model_a": row.model_b, "model_b": row.model_a}
+    for changes in ({}, swapped, {"token": row.token, "item_id": 2}):
         with pytest.raises(DatabaseError):
-            put(visitor.database, BATTLE, again)
+            put(visitor.database, BATTLE, again | {"token": "another"} | changes)
+    put(visitor.database, BATTLE, again | {"token": "another", "item_id": 2})
 
 
 def test_one_voter_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(visitor):
@@ -183,11 +214,3 @@ def test_one_voter_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(vi
         put(visitor.database, SEAT, seat)
     with pytest.raises(DatabaseError):
         put(visitor.database, ANSWER, {"item_id": 1, "model_id": 1, "text": "a second answer"})
-
-
-def test_every_win_is_counted_under_its_source_family_and_kind(visitor):
-    for choice in ("a", "b", "a"):
-        visitor.decide(choice)
-    with visitor.database.read() as connection:
-        assert connection.scalar(select(func.sum(WINS.c.n))) == 3
-    assert visitor.store.pair_votes() == {(1, 2): 1, (1, 3): 1, (2, 3): 1}
