@@ -59,7 +59,9 @@ def counting_voters(who: CountSettings) -> CompoundSelect:
     until = type_coerce(ADOPTION.c.until, BigInteger)
     is_among_first = _NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
     guests = select(ADOPTION.c.guest, until).where(is_among_first)
-    workers = select(SEAT.c.voter_id, always).where(SEAT.c.campaign.in_(who.campaigns))
+    workers = select(SEAT.c.voter_id.label("voter"), always).where(
+        SEAT.c.campaign.in_(who.campaigns)
+    )
     kinds = {
         "logged-in": (persons, guests),
         "campaign": (workers,),

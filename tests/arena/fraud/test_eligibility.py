@@ -7,16 +7,17 @@ import pytest
 from sqlalchemy import func, select, update
 
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.battles.tables import LIVE_VOTE, SEAT, VOTE, VOTER
+from arena.battles.tables import SEAT, VOTER
+from arena.battles.vote_table import VoteTable, values
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
 from arena.database import Database, now
 from arena.fraud.eligibility import (
     MOST_GUESTS,
     VoteEligibility,
-    counting_voters,
     official_board,
     settle_official,
 )
+from arena.fraud.flags import voter_marks
 from arena.items.ingest import Ingest
 from arena.settings import BoardVoters, CountSettings
 from tests.support.battle_campaigns import worker_of
@@ -40,20 +41,20 @@ class Arena:
         self.database = database
         self.store = BattleStore(database)
         self.voters = Voters(database)
+        self.votes = VoteTable(database)
         self.given = 0
 
     def vote(self, cookie: str) -> int:
-        """Let a cookie vote on the next item; return the vote's id."""
+        """Let a cookie vote on the next item; return the battle."""
         return self.vote_of(self.store.voter(cookie))
 
     def vote_of(self, voter: int, seat: int | None = None) -> int:
-        """Let a voter vote on the next item; return the vote's id."""
+        """Let a voter vote on the next item; return the battle."""
         battle = self.store.serve(voter, self._choose, seat=seat)
         assert battle is not None
         self.store.vote(voter, battle.token, "a", "terms")
         self.store.reveal(voter, battle.token)
-        with self.database.read() as connection:
-            return connection.execute(select(func.max(VOTE.c.id))).scalar_one()
+        return battle.id
 
     def _choose(self, taken: frozenset[Seen]) -> Draw:
         self.given += 1
@@ -61,8 +62,10 @@ class Arena:
         return Draw(self.given, 1, 2, first, first + 1)
 
     def counted(self, who: CountSettings) -> set[int]:
+        votes = self.votes.read().votes
         with self.database.read() as connection:
-            return set(connection.scalars(select(VOTE.c.id).where(counting_voters(who))))
+            marks = voter_marks(connection, who)
+        return set(values(votes, "number")[marks.counting(votes)].tolist())
 
 
 def test_everyones_votes_count_unless_the_operator_says_otherwise(arena):
@@ -112,18 +115,6 @@ def test_workers_of_the_named_campaigns_count(arena):
     assert guest not in arena.counted(CountSettings("campaign", ("spring", "autumn")))
     with arena.database.read() as connection:
         assert connection.execute(select(func.count()).select_from(SEAT)).scalar_one() == 2
-
-
-def test_live_votes_are_counted_by_the_same_rule(database):
-    condition = counting_voters(LOGGED_IN, LIVE_VOTE.c.voter_id, LIVE_VOTE.c.voted_at)
-    with database.read() as connection:
-        assert (
-            connection.execute(
-                select(func.count()).select_from(LIVE_VOTE).where(condition)
-            ).scalar_one()
-            == 0
-        )
-    assert "live_vote.voter_id" in str(condition) and " vote." not in str(condition)
 
 
 @pytest.mark.parametrize("who", [EVERYONE, LOGGED_IN, CAMPAIGN, COUNTED], ids=lambda who: who.rule)

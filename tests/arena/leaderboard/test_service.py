@@ -6,19 +6,18 @@ import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import astuple, replace
 from datetime import UTC, date, datetime, timedelta
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import delete, update
 
 from arena.__main__ import main
+from arena.battles.choices import next_final_number
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import VOTE, WINS
-from arena.battles.vote_table import VoteTable
+from arena.battles.tables import BATTLE
+from arena.battles.vote_table import VoteTable, values
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError, now
 from arena.formats.registry import read
@@ -28,7 +27,7 @@ from arena.leaderboard import service as leaderboard_service
 from arena.leaderboard.board import Board, BoardKey, Counts, Entrant, Standing, board
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
-from arena.leaderboard.service import AT_ONCE, MANY, BoardBusyError, Leaderboard
+from arena.leaderboard.service import MANY, Leaderboard
 from arena.leaderboard.statistics import FLOOR, ORDERS, SEED, TRUSTED, trusted_models
 from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
@@ -562,19 +561,19 @@ def test_who_voted_and_what_carries_the_first_place(poll):
 
 
 @pytest.mark.locks_or_dialect
-def test_win_counts_that_changed_unseen_are_found(poll):
+def test_votes_that_changed_unseen_are_found(poll):
     """As where somebody else wrote to the database; nobody has to vote for that."""
     board = Leaderboard(poll.database, VoteTable(poll.database), every=0.0)
     plant(poll.database, wins_and_losses("m1", "m2", 3, 2))
     assert board.board(SINGLE, PATIENCE).votes == 5
     with poll.database.write() as connection:
-        connection.execute(update(WINS).where(WINS.c.n == 3).values(n=4, change=0))
+        connection.execute(delete(BATTLE).where(BATTLE.c.id == 2))
     deadline = time.monotonic() + PATIENCE
-    while board.board(SINGLE).votes != 6:
+    while board.board(SINGLE).votes != 4:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     (health,) = board.health()
-    assert (health.source, health.votes, health.mended, health.problem) == ("test", 6, 1, "")
+    assert (health.source, health.votes, health.mended, health.problem) == ("test", 4, 1, "")
     assert health.computed is not None and health.checked is not None
     board.close()
 
@@ -638,21 +637,6 @@ def test_a_board_of_some_days_counts_their_votes_only(poll):
         (1, 2),
         2,
     )
-    board.close()
-
-
-def test_a_board_of_some_days_is_counted_anew_at_most_so_often(poll, monkeypatch):
-    # a board of few votes waits less
-    monkeypatch.setattr("arena.leaderboard.service.MANY_ONE_BY_ONE", 1)
-    board = Leaderboard(poll.database, VoteTable(poll.database), every=3600.0)
-    key = BoardKey(1, False, None, date(2020, 1, 1))
-    poll.vote("m1", "m2")
-    assert board.board(key).votes == 1
-    poll.vote("m1", "m2")
-    assert board.board(key).votes == 1
-    later = time.monotonic() + 3600
-    monkeypatch.setattr("arena.leaderboard.service.time", SimpleNamespace(monotonic=lambda: later))
-    assert board.board(key).votes == 2
     board.close()
 
 
@@ -846,36 +830,24 @@ def test_who_leans_to_a_side_makes_no_bias_of_the_arena(poll):
 
 
 def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
-    """On PostgreSQL a vote may get its number first and commit last."""
+    """A reveal waits for one that has its final number and is not committed: no lower number comes later."""
     database = Database(new_postgresql_database(postgresql))
     Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
     poll, kept = Poll(database), Leaderboard(database, VoteTable(database))
-    voter, battle = poll.serve("m1", "m2")
-    vote = {
-        "battle_id": battle.id,
-        "attempt": 1,
-        "voter_id": voter,
-        "choice": "a",
-        "winner": 1,
-        "loser": 2,
-    }
-    win = {
-        "source_id": 1,
-        "multi": False,
-        "family_id": 1,
-        "winner": 1,
-        "loser": 2,
-        "n": 1,
-        "left_n": 1,
-    }
-    with database.write() as slow:
-        slow.execute(insert(VOTE).values(**vote, voted_at=now(), terms="1"))
-        slow.execute(insert(WINS).values(**win))
-        poll.vote("m2", "m1")
-        assert kept.board(SINGLE).votes == 1
-        poll.vote("m2", "m1")
-        assert kept.board(SINGLE).votes == 2
+    poll.vote("m2", "m1")
+    _, battle = poll.choose("m1", "m2")
+    later, other = poll.choose("m2", "m1")
+    with ThreadPoolExecutor(1) as apart:
+        with database.write() as slow:
+            number = {"final_number": next_final_number(slow), "revealed_at": now()}
+            slow.execute(update(BATTLE).where(BATTLE.c.id == battle.id).values(number))
+            revealed = apart.submit(poll.store.reveal, later, other.token)
+            with pytest.raises(TimeoutError):
+                revealed.result(timeout=1)
+            assert kept.board(SINGLE).votes == 1
+        revealed.result(timeout=PATIENCE)
     assert kept.board(SINGLE).votes == 3
+    assert values(VoteTable(database).read().votes, "number").tolist() == [1, battle.id, other.id]
     kept.close()
     database.close()
 
@@ -956,24 +928,3 @@ def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
     again = service.board(SINGLE)
     service.close()
     assert again.statistics is not None and again.statistics is whole.statistics
-
-
-def test_boards_of_many_days_are_read_few_at_a_time_and_the_others_are_told(bank, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.PATIENCE_SECONDS", 0.1)
-    poll, service = Poll(bank), Leaderboard(bank, VoteTable(bank))
-    poll.vote("m1", "m2")
-    let_pass(bank, 60)
-    first = replace(SINGLE, since=date(2020, 1, 1))
-    service.board(first)
-    with ExitStack() as reading:
-        for number in range(AT_ONCE):
-            reading.enter_context(
-                service._turn(replace(SINGLE, until=date(2030, 1, 1 + number)), -np.inf)
-            )
-        with pytest.raises(BoardBusyError, match="try again"):
-            service.board(replace(SINGLE, since=date(2020, 1, 2)))
-        assert service.board(first).votes == service.board(SINGLE).votes == 1, (
-            "what is known waits for nobody"
-        )
-    assert service.board(replace(SINGLE, since=date(2020, 1, 2))).votes == 1
-    service.close()

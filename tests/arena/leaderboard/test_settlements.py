@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, func, select
 
 from arena.battles.settlements import BOARD_MODEL, SETTLEMENT, BoardRecord, extend_record
-from arena.battles.tables import VOTE, WINS
+from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.database import Database
 from arena.formats.base import Battles, Vote, Winner, columns_of
@@ -161,10 +161,9 @@ def test_a_model_that_is_gone_still_shares_the_errors(arena):
     opened(arena)
     with arena.write() as connection:
         four = connection.scalar(select(MODEL.c.id).where(MODEL.c.name == "m4"))
-        for table in (VOTE, WINS):
-            connection.execute(
-                delete(table).where((table.c.winner == four) | (table.c.loser == four))
-            )
+        connection.execute(
+            delete(BATTLE).where((BATTLE.c.winner == four) | (BATTLE.c.loser == four))
+        )
     with_three = opened(arena)
     assert len(with_three.standings) == 3 and _models(arena) == 4
     with arena.write() as connection:
