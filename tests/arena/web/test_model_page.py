@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from arena.battles.blindness import Blindness
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import BATTLE, VOTE
+from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import NOBODY
 from arena.database import Database, now
@@ -128,8 +128,8 @@ def test_the_page_shows_rank_wins_and_lost_battles(pages):
 
 def test_who_has_chosen_on_an_item_reads_its_answers_under_their_names(database, pages):
     with database.read() as connection:
-        newest = select(VOTE.c.voter_id, BATTLE.c.item_id).join(BATTLE)
-        voter, item = connection.execute(newest.order_by(VOTE.c.id.desc())).first()
+        newest = select(BATTLE.c.voter_id, BATTLE.c.item_id).order_by(BATTLE.c.id.desc())
+        voter, item = connection.execute(newest).first()
     shown = html(pages, "/model/alpha", voter)
     lost = re.findall(
         r"<h4>(.*?) <span class=\"won\">won</span></h4><div dir=\"auto\">(.*?)</div>", shown
@@ -401,7 +401,7 @@ def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
         connection.exec_driver_sql(
             "UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", (odd,)
         )
-        chose = select(VOTE.c.voter_id).where(VOTE.c.battle_id == 30)
+        chose = select(BATTLE.c.voter_id).where(BATTLE.c.id == 30)
         voter = connection.scalar(chose)
     shown = html(pages, "/model/alpha?before=31", voter)
     assert "<strong>bold</strong>" in shown and "<img src=x" not in shown
