@@ -64,11 +64,14 @@ class HastyDatabase(Database):
 
 
 class CarelessStore(BattleStore):
-    """A mutant: looks at a battle in one transaction, without its lock, and stores the choice in another."""
+    """A mutant: looks at a battle in one transaction, without its lock, and stores the choice in a later one."""
+
+    SECONDS_BETWEEN = 0.005
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
+        time.sleep(self.SECONDS_BETWEEN)
         with self._database.write() as connection:
             return self._choose(connection, row, token_parts(token)[1], choice, terms)
 

@@ -178,6 +178,14 @@ def test_who_chooses_reads_everything_and_takes_it_back_learns_nothing(arena, ba
 # The time of the database
 
 
+def shows(board: Leaderboard, votes: int) -> bool:
+    """Look at a board until it has so many votes; a look that meets another write leaves a vote to the next look."""
+    deadline = time.monotonic() + 20
+    while board.board(SINGLE).votes != votes and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return board.board(SINGLE).votes == votes
+
+
 @pytest.mark.locks_or_dialect
 def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
     votes = VoteTable(bank)
@@ -189,7 +197,7 @@ def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_sec
         visitor.undo(battle)
     assert board.board(SINGLE).votes == 0 and votes.pair_votes(live=False) == {}
     let_pass(bank, FINAL_SECONDS - UNDO_SECONDS - UNDO_GRACE_SECONDS)
-    assert board.board(SINGLE).votes == 1 and votes.pair_votes(live=False) == {(1, 2): 1}
+    assert shows(board, 1) and votes.pair_votes(live=False) == {(1, 2): 1}
     board.close()
 
 
@@ -200,21 +208,21 @@ def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
     visitor.decide("a")
     late = visitor.vote(visitor.serve())
     let_pass(bank, 4)
-    assert board.board(SINGLE).votes == 1
+    assert shows(board, 1)
     set_clock_back(bank, 3600)
     assert board.board(SINGLE).votes == 1
     with bank.read() as connection:
         ahead = connection.scalar(select(CLOCK.c.ahead))
     assert 3590 * SECOND < ahead < 3610 * SECOND, "a look at the board has put the clock ahead"
     let_pass(bank, FINAL_SECONDS)
-    assert board.board(SINGLE).votes == 2
+    assert shows(board, 2)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
         visitor.undo(late)
     again = other.undo(other.vote(other.serve()))
     other.vote(again)
     visitor.reveal(late)
     visitor.decide("b")
-    assert board.board(SINGLE).votes == 4
+    assert shows(board, 4)
     board.close()
 
 
@@ -224,7 +232,7 @@ def test_what_was_public_cannot_be_taken_back_when_the_clock_is_set_back(bank, s
     visitor = Visitor(bank, "ada")
     battle = visitor.vote(visitor.serve())
     let_pass(bank, FINAL_SECONDS)
-    assert board.board(SINGLE).votes == 1
+    assert shows(board, 1)
     set_clock_back(bank, seconds)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
         visitor.undo(battle)

@@ -224,7 +224,7 @@ def test_models_that_share_no_item_are_no_pair():
 def test_votes_spread_over_the_pairs_and_each_battle_keeps_its_probability(bank):
     for number in range(24):
         decide(bank, served(bank, f"voter {number}"), f"voter {number}")
-    counts = BattleStore(bank).pair_votes()
+    counts = VoteTable(bank).pair_votes(live=False)
     assert sum(counts.values()) == 24 and min(counts.values()) >= 2
     item = next(iter(ItemBank(bank).bank().items.values()))
     served(bank, "who picks", BattleRequest(item=item.key))

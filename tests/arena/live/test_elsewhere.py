@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import select
 
-from arena.battles.tables import LIVE_BATTLE
+from arena.battles.tables import BATTLE
 from arena.context import ArenaContext
 from arena.live import sessions
 from arena.live.images import OwnImages
@@ -164,9 +164,7 @@ def test_answers_that_begin_are_not_lost_to_the_visitors_other_tab(servers, monk
         tab = asyncio.create_task(begins)
         await asyncio.to_thread(stored.wait)
         with here.database.read() as connection:
-            token = connection.scalars(
-                select(LIVE_BATTLE.c.token).order_by(LIVE_BATTLE.c.id.desc())
-            ).first()
+            token = connection.scalars(select(BATTLE.c.token).order_by(BATTLE.c.id.desc())).first()
         other = asyncio.create_task(here.watch(f"/live/battles/{token}.1"))
         for _ in range(60):  # by then the other tab waits, or has ended the battle
             await asyncio.to_thread(here.database.try_write)

@@ -1,20 +1,19 @@
 """The live store: turns, votes, undo, reveal, what is ranked, and who may do what; on SQLite and on PostgreSQL."""
 
 import threading
-from collections import Counter
 
 import pytest
-from arena.leaderboard.win_counts import WinCounts
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore
-from arena.battles.tables import LIVE_VOTE, LIVE_WINS
+from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, OUTSIDE, VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.items.ingest import Ingest
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
 from arena.live.streaming import SideFailure
-from arena.live.votes import LIVE_CHANGED, LIVE_OPEN, LIVE_TOTAL, live_sources, live_vote_rows
+from arena.live.votes import live_sources
 from arena.types import Names, Phase
 from tests.support.planting import let_pass
 from tests.support.servers import drafts
@@ -45,15 +44,11 @@ def opened(store: LiveStore, voter: int, images: int = 1, item: int | None = Non
     return battle.token
 
 
-def wins(database) -> Counter:
+def ranked(database) -> list[str]:
+    """The choices that stand and are ranked, final or not."""
+    stands = CHOSEN & BATTLE.c.outside.is_(None)
     with database.read() as connection:
-        return Counter(
-            {
-                (row.winner, row.loser): row.n
-                for row in connection.execute(select(LIVE_WINS))
-                if row.n
-            }
-        )
+        return list(connection.scalars(select(BATTLE.c.choice).where(stands)))
 
 
 @pytest.mark.locks_or_dialect
@@ -74,7 +69,7 @@ def test_a_battle_goes_from_question_to_names(store, voter, database):
     assert store.reveal(voter, battle.token).phase is Phase.REVEALED
     assert store.names(voter, battle.token) == ("one", "two")
     assert store.unfinished(voter) is None
-    assert list(wins(database).values()) == [1]
+    assert ranked(database) == ["b"]
 
 
 @pytest.mark.locks_or_dialect
@@ -83,7 +78,7 @@ def test_the_same_choice_again_is_the_same_and_another_is_refused(store, voter, 
     assert store.vote(voter, token, "a", "terms") == store.vote(voter, token, "a", "terms")
     with pytest.raises(ChoiceError, match="already chose A"):
         store.vote(voter, token, "b", "terms")
-    assert sum(wins(database).values()) == 1
+    assert ranked(database) == ["a"]
 
 
 def test_only_a_and_b_can_be_chosen(store, voter):
@@ -101,7 +96,7 @@ def test_undo_gives_the_choice_back_once(store, voter, database):
     store.vote(voter, token, "a", "terms")
     again = store.undo(voter, token)
     assert again.token.endswith(".2")
-    assert not wins(database)
+    assert ranked(database) == []
     assert store.undo(voter, token).token == again.token
     with pytest.raises(ChoiceError, match="taken back"):
         store.vote(voter, token, "a", "terms")
@@ -109,7 +104,7 @@ def test_undo_gives_the_choice_back_once(store, voter, database):
     with pytest.raises(ChoiceError, match="once"):
         store.undo(voter, again.token)
     assert store.reveal(voter, again.token).choice == "b"
-    assert sum(wins(database).values()) == 1
+    assert ranked(database) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +116,10 @@ def test_what_was_stopped_or_named_itself_is_kept_outside_the_ranking(
 ):
     token = opened(store, voter, **how)
     assert store.vote(voter, token, "a", "terms").outside == outside
-    assert sum(wins(database).values()) == (outside is None)
-    if outside:
-        store.undo(voter, token)
-        assert not wins(database), "what was not counted is not taken off either"
-    with database.read() as connection:
-        assert connection.scalar(select(func.count()).select_from(LIVE_VOTE)) == 1, (
-            "the vote itself is kept"
-        )
+    assert ranked(database) == ([] if outside else ["a"])
+    again = store.undo(voter, token)
+    assert (again.choice, again.outside) == (None, None)
+    assert store.vote(voter, again.token, "b", "terms").outside == outside
 
 
 def test_a_flag_of_an_early_turn_holds_for_the_whole_conversation(store, voter):
@@ -210,7 +201,7 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
         one.join()
     assert len(done) == 12
     assert done.count(None) == 6
-    assert sum(wins(database).values()) == 1
+    assert set(done) == {None, *ranked(database)}
 
 
 @pytest.mark.locks_or_dialect
@@ -234,40 +225,28 @@ def test_own_images_and_items_of_the_bank_have_boards_of_their_own(store, voter,
     for side, item, images in (("a", None, 1), ("b", None, 1), ("a", None, 3), ("a", 1, 1)):
         store.vote(voter, opened(store, voter, images, item), side, "terms")
     store.vote(voter, opened(store, voter, stopped=True), "a", "terms")
-    with database.read() as connection:
-        assert live_sources(connection) == []
-        assert connection.execute(live_vote_rows(1, False)).all() == []
-        assert len(connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all()) == 2
+    table = VoteTable(database)
+    assert len(table.read().votes) == 0, "they may still be taken back"
     let_pass(database, FINAL_SECONDS)
-    with database.read() as connection:
-        found = {}
-        assert connection.execute(LIVE_OPEN, {"source": True, "multi": False}).all() == []
-        for own in (True, False):
-            for multi in (True, False):
-                win_counts = WinCounts()
-                wanted = {"source": own, "multi": multi, "since": 0}
-                win_counts.take(connection.execute(LIVE_CHANGED, wanted).all(), 0)
-                vote_rows = connection.execute(live_vote_rows(int(own), multi)).all()
-                assert (
-                    len(vote_rows)
-                    == win_counts.votes
-                    == (connection.scalar(LIVE_TOTAL, wanted) or 0)
-                )
-                assert (
-                    sum(vote_row.left for vote_row in vote_rows)
-                    == win_counts.counts(None).left.sum()
-                )
-                found[own, multi] = win_counts.votes
-        assert found == {(True, False): 2, (True, True): 1, (False, False): 1, (False, True): 0}
-        assert [source.code for source in live_sources(connection)] == [1, 0]
+    votes = table.read().votes
+    assert [source.code for source in live_sources(votes)] == [LIVE_OWN, LIVE_ITEM]
+    found = votes[["source", "multi", "left", "outside"]].itertuples(index=False, name=None)
+    assert list(found) == [
+        (LIVE_OWN, False, True, 0),
+        (LIVE_OWN, False, False, 0),
+        (LIVE_OWN, True, True, 0),
+        (LIVE_ITEM, False, True, 0),
+        (LIVE_OWN, False, True, OUTSIDE.index("stopped")),
+    ]
 
 
 @pytest.mark.locks_or_dialect
 def test_pairs_with_fewer_votes_can_be_told(store, voter, database):
     store.vote(voter, opened(store, voter), "a", "terms")
     store.vote(voter, opened(store, voter, a="two", b="one"), "a", "terms")
-    assert store.named_pair_votes() == {frozenset(("one", "two")): 0}, (
-        "they may still be taken back"
-    )
+    table = VoteTable(database)
+    assert table.pair_votes(live=True) == {}, "they may still be taken back"
     let_pass(database, FINAL_SECONDS)
-    assert store.named_pair_votes() == {frozenset(("one", "two")): 2}
+    pair = tuple(sorted(store.codes(["one", "two"]).values()))
+    assert table.pair_votes(live=True) == {pair: 2}
+    assert table.pair_votes(live=False) == {}
