@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from arena.battles.store import BattleStore, Draw
-<<<<<<< HEAD
 from arena.battles.tables import CHOSEN
-=======
-from arena.battles.tables import BATTLE, CHOSEN
->>>>>>> t47a
 from arena.battles.vote_table import VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
@@ -373,13 +369,7 @@ def vote_on_all_pairs(database: Database) -> None:
 
 def votes(database: Database) -> int:
     with database.read() as connection:
-<<<<<<< HEAD
         return connection.execute(select(func.count()).where(CHOSEN)).scalar_one()
-=======
-        return connection.execute(
-            select(func.count()).select_from(BATTLE).where(CHOSEN)
-        ).scalar_one()
->>>>>>> t47a
 
 
 @pytest.mark.locks_or_dialect
