@@ -82,8 +82,8 @@ class RequestMiddleware:
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called; those of `one_by_one`, and what else is made
-    of a stored report, are worked on one after the other, and who waits holds no thread. A request that is passed on has a voter
-    cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
+    of a stored report, are worked on one after the other, and who waits holds no thread. A request that is passed on
+    has a voter cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
