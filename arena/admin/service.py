@@ -28,7 +28,7 @@ class AdminService:
         who: CountSettings,
         uploads: Path | None = None,
     ) -> None:
-        """`who`: whose votes count, and whether COUNTS names the official board; `uploads`: folder of files to score."""
+        """`who`: whose votes count, and whether COUNTS names the official board; `uploads`: a folder of files."""
         self._database = database
         self._who = who
         self._images = images

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
-from arena.inference.share import StrangersNetwork
+from arena.inference.thread_share import StrangersNetwork
 from arena.io.fetch import Fetcher, FetchError
 from arena.io.strict_json import storable
 

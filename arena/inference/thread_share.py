@@ -21,7 +21,7 @@ PIECE = 4_096
 """Most bytes that are read at one go."""
 
 
-class Share:
+class ThreadShare:
     """Lets one after the other go on, each when what was computed before is paid for."""
 
     def __init__(self) -> None:
@@ -47,12 +47,12 @@ class Share:
         return self._owed
 
 
-_shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, Share]" = WeakKeyDictionary()
+_shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDictionary()
 
 
-def share() -> Share:
+def share() -> ThreadShare:
     """Return the share of strangers in the running loop."""
-    return _shares.setdefault(asyncio.get_running_loop(), Share())
+    return _shares.setdefault(asyncio.get_running_loop(), ThreadShare())
 
 
 class StrangersNetwork(AsyncNetworkBackend):
@@ -63,10 +63,10 @@ class StrangersNetwork(AsyncNetworkBackend):
 
     async def connect_tcp(self, *where: Any, **how: Any) -> AsyncNetworkStream:
         await share().turn()
-        return _Stream(await self._network.connect_tcp(*where, **how))
+        return _SharedStream(await self._network.connect_tcp(*where, **how))
 
 
-class _Stream(AsyncNetworkStream):
+class _SharedStream(AsyncNetworkStream):
     def __init__(self, stream: AsyncNetworkStream) -> None:
         self._stream = stream
 
@@ -82,7 +82,7 @@ class _Stream(AsyncNetworkStream):
         await self._stream.aclose()
 
     async def start_tls(self, *how: Any, **more: Any) -> AsyncNetworkStream:
-        return _Stream(await self._stream.start_tls(*how, **more))
+        return _SharedStream(await self._stream.start_tls(*how, **more))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
