@@ -473,6 +473,8 @@ def test_what_was_reserved_is_committed(pair):
     budgets = rows(pair.app, "SELECT spent, held FROM budget WHERE name LIKE 'live %'")
     assert len(budgets) >= 3
     assert all(spent > 0 and held == 0 for spent, held in budgets)
+    turns = rows(pair.app, "SELECT tokens_a, tokens_b FROM turn WHERE answered_at IS NOT NULL")
+    assert turns and all(a > 0 and b > 0 for a, b in turns)
 
 
 @pytest.mark.soak
