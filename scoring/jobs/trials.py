@@ -6,8 +6,10 @@ No event of a page waits for a server that a visitor named: it may take any time
 import asyncio
 import hashlib
 import threading
+import time
 from concurrent.futures import CancelledError, Future
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal
 
 from arena.inference.endpoint import Endpoint
 from arena.io.fetch import Fetcher
@@ -19,6 +21,8 @@ AT_ONCE = 4
 """Visitors whose judges are tried out at one time; one of each network."""
 SECONDS = 60.0
 """For all calls of a trial."""
+LEFT_SECONDS = 10.0
+"""A trial ends when its page has not asked for so long; pages ask every second or two."""
 _PACE = RateLimits(attempts=2, timeout=20.0, patience=10.0)
 TrialState = Literal["none", "runs", "over"]
 _MOST_KEPT = 100
@@ -33,10 +37,12 @@ class TrialRuns(TrialError):
     """A judge is being tried out: ask again."""
 
 
-class _Trial(NamedTuple):
+@dataclass(eq=False)
+class _Trial:
     judge: str
     network: str | None
     outcome: "Future[JudgeSpec]"
+    asked_at: float = field(default_factory=time.monotonic)
 
 
 class Trials:
@@ -62,8 +68,10 @@ class Trials:
             trial = self._trials.get(owner)
             if trial is None or trial.judge != judge:
                 self._begin(owner, address, model, network)
-            elif trial.outcome.done():
-                return self._told(owner, trial)
+            else:
+                trial.asked_at = time.monotonic()
+                if trial.outcome.done():
+                    return self._told(owner, trial)
         raise TrialRuns(f"{model} is being tried out, for {SECONDS:g} seconds at most.")
 
     def state(self, owner: str, address: Endpoint, model: str) -> TrialState:
@@ -72,6 +80,7 @@ class Trials:
             trial = self._trials.get(owner)
         if trial is None or trial.judge != _digest(address, model):
             return "none"
+        trial.asked_at = time.monotonic()
         return "over" if trial.outcome.done() else "runs"
 
     def _begin(self, owner: str, address: Endpoint, model: str, network: str | None) -> None:
@@ -89,7 +98,7 @@ class Trials:
             )
         if self._loop is None or not self._loop.is_running():
             raise TrialError("The server is starting or ending. Press again in a moment")
-        outcome = asyncio.run_coroutine_threadsafe(self._tried(address, model), self._loop)
+        outcome = asyncio.run_coroutine_threadsafe(self._tried(owner, address, model), self._loop)
         self._trials[owner] = _Trial(_digest(address, model), network, outcome)
         over = [one for one, trial in self._trials.items() if trial.outcome.done()]
         for one in over[: max(0, len(over) - _MOST_KEPT)]:
@@ -106,14 +115,26 @@ class Trials:
             del self._trials[owner]
             raise
 
-    async def _tried(self, address: Endpoint, model: str) -> JudgeSpec:
+    async def _tried(self, owner: str, address: Endpoint, model: str) -> JudgeSpec:
+        work = asyncio.ensure_future(probe(address, model, _PACE, self._fetcher))
         try:
             async with asyncio.timeout(SECONDS):
-                return await probe(address, model, _PACE, self._fetcher)
+                while not work.done() and not self._is_left(owner):
+                    await asyncio.wait({work}, timeout=1.0)
+                if not work.done():
+                    raise JudgeFailed(f"the trial of {model} ended, since its page was left")
+                return work.result()
         except TimeoutError as error:
             raise JudgeFailed(
                 f"the trial of {model} was not over after {SECONDS:g} seconds; choose another judge, or try again later"
             ) from error
+        finally:
+            work.cancel()
+
+    def _is_left(self, owner: str) -> bool:
+        with self._lock:
+            trial = self._trials.get(owner)
+        return trial is None or time.monotonic() - trial.asked_at > LEFT_SECONDS
 
 
 def _digest(address: Endpoint, model: str) -> str:

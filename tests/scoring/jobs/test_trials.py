@@ -132,6 +132,19 @@ def test_a_judge_that_hangs_is_given_up(certificate, monkeypatch, limit, told):
             visitors.asks("ada")
 
 
+def test_a_trial_ends_when_its_page_was_left(certificate, monkeypatch):
+    monkeypatch.setattr(trials, "LEFT_SECONDS", 0.5)
+    with desk(certificate, latency=3600) as (visitors, judge):
+        for number in range(trials.AT_ONCE):
+            visitors.begins(f"visitor {number}")
+        wait_for(lambda: judge.running > 0, 30)
+        tried = visitors.tried._trials.values()
+        wait_for(lambda: all(trial.outcome.done() for trial in tried), 30)
+        visitors.begins("bob")
+        with pytest.raises(JudgeError, match="its page was left"):
+            visitors.asks("visitor 0")
+
+
 def test_a_refused_key_is_told_and_another_tried(certificate):
     with desk(certificate, faults=Faults(1.0, kinds=("401",), in_a_row=10**6)) as (visitors, judge):
         visitors.begins("ada")
