@@ -104,7 +104,7 @@ BATTLE = Table(
     Column("outside", Text),  # why a vote is not ranked
     Column("taken_back", Text),  # the choice that was undone; the second attempt follows
     Column("revealed_at", Moment),
-    Column("final_number", BigInteger, index=True),
+    Column("final_number", BigInteger, unique=True),
     Column("ended", Text),  # why it was skipped, or has nothing to vote on
     Column("ended_at", Moment),
     CheckConstraint("model_a <> model_b"),
