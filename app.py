@@ -67,7 +67,7 @@ from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import RAW, Argument, Updates
+from arena.web.events import RAW, Argument, Updates, is_one_by_one
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.leaderboard_tab import LeaderboardTab
@@ -176,12 +176,12 @@ class AppContext:
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
         """Run the background tasks while the server runs, and stop them in order."""
+        # a thread that computes delays each step of a vote by this; 5 ms otherwise
+        sys.setswitchinterval(0.0005)
         async with self.arena.running(), self.scoring.running():
             yield
             # callers may hold all other threads
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
-            # a thread that still computes delays each step of the last backup by this
-            sys.setswitchinterval(0.0005)
 
 
 async def is_busy(_: Request, error: Exception) -> PlainTextResponse:
@@ -258,6 +258,7 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
+        one_by_one={number for number, fn in page.fns.items() if is_one_by_one(fn.fn)},
     )
     return app
 

@@ -116,7 +116,9 @@ class ArenaContext:
         self.writing = Writing(DraftStore(self.database), self.pictures)
         self.draft_worker = DraftWorker(self.projects.store, self.projects.drafting)
 
-        self.admin = AdminService(self.database, self.live_images, settings.counted)
+        self.admin = AdminService(
+            self.database, self.live_images, settings.counted, settings.uploads_dir
+        )
         self.public_files = PublicFiles(self.database, settings.public_dir)
 
     def dashboard(

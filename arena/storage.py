@@ -4,6 +4,7 @@ SQLite is refused on network and FUSE file systems: their locks do not hold, and
 within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches only ports 80, 443 and 8080.
 """
 
+import hashlib
 import logging
 import re
 import shutil
@@ -33,6 +34,22 @@ _FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
 """File systems of containers and of memory, lost at a restart."""
 
 log = logging.getLogger(__name__)
+
+
+def owner_code(owner: str) -> str:
+    """Return what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.SUFFIX`.
+
+    What is told of a file lies beside it, under its token.
+    """
+    return hashlib.blake2b(owner.encode(), digest_size=8).hexdigest()
+
+
+def delete_uploads(folder: Path, owner: str) -> None:
+    """Delete an owner's uploaded files, and what is told of them."""
+    for uploaded in folder.glob(f"*.{owner_code(owner)}.*"):
+        token = uploaded.name.partition(".")[0]
+        for path in folder.glob(f"{token}.*"):
+            path.unlink(missing_ok=True)
 
 
 class StorageError(RuntimeError):

@@ -35,7 +35,7 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.board_votes import BoardFrames, votes_of
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.settings import CountSettings
-from perf.databases import asked_kind, databases, put
+from perf._databases import asked_kind, databases, put
 
 SIZES = (10_000, 1_000_000)
 MODELS = 100

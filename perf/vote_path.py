@@ -33,7 +33,7 @@ from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.rate_limit import VOTER
-from perf.databases import asked_kind, databases
+from perf._databases import asked_kind, databases
 
 ROOT = Path(__file__).parent.parent
 VOTERS = (1, 10, 50)

@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from perf._databases import asked_kind, databases
 from perf.attacks import TARGET, Seen, honest
 from perf.board_path import Arena
-from perf.databases import asked_kind, databases
 from tests.support.servers import AppServer
 
 VOTES = 50_000

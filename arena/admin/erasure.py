@@ -6,8 +6,11 @@ account, and their own voter loses both, so that every server finds a newcomer b
 
 import re
 import secrets
+from collections.abc import Sequence
+from pathlib import Path
 
 from sqlalchemy import (
+    CompoundSelect,
     Connection,
     bindparam,
     column,
@@ -31,6 +34,7 @@ from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY
 from arena.server.change_log import VOTER_KEY
+from arena.storage import delete_uploads
 
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
 """Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
@@ -64,11 +68,12 @@ class UnknownVoterError(LookupError):
 
 
 class Erasure:
-    """Deletion of voters' data from one database and from the folder of own images."""
+    """Deletion of voters' data from one database and from the folders of own images and of uploaded files."""
 
-    def __init__(self, database: Database, images: OwnImages) -> None:
+    def __init__(self, database: Database, images: OwnImages, uploads: Path | None = None) -> None:
         self._database = database
         self._images = images
+        self._uploads = uploads
 
     def find(self, name: str) -> int:
         """Return the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
@@ -112,8 +117,12 @@ class Erasure:
             accounts = [account_arrival(one, "").person for one in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
+            cookies = connection.scalars(_cookies(mine)).all()
         # first, so that all can be repeated if interrupted
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
+        if self._uploads is not None:
+            for cookie in cookies:
+                delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
             for one in mine:
                 _forget(connection, one)
@@ -176,10 +185,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 def _disown(connection: Connection, voter: int) -> None:
     """Make the jobs and submissions of a voter's cookies nobody's; delete their daily costs and unname what is held."""
-    logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id == voter)
-    cookies = connection.scalars(
-        select(VOTER.c.cookie_hash).where(VOTER.c.id == voter).union(logins)
-    ).all()
+    cookies = connection.scalars(_cookies([voter])).all()
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(
@@ -190,6 +196,12 @@ def _disown(connection: Connection, voter: int) -> None:
         held = HOLD.c.day.endswith(f" {payer}")
         connection.execute(update(HOLD).where(held).values(day=_nobody()))
         connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
+
+
+def _cookies(voters: Sequence[int]) -> CompoundSelect:
+    """The hashes of voters' cookies."""
+    logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id.in_(voters))
+    return select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(voters)).union(logins)
 
 
 def _nobody() -> str:

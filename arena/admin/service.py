@@ -1,6 +1,7 @@
 """Admin service: the commands of operators, each stored together with who gave it."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import get_args
 
 from sqlalchemy import Connection
@@ -20,12 +21,18 @@ ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 class AdminService:
     """Execution of admin commands. The caller has checked that `who` is an operator."""
 
-    def __init__(self, database: Database, images: OwnImages, who: CountSettings) -> None:
-        """`who`: whose votes count, and whether COUNTS names the official board."""
+    def __init__(
+        self,
+        database: Database,
+        images: OwnImages,
+        who: CountSettings,
+        uploads: Path | None = None,
+    ) -> None:
+        """`who`: whose votes count, and whether COUNTS names the official board; `uploads`: a folder of files."""
         self._database = database
         self._who = who
         self._images = images
-        self._forgetting = Erasure(database, images)
+        self._forgetting = Erasure(database, images, uploads)
         self._deeds: Mapping[str, Callable[[str, str], str]] = {
             "pause": lambda who, _: self._done(
                 who, "paused live answers", "", lambda one, _: pause(one)

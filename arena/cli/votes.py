@@ -72,7 +72,8 @@ def forget(
 ) -> Iterator[str]:
     settings = Settings.from_env()
     with closing(Database(settings.database_url)) as database:
-        erasure = Erasure(database, OwnImages(database, settings.own_dir))
+        images = OwnImages(database, settings.own_dir)
+        erasure = Erasure(database, images, settings.uploads_dir)
         erasure.forget(erasure.find(voter), COMMAND_LINE)
     yield "Forgotten: images, words and what told who it was are deleted; votes and reports stay without a person."
     yield "A running server writes its public files anew; write those that you published elsewhere anew with `export`."

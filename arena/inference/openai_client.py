@@ -25,12 +25,13 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
+from arena.inference.thread_share import StrangersNetwork
 from arena.io.fetch import Fetcher, FetchError
 from arena.io.strict_json import storable
 
 T = TypeVar("T")
 
-MOST_BYTES = 2_000_000
+MOST_BYTES = 400_000
 _MOST_LINE = 1_000_000
 _MOST_VALUES = 5_000
 """Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
@@ -94,6 +95,9 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
                 max_connections=connections, max_keepalive_connections=connections or 20
             ),
         )
+        if self._fetcher:
+            pool: Any = self._transport._pool
+            pool._network_backend = StrangersNetwork(pool._network_backend)
 
     async def resolve(self) -> None:
         """Resolve and check a user's host, once. Raises EndpointError."""

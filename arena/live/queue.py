@@ -9,7 +9,7 @@ from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
 from arena.live.streaming import SideBySide
-from arena.types import VLM, Conversation, ModelError, Side, Usage
+from arena.types import VLM, Conversation, ModelError, Side, Usage, pass_over
 
 MOST_WAITING = 200
 """Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
@@ -50,13 +50,16 @@ class LiveBudget:
         self.empty: str | None = None
         """Why no money is left, if so."""
 
-    async def stream_answer(self, vlm: VLM, turns: Conversation) -> AsyncGenerator[str, None]:
+    async def stream_answer(
+        self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
+    ) -> AsyncGenerator[str, None]:
         """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
         most = most_cost(vlm.card, turns, settings)
 
         def note(usage: Usage) -> None:
             held.spent += usage.cost
+            tell(usage)
 
         try:
             async with (

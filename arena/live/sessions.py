@@ -275,7 +275,8 @@ class LiveSessions:
                     del self._of_voter[voter]
 
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
-            return live_budget.stream_answer(vlm, conversation(battle.said(side), newest, files))
+            turns = conversation(battle.said(side), newest, files)
+            return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].note)
 
         shortest, longest = DELAY_SECONDS
         delay = self._coin.uniform(shortest, longest)
@@ -305,7 +306,9 @@ class LiveSessions:
             lambda: any(names_itself(answer, known) for answer in answers)
         )
         stopped = ended.ending == "stopped" and not ended.choosable
-        answered = Answered(models, answers, stopped, named, bool(failures))
+        answered = Answered(
+            models, answers, stopped, named, bool(failures), tokens=(a.tokens, b.tokens)
+        )
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
     async def _end(self, battle: int, reason: str) -> None:

@@ -112,6 +112,8 @@ class Answered(NamedTuple):
     named: bool
     replaced: bool = False
     """Whether another model answered for one that was drawn and failed."""
+    tokens: tuple[int | None, int | None] = (None, None)
+    """Completion tokens of both answers."""
 
 
 class LiveModelError(ValueError):
@@ -175,7 +177,9 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.write() as connection:
             number, question = connection.execute(newest).one()
             a, b = answered.answers if question else ("", "")
+            tokens_a, tokens_b = answered.tokens
             values = {"answer_a": a, "answer_b": b, "answered_at": now()}
+            values |= {"tokens_a": tokens_a, "tokens_b": tokens_b}
             values |= {"stopped": answered.stopped, "named": answered.named}
             this = (TURN.c.battle_id == battle) & (TURN.c.number == number)
             connection.execute(update(TURN).where(this).values(values))

@@ -13,7 +13,7 @@ from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple
 
 from arena.markdown import visible_text
-from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side
+from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side, Usage
 
 FRAME_SECONDS = 0.08
 """Least time between two frames."""
@@ -93,7 +93,12 @@ class SideText:
         self.shown = 0
         self.empty = True
         """Whether nothing visible has arrived."""
+        self.tokens: int | None = None
+        """Completion tokens, hidden ones included; None where the model does not tell them."""
         self._blank = 0
+
+    def note(self, usage: Usage) -> None:
+        self.tokens = usage.completion
 
     def add(self, part: str) -> None:
         """Add text. Raises ModelError when too many consecutive characters are invisible."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from arena.battles.vote_table import LIVE_OWN
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
 from arena.leaderboard.headline import needs
 from arena.leaderboard.selection import BoardSelection
@@ -240,7 +241,11 @@ def own_notes(board: Board) -> Iterator[str]:
     """Yield sentences on which of this arena's votes a board counts, and which it excludes."""
     out = board.left_out
     if board.key.kind == "live":
-        what = "on pictures that visitors brought" if board.key.source else "on items of the bank"
+        what = (
+            "on pictures that visitors brought"
+            if board.key.source == LIVE_OWN
+            else "on items of the bank"
+        )
         yield f"Two models answered live, {what}."
         reasons = [f"{out.stopped:,} on answers that were stopped"] if out.stopped else []
         reasons += [f"{out.named:,} where an answer told which model gave it"] if out.named else []

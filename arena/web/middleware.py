@@ -8,9 +8,10 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import MappingProxyType
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -65,6 +66,8 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
+_REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
+"""Files and pages made of a stored report, which may be long: they are made one after the other, as its events are."""
 _COMPUTED = re.compile(
     r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*|(/report/[^/]+)?/task-map(/.*)?",
     re.DOTALL,
@@ -78,8 +81,9 @@ class RequestMiddleware:
     `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
-    the page's event numbers to what each accepts, None: any may be called. A request that is passed on has a voter
-    cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
+    the page's event numbers to what each accepts, None: any may be called; those of `one_by_one`, and what else is made
+    of a stored report, are worked on one after the other, and who waits holds no thread. A request that is passed on
+    has a voter cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class RequestMiddleware:
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
         events: Mapping[int, Sequence[Argument]] | None = None,
+        one_by_one: Collection[int] = (),
     ) -> None:
         self._app = app
         self._cookies = cookies
@@ -100,6 +105,8 @@ class RequestMiddleware:
         self._uploads = uploads
         self._limits = limits or RateLimiter()
         self._events = events
+        self._one_by_one = one_by_one
+        self._one = asyncio.Semaphore(1)
         self._headers = _security_headers(image_hosts)
         self._framed = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
 
@@ -159,10 +166,19 @@ class RequestMiddleware:
             if await body.left():
                 return
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
-            refusal = _misfit(whole, self._events) if is_call else None
+            call = _called(whole) if is_call else None
+            refusal = _misfit(call, self._events) if is_call else None
+            if self._is_one_by_one(scope["path"], call):
+                await turn.enter_async_context(self._one)
+                if await body.left():
+                    return
             await (refusal or self._app)(
                 scope, body.again(whole), _ending(turn, send) if reads else send
             )
+
+    def _is_one_by_one(self, path: str, call: Mapping[str, Any] | None) -> bool:
+        number = call and call["fn_index"]
+        return number in self._one_by_one or _REPORTS.fullmatch(path) is not None
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
         """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""
@@ -311,27 +327,28 @@ def _told(
     )
 
 
-def _misfit(
-    whole: bytes, events: Mapping[int, Sequence[Argument]] | None
-) -> PlainTextResponse | None:
-    """Return the answer to a body that calls no known event or has arguments it does not accept, or None."""
+def _called(whole: bytes) -> Mapping[str, Any] | None:
+    """Return the call of an event in a body; None for another one."""
     try:
         body = json.loads(whole.decode())
         if _LONE_SURROGATE.search(whole):
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        body = None
-    number = body.get("fn_index") if isinstance(body, dict) else None
-    if (
-        not isinstance(body, dict)
-        or type(number) is not int
-        or (events is not None and number not in events)
-    ):
+        return None
+    is_call = isinstance(body, dict) and type(body.get("fn_index")) is int
+    return body if is_call else None
+
+
+def _misfit(
+    call: Mapping[str, Any] | None, events: Mapping[int, Sequence[Argument]] | None
+) -> PlainTextResponse | None:
+    """Return the answer to what calls no known event or has arguments it does not accept, or None."""
+    if call is None or (events is not None and call["fn_index"] not in events):
         problem = "Expected a call of one of the page's events: a JSON object in UTF-8."
-    elif len(json.dumps({**body, "data": None})) > MOST_BESIDE:
+    elif len(json.dumps({**call, "data": None})) > MOST_BESIDE:
         problem = f"A call takes at most {MOST_BESIDE:,} characters beside its arguments."
     else:
-        problem = events and misfit(events[number], body.get("data"))
+        problem = events and misfit(events[call["fn_index"]], call.get("data"))
     return PlainTextResponse(problem, status_code=422) if problem else None
 
 

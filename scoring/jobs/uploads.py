@@ -4,7 +4,6 @@ File names contain codes of the owner and the network, so that limits are checke
 """
 
 import asyncio
-import hashlib
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.tables import PAGE, SUFFIXES
-from arena.storage import VOTES_ROOM, disk_errors, no_room, size_text
+from arena.storage import VOTES_ROOM, disk_errors, no_room, owner_code, size_text
 
 PAGE_BYTES = PAGE.bytes or 0
 
@@ -41,6 +40,7 @@ class StoredUpload:
 
     token: str
     owner: str
+    """Code of the owner: nothing on the disk names the cookie."""
     path: Path
     name: str
     since: float
@@ -85,8 +85,9 @@ class UploadStore:
             )
         await asyncio.to_thread(self.sweep, owner)
         token = secrets.token_urlsafe(16)
-        path = self.folder / f"{token}.{_code(owner)}.{_code(network or token)}{suffix}"
-        arrived = StoredUpload(token, owner, path, name[:200], time.time(), network)
+        code = owner_code(owner)
+        path = self.folder / f"{token}.{code}.{owner_code(network or token)}{suffix}"
+        arrived = StoredUpload(token, code, path, name[:200], time.time(), network)
         try:
             size = checked = 0
             with disk_errors(UploadStoreError), path.open("wb") as file:
@@ -112,7 +113,7 @@ class UploadStore:
     def find(self, owner: str, token: str) -> StoredUpload:
         """Return an owner's file. Raises UploadStoreError if there is none (any more)."""
         arrived = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
-        if arrived is None or arrived.owner != owner:
+        if arrived is None or arrived.owner != owner_code(owner):
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
         return arrived
 
@@ -123,7 +124,8 @@ class UploadStore:
     def latest(self, owner: str, name: str) -> StoredUpload | None:
         """Return an owner's file of this name; None if it is not here (any more)."""
         found = map(self._read, self.folder.glob(f"*{_METADATA}"))
-        return next((one for one in found if one and (one.owner, one.name) == (owner, name)), None)
+        mine = (owner_code(owner), name)
+        return next((one for one in found if one and (one.owner, one.name) == mine), None)
 
     def drop(self, owner: str, name: str) -> None:
         while arrived := self.latest(owner, name):
@@ -137,10 +139,14 @@ class UploadStore:
     def sweep(self, owner: str | None = None) -> None:
         """Delete all expired files, and the owner's file if an owner is given."""
         oldest = time.time() - self.seconds
-        mine = _code(owner) if owner is not None else None
+        mine = owner_code(owner) if owner is not None else None
         for held in self._held():
             if held.since < oldest or held.owner == mine:
                 self.discard(held)
+        for metadata_path in self.folder.glob(f"*{_METADATA}"):
+            with suppress(FileNotFoundError):
+                if metadata_path.stat().st_mtime < oldest:  # its file went while it was written
+                    metadata_path.unlink()
 
     def _metadata(self, token: str) -> Path:
         return self.folder / f"{token}{_METADATA}"
@@ -228,7 +234,3 @@ class _HeldFile(NamedTuple):
     owner: str
     network: str
     size: int
-
-
-def _code(name: str) -> str:
-    return hashlib.blake2b(name.encode(), digest_size=8).hexdigest()

@@ -60,6 +60,9 @@ _TEXT_PARTS = ("text", "output_text")
 """Types of the parts of a reply that are its text; others hold reasoning, pictures or calls."""
 _PROBE_SCHEMA = closed_schema("score", "number")
 _PROBE_SCALE = Scale(0.0, 1.0)
+_MOST_TEXT = 30_000
+"""Characters of a reply's text: its room is a few thousand tokens, and reading it takes microseconds a character."""
+_MOST_CHOICES = 100
 _MOST_SHOWN = 200
 """Characters of a reply that cannot be read."""
 _PROBED = re.compile(r'\s*\{\s*"score"\s*:\s*[0-9.]+\s*\}\s*')
@@ -106,7 +109,7 @@ class JudgeAnswer:
     model: str
     tokens: Tokens | None
     reasons: bool
-    """Whether the model reasoned before it replied, as far as the reply shows."""
+    """Whether the model reasoned before it replied, as far as what stands beside its text shows."""
 
 
 class Judge:
@@ -324,9 +327,13 @@ async def probe(
         samples=samples is not None and len(samples.texts) == 2,
         seed=seed is not None,
         json_schema=schema is not None and _PROBED.fullmatch(schema.texts[0]) is not None,
-        reasoning_tokens=_REASONING_TOKENS if any(answer.reasons for answer in tried) else 0,
+        reasoning_tokens=_REASONING_TOKENS if any(map(_reasons, tried)) else 0,
         price=None,
     )
+
+
+def _reasons(answer: JudgeAnswer) -> bool:
+    return answer.reasons or any(answer_of(text).cuts for text in answer.texts)
 
 
 def _is_readable(answer: JudgeAnswer) -> bool:
@@ -351,11 +358,16 @@ def read_answer(content: bytes) -> JudgeAnswer | Trouble:
     listed = _under(found, "choices")
     if not isinstance(listed, list) or not listed:
         return Trouble("bad reply", "a reply without choices", tokens=tokens)
+    if len(listed) > _MOST_CHOICES:
+        return Trouble("bad reply", f"a reply with over {_MOST_CHOICES} choices", tokens=tokens)
     read = [
         _choice(choice)
         for choice in sorted(listed, key=lambda choice: _number(_under(choice, "index")))
     ]
     choices = [choice for choice in read if choice]
+    if any(len(choice.text) > _MOST_TEXT for choice in choices):
+        told = f"a reply of over {_MOST_TEXT:,} characters"
+        return Trouble("bad reply", told, tokens=tokens)
     if len(choices) < len(read):
         return Trouble("bad reply", "a reply without its text or finish_reason", tokens=tokens)
     model = _under(found, "model")
@@ -375,7 +387,7 @@ class _Choice(NamedTuple):
     text: str
     finish: str
     reasons: bool
-    """Whether it shows reasoning."""
+    """Whether it shows reasoning beside its text."""
 
 
 def _choice(choice: object) -> _Choice | None:
@@ -388,7 +400,6 @@ def _choice(choice: object) -> _Choice | None:
     if not isinstance(text, str | None):
         return None
     reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
-    reasons = reasons or isinstance(text, str) and bool(answer_of(text).cuts)
     return _Choice(
         text=storable(text or ""),
         finish=storable(finish)[:40],

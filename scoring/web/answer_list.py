@@ -6,17 +6,21 @@ from typing import Any
 import gradio as gr
 
 from arena.database import DatabaseError
-from arena.web.events import LATEST, Updates, shows_errors
+from arena.web.events import LATEST, Updates, one_by_one, shows_errors
 from scoring.jobs.store import JobError, Jobs
 from scoring.serialize import ReportError
 from scoring.web.report_parts import PARTS, REPORT
 
 
 def shows_report_errors(at: str) -> Callable[..., Any]:
-    """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`."""
-    return shows_errors(
+    """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`.
+
+    A report may be long, so that they are worked on one after the other.
+    """
+    decorate = shows_errors(
         (DatabaseError, JobError, ReportError), lambda error, *_: PARTS.alert(error), at
     )
+    return lambda handler: one_by_one(decorate(handler))
 
 
 def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:

@@ -1,5 +1,6 @@
 """Forgetting: what is deleted, what stays, and that nobody can tell any more whose it was."""
 
+import asyncio
 import hashlib
 import os
 import sqlite3
@@ -27,6 +28,7 @@ from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from arena.types import Names
+from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SUBMISSION
 from tests.support.commands import run
 from tests.support.judging_process import Bench
@@ -98,6 +100,22 @@ def test_votes_stay_and_what_leads_to_the_voter_goes(bank, images, forgetting):
     assert (act.who, act.deed, act.about) == ("ada", "forgot a voter", ""), (
         "the act names nobody either"
     )
+
+
+def test_files_to_score_are_deleted(bank, images, tmp_path):
+    async def content():
+        yield b"{}"
+
+    uploads = UploadStore(tmp_path / "uploads")
+    kept = []
+    for cookie in (COOKIE, OTHER):
+        Visitor(bank, cookie).decide()
+        kept.append(asyncio.run(uploads.receive(cookie, "mine.json", content())))
+    forgetting = Erasure(bank, images, uploads.folder)
+    forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
+    assert [one.path.exists() for one in kept] == [False, True]
+    assert len(list(uploads.folder.iterdir())) == 2
+    assert uploads.find(OTHER, kept[1].token) == kept[1]
 
 
 @pytest.mark.locks_or_dialect

@@ -331,7 +331,7 @@ def _rooms(arena: Arena):
     """A second server on the same database."""
     limits = VoteLimits(**{**vars(MANY), "network_day": 7})
     database = arena.database
-    return BattleStore(database, limits), ItemBank(database), "auto", limits
+    return BattleStore(database, limits), ItemBank(database), "auto", VoteTable(database), limits
 
 
 def _all(work, count: int) -> None:

@@ -264,7 +264,7 @@ def examples(number: int) -> settings:
 
 
 class TestStoreMachine(StoreMachine.TestCase):
-    settings = examples(4)
+    settings = examples(12)
 
 
 @pytest.mark.soak

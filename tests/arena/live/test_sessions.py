@@ -131,6 +131,10 @@ def talkers(tmp_path_factory) -> Iterator[Pair]:
         yield running
 
 
+RANKED = """SELECT count(*) FROM battle
+    WHERE answer_a IS NULL AND choice IS NOT NULL AND outside IS NULL"""
+
+
 def rows(app: AppServer, query: str) -> list[tuple]:
     with closing(sqlite3.connect(app.data_dir / "arena.db")) as database:
         return database.execute(query).fetchall()
@@ -228,7 +232,7 @@ def test_sides_are_fair(arena):
     """After the battles above: either model of a pair stands left as often."""
     with closing(sqlite3.connect(arena.app.data_dir / "arena.db")) as database:
         left, all_of_them = database.execute(
-            "SELECT sum(model_a < model_b), count(*) FROM live_turn WHERE number = 1"
+            "SELECT sum(model_a < model_b), count(model_a) FROM battle WHERE answer_a IS NULL"
         ).fetchone()
     assert all_of_them >= 10
     assert abs(left - all_of_them / 2) < 4 * all_of_them**0.5 / 2
@@ -294,7 +298,7 @@ def test_a_follow_up_that_no_model_can_take_leaves_the_battle_as_it_was(pair):
 
 def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
     """One answer is short, the other goes on: the choice ends it where it stands; before, a choice is refused."""
-    before = rows(talkers.app, "SELECT coalesce(sum(n), 0) FROM live_wins")[0][0]
+    before = rows(talkers.app, RANKED)[0][0]
 
     async def run(address: str) -> tuple[dict, list[dict]]:
         async with Visitor(address) as visitor:
@@ -314,12 +318,9 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
     scene, seen = asyncio.run(run(talkers.app.address))
     assert not any(message.get("choose") for message in seen[:-1])
     assert scene["phase"] == "voted" and "outside" not in scene["status"]
-    assert rows(talkers.app, "SELECT outside, turns FROM live_vote ORDER BY id DESC LIMIT 1") == [
-        (None, 1)
-    ]
-    assert rows(talkers.app, "SELECT sum(n) FROM live_wins") == [(before + 1,)]
+    assert rows(talkers.app, RANKED) == [(before + 1,)]
     (answers,) = rows(
-        talkers.app, "SELECT answer_a, answer_b FROM live_turn ORDER BY battle_id DESC LIMIT 1"
+        talkers.app, "SELECT answer_a, answer_b FROM turn ORDER BY battle_id DESC LIMIT 1"
     )
     words = [len(text.split()) for text in answers]
     assert min(words) == 6 and ENOUGH_WORDS <= max(words) < 50 * len(TEXT.split())
@@ -415,7 +416,7 @@ def test_a_failing_model_is_replaced_and_counted(tmp_path):
 
 
 def test_an_answer_that_names_its_model_is_kept_outside_the_ranking(pair):
-    before = rows(pair.app, "SELECT sum(n) FROM live_wins")
+    before = rows(pair.app, RANKED)
 
     async def run() -> dict:
         async with Visitor(pair.app.address) as visitor:
@@ -424,10 +425,9 @@ def test_an_answer_that_names_its_model_is_kept_outside_the_ranking(pair):
             return await visitor.post(f"{path}/choice", {"choice": "a"})
 
     assert "outside the ranking" in asyncio.run(run())["status"]
-    assert rows(pair.app, "SELECT outside FROM live_vote ORDER BY id DESC LIMIT 1") == [
-        ("named itself",)
-    ]
-    assert rows(pair.app, "SELECT sum(n) FROM live_wins") == before
+    newest = "SELECT choice, outside FROM battle ORDER BY id DESC LIMIT 1"
+    assert rows(pair.app, newest) == [("a", "named itself")]
+    assert rows(pair.app, RANKED) == before
 
 
 def test_an_item_of_the_bank_is_answered_live(pair):
@@ -444,7 +444,7 @@ def test_an_item_of_the_bank_is_answered_live(pair):
             await visitor.post(f"{path}/choice", {"choice": "a"})
 
     asyncio.run(run())
-    assert rows(pair.app, "SELECT sum(n) FROM live_wins WHERE NOT own") == [(1,)]
+    assert rows(pair.app, f"{RANKED} AND item_id IS NOT NULL") == [(1,)]
     sent = pair.server.counts.bodies[-1]["messages"]
     assert [turn["role"] for turn in sent] == ["user", "assistant", "user"]
     assert any(part["type"] == "image_url" for part in sent[0]["content"])
@@ -473,6 +473,8 @@ def test_what_was_reserved_is_committed(pair):
     budgets = rows(pair.app, "SELECT spent, held FROM budget WHERE name LIKE 'live %'")
     assert len(budgets) >= 3
     assert all(spent > 0 and held == 0 for spent, held in budgets)
+    turns = rows(pair.app, "SELECT tokens_a, tokens_b FROM turn WHERE answered_at IS NOT NULL")
+    assert turns and all(a > 0 and b > 0 for a, b in turns)
 
 
 @pytest.mark.soak
@@ -533,7 +535,7 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
 
 
 def test_of_many_battles_begun_at_once_one_goes_on(talkers):
-    over = "SELECT (SELECT count(*) FROM live_void) + (SELECT count(*) FROM live_turn)"
+    over = "SELECT (SELECT count(ended) FROM battle) + (SELECT count(answered_at) FROM turn)"
 
     async def run() -> None:
         [(before,)] = rows(talkers.app, over)
@@ -609,7 +611,7 @@ def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(tmp_path
             async with visitor.watching(path) as messages:
                 await anext(messages)
                 with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
-                    (voter,) = rows(app, "SELECT voter_id FROM live_battle")[0]
+                    (voter,) = rows(app, "SELECT voter_id FROM battle")[0]
                     Erasure(database, OwnImages(database, app.data_dir / "own")).forget(
                         voter, "ada"
                     )
@@ -623,13 +625,9 @@ def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(tmp_path
 
     with two_models(tmp_path, plain, pace=0.1) as pair:
         asyncio.run(run(pair.app))
-        assert rows(pair.app, f"SELECT count(*) FROM live_question WHERE text = '{asked}'") == [
-            (0,)
-        ]
-        assert rows(pair.app, "SELECT answer_a <> '' FROM live_turn ORDER BY battle_id") == [
-            (0,),
-            (1,),
-        ]
+        forgotten, other = rows(pair.app, "SELECT question, answer_a FROM turn ORDER BY battle_id")
+        assert forgotten == ("", "")
+        assert other[0] and other[1]
         assert "Traceback" not in pair.app.log.read_text("utf-8")
 
 

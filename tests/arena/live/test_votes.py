@@ -9,7 +9,7 @@ import pytest
 
 from arena.__main__ import main
 from arena.battles.store import BattleStore
-from arena.battles.vote_table import VoteTable
+from arena.battles.vote_table import LIVE_OWN, VoteTable
 from arena.clock import FINAL_SECONDS
 from arena.database import Database, now
 from arena.formats.base import Battles, Vote, columns_of
@@ -188,7 +188,7 @@ def test_statistics_take_each_upload_for_an_item_of_its_own(crowd, leaderboard):
     own, bank = (opened(leaderboard, source).statistics for source in (OWN, BANK))
     assert (own.clusters, own.crowd.items, own.crowd.voters) == (12, 12, 12)
     assert (bank.clusters, bank.crowd.items, bank.crowd.voters) == (1, 1, 12)
-    assert leaderboard.history(BoardKey(1, False, kind="live")).days[-1] == now().date()
+    assert leaderboard.history(BoardKey(LIVE_OWN, False, kind="live")).days[-1] == now().date()
 
 
 def test_imports_that_count_beside_the_banks_votes_are_on_no_live_board(crowd, leaderboard):

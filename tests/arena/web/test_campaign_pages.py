@@ -456,7 +456,8 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         page.keyboard.press("a")
         expect(page.locator(VOTED)).to_be_visible()
         with database_of(server) as database, database.write() as connection:
-            connection.execute(update(BATTLE).where(CHOSEN).values(tick=0))
+            earlier = {"voted_at": now() - timedelta(seconds=9), "tick": 0}
+            connection.execute(update(BATTLE).where(CHOSEN).values(earlier))
         page.click("#undo")
         expect(page.locator("#problem")).to_contain_text("this one is final")
         expect(page.locator("#undo")).to_be_hidden()

@@ -588,6 +588,66 @@ def test_files_that_are_made_when_asked_for_take_turns_until_they_are_sent():
     assert most == TURNS
 
 
+def test_what_is_made_of_reports_is_made_one_after_the_other():
+    """Whoever asks: twenty networks would hold all threads; those who left meanwhile are not worked on."""
+    making = most = made = 0
+
+    async def app(scope, receive, send) -> None:
+        nonlocal making, most, made
+        making += 1
+        most = max(most, making)
+        await asyncio.sleep(0.001)
+        making -= 1
+        made += 1
+
+    async def ask(middleware: RequestMiddleware, network: int, path: str, stays: bool) -> None:
+        body = b'{"data": [], "fn_index": 7}' if path.startswith("/gradio_api") else b""
+        messages = iter([{"type": "http.request", "body": body}])
+
+        async def receive():
+            message = next(messages, None)
+            if message is None and stays:
+                await asyncio.Event().wait()
+            return message or {"type": "http.disconnect"}
+
+        async def send(message) -> None:
+            pass
+
+        scope = {
+            "type": "http",
+            "method": "POST" if body else "GET",
+            "path": path,
+            "query_string": b"",
+            "headers": [],
+            "scheme": "http",
+            "client": (f"8.{network}.8.8", 1),
+        }
+        await middleware(scope, receive, send)
+
+    async def scenario() -> None:
+        middleware = RequestMiddleware(
+            app,
+            SIGNER,
+            limits=RateLimiter(voter=WIDE, network=WIDE),
+            events={7: ()},
+            one_by_one={7},
+        )
+        paths = ("/gradio_api/run/predict", "/reports/link/a.csv", "/report/link/people")
+        async with asyncio.timeout(30):
+            await asyncio.gather(
+                *(
+                    ask(middleware, network, path, stays)
+                    for network in range(20)
+                    for path in paths
+                    for stays in (True, False)
+                )
+            )
+
+    asyncio.run(scenario())
+    assert most == 1
+    assert made == 20 * 3
+
+
 CALL = b'{"data": ["%s"], "fn_index": 1}'
 MISFITS = (
     b"", b"{", b"[]", b"null", b"1", b"\xff", CALL.decode().encode("utf-16"), CALL % b"\\ud800", CALL % b"x\\uDFFFx",

@@ -116,6 +116,21 @@ def test_a_metadata_file_that_a_kill_tore_is_no_file(upload_store, tmp_path):
         upload_store.find("me", arrived.token)
 
 
+def test_nothing_on_the_disk_names_an_owner(upload_store, tmp_path):
+    receive(upload_store, "cookie-of-ada")
+    for path in (tmp_path / "uploads").iterdir():
+        assert "cookie-of-ada" not in path.name and b"cookie-of-ada" not in path.read_bytes()
+
+
+def test_what_is_told_of_a_file_that_went_as_it_came_does_not_stay(upload_store, tmp_path):
+    arrived = receive(upload_store)
+    arrived.path.unlink()
+    for path in (tmp_path / "uploads").iterdir():
+        os.utime(path, (0, 0))
+    upload_store.sweep()
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
 def bring(
     upload_store: UploadStore, owner: str, network: str | None, content: bytes = b"{}"
 ) -> StoredUpload:

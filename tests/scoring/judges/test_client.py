@@ -850,8 +850,8 @@ ZIPPED = gzip.compress(json.dumps(completion("0.5")).encode())
 @pytest.mark.parametrize(
     "answer",
     [
-        http(200, b" " * 2_000_001),
-        http(500, b" " * 2_000_001),
+        http(200, b" " * 400_001),
+        http(500, b" " * 400_001),
         http(200, ZIPPED, "Content-Encoding: gzip"),
     ],
     ids=["long", "long error", "compressed"],
@@ -859,7 +859,7 @@ ZIPPED = gzip.compress(json.dumps(completion("0.5")).encode())
 def test_a_reply_too_long_or_compressed_is_an_error(answer):
     with OpenAIServer() as server:
         server.answers += [answer] * 4
-        with pytest.raises(JudgeFailed, match="more than 2,000,000 bytes|compressed reply"):
+        with pytest.raises(JudgeFailed, match="more than 400,000 bytes|compressed reply"):
             with_judge(server, lambda judge: judge.ask(question()))
 
 
@@ -928,6 +928,13 @@ def test_a_choice_without_text_or_finish_reason_is_no_answer(choice):
     whole = completion("0.5")["choices"]
     assert isinstance(whole, list)
     found = read_answer(json.dumps({"choices": [*whole, choice]}).encode())
+    assert isinstance(found, Trouble) and found.kind == "bad reply"
+
+
+@pytest.mark.parametrize(("text", "choices"), [("1" * 30_001, 1), ("1", 101)])
+def test_more_than_any_judge_says_is_not_read(text, choices):
+    (choice,) = completion(text)["choices"]
+    found = read_answer(json.dumps({"choices": [choice] * choices}).encode())
     assert isinstance(found, Trouble) and found.kind == "bad reply"
 
 

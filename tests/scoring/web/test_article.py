@@ -21,6 +21,7 @@ from arena.database import Database, DatabaseError, now
 from arena.drawing_png import png
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
+from arena.web.events import is_one_by_one
 from scoring.benchmarks import mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
@@ -31,6 +32,7 @@ from scoring.marking.work import Marking
 from scoring.report import Grade, Row, ScoreLine
 from scoring.task_map.reports import ReportAccuracies
 from scoring.visit_bench import benchmark as visit_bench
+from scoring.web.answer_list import AnswerList
 from scoring.web.article import (
     comparison_html,
     figure_html,
@@ -41,6 +43,7 @@ from scoring.web.article import (
     trust_lines,
     wrong_html,
 )
+from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS
 from scoring.web.report_tab import ReportTab
@@ -367,3 +370,19 @@ def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path)
         assert httpx.get(f"{running.address}/preview/report/{link}.png").status_code == 200
     finally:
         running.stop()
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        ReportTab.on_open,
+        ReportTab.on_clusters,
+        ReportTab.on_compare,
+        AnswerList.on_filter,
+        AnswerList.on_page,
+        ChoiceView.on_split,
+        ChoiceView.on_what_if,
+    ],
+)
+def test_what_shows_a_report_takes_its_turn(handler):
+    assert is_one_by_one(handler)

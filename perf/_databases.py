@@ -21,7 +21,8 @@ def databases(kind: str, folder: Path, names: tuple[str, ...]) -> Iterator[list[
     if kind == "sqlite":
         yield [f"sqlite:///{folder / f'{name}.db'}" for name in names]
         return
-    server = pgserver.get_server(folder / "postgresql", cleanup_mode="delete")
+    place = folder / "postgresql"
+    server = pgserver.get_server(place, "delete")  # pyright: ignore[reportPrivateImportUsage]
     engine = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for name in names:
