@@ -47,6 +47,8 @@ WHO = CountSettings("counted", ("spring",))
 CHOICES = ("a", "a", "b", "b", "tie", "both_bad")
 LOGS = ("log one", "log two")
 HOUR = 3600 * SECOND
+AT_A_LOOK = 4
+"""Boards that are compared at each look."""
 Pairs = Counter[tuple[int, int]]
 
 
@@ -84,7 +86,7 @@ class Arena:
 
     def log_in(self) -> None:
         guest = self.coin.choice(self._guests)
-        account = Account(str(self.coin.randint(1, 2)), "ann")
+        account = Account(self.coin.choice("1112"), "ann")
         self._voters.append(self._people.log_in(account, guest, secrets.token_hex(8)))
 
     def hire(self) -> None:
@@ -174,17 +176,17 @@ class Arena:
         bank = ItemBank(self.database).bank()
         keys = [item.key for item in bank.items.values()]
         moment = self._moment().timestamp()
-        names = (*MODELS, "x")
+        names = ("m1", "m2", "x")
         return Vote(
             self.coin.choice(names),
             self.coin.choice(names),
             self.coin.choice(CHOICES),
             item=self.coin.choice((None, "elsewhere", *keys)),
-            voter=self.coin.choice((None, "v1", "v2")),
+            voter=self.coin.choice((None, "v1", "v1", "v2")),
             time=self.coin.choice((None, moment, moment)),
             category=self.coin.choice((None, "Counting", "Odd")),
             images=self.coin.choice((None, 1, 2)),
-            conversation=self.coin.choice((None, "c1", "c2")),
+            conversation=self.coin.choice((None, "c1", "c1", "c2")),
             blind=self.coin.choice((None, True, False)),
         )
 
@@ -451,12 +453,12 @@ def check_board(shown: Leaderboard, recount: Recount, key: BoardKey) -> None:
 
 
 def check_boards(shown: Leaderboard, table: VoteTable, arena: Arena) -> None:
-    """Compare each board as a whole and narrowed somehow, and what is told about the sources."""
+    """Compare some boards, each as a whole and narrowed somehow, and what is told about the sources."""
     table.read()
     recount = Recount(arena.database)
     assert all(row.tick for row in recount.waiting), "what is old is final"
     families = sorted(recount.families)
-    for key in recount.whole_boards():
+    for key in arena.coin.sample([*recount.whole_boards()], AT_A_LOOK):
         whole = key
         if key.kind != "imported":
             unflagged = arena.coin.random() < 0.7
@@ -465,16 +467,16 @@ def check_boards(shown: Leaderboard, table: VoteTable, arena: Arena) -> None:
         check_board(shown, recount, narrowed(whole, families, arena.coin))
     for is_live in (False, True):
         assert table.pair_votes(is_live) == recount.pair_votes(is_live)
-    check_choice(shown, recount)
+    check_choice(shown, recount, arena.coin)
 
 
-def check_choice(shown: Leaderboard, recount: Recount) -> None:
+def check_choice(shown: Leaderboard, recount: Recount, coin: random.Random) -> None:
     own = [row for row in recount.battles if row.answer_a is None and row.outside is None]
     labels = dict.fromkeys(recount.sources)
     labels |= {"Own images, answered live": None} if any(r.item_id is None for r in own) else {}
     labels |= {"Items of the bank, answered live": None} if any(r.item_id for r in own) else {}
     labels |= {f"{one.name} (imported)": None for one in recount.imports.values()}
-    for label, images in product(labels, ("single", "multiple")):
+    for label, images in coin.sample([*product(labels, ("single", "multiple"))], 2):
         choice = shown.choose(label, images, votes=None)
         assert choice and choice.source == label and set(choice.sources) == set(labels)
         assert set(choice.families) == recount.families_of(choice.key)
@@ -488,7 +490,7 @@ STEPS: dict[Callable[[Arena], None], int] = {
     Arena.come: 4,
     Arena.log_in: 4,
     Arena.hire: 2,
-    Arena.forget: 2,
+    Arena.forget: 3,
     Arena.add_items: 1,
     Arena.rename: 1,
 }
@@ -503,7 +505,7 @@ def live_through(database: Database, folder: Path, coin: random.Random, steps: i
     for _ in range(steps):
         (step,) = coin.choices([*STEPS], [*STEPS.values()])
         step(arena)
-        if coin.random() < 0.15:
+        if coin.random() < 0.4:
             check_boards(kept, table, arena)
     kept.close()
     anew = VoteTable(database)
