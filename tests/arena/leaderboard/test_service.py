@@ -861,25 +861,6 @@ def test_withdrawn_answers_keep_their_votes_on_the_board(poll):
     assert poll.lines()["m4"].votes == 1
 
 
-@pytest.mark.locks_or_dialect
-def test_random_votes_agree_with_a_recount(poll):
-    coin, votes = random.Random(11), []
-    for _ in range(60):
-        winner, loser = coin.sample(sorted(poll.models), 2)
-        poll.vote(winner, loser)
-        votes.append((winner, loser))
-    board = poll.board(patience=PATIENCE)
-    check_ratings(board, votes, 1)
-    for line in board.standings:
-        assert line.votes == sum(line.model in vote for vote in votes)
-        met = [vote for vote in votes if set(vote) == {line.model, REFERENCE}]
-        won = sum(winner == line.model for winner, _ in met)
-        assert (astuple(line.win_rate)[:2] if line.win_rate else None) == (
-            (won, len(met)) if met else None
-        )
-        assert line.left.value == 1, "the winner stood on side A"
-
-
 def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, capsys):
     """To JSON lines and to Parquet, and from both back to the same votes; sources are never mixed."""
     monkeypatch.setenv("DATABASE_URL", poll.database.url.render_as_string(hide_password=False))
