@@ -96,6 +96,10 @@ class Item:
         return self.instruction.casefold()
 
 
+Outside = Literal["stopped", "named itself"]
+"""Why a live vote is excluded from the ranking: an answer was stopped, or told its model."""
+
+
 class Phase(Enum):
     """State of a battle for its voter."""
 

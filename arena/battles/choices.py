@@ -78,8 +78,8 @@ class ChoiceStore(Generic[AnyBattle]):
         changed = update(BATTLE).where(BATTLE.c.id == bindparam("battle")).returning(*BATTLE.c)
         chosen = ("choice", "voted_at", "tick", "terms", "outside", "final_number")
         self._choice = changed.values({name: bindparam(name) for name in chosen})
-        nothing = {"voted_at": None, "terms": None, "outside": None, "tick": 0}
-        self._undo = changed.values(taken_back=BATTLE.c.choice, choice=None, **nothing)
+        cleared = {"voted_at": None, "terms": None, "outside": None, "tick": 0}
+        self._undo = changed.values(taken_back=BATTLE.c.choice, choice=None, **cleared)
         self._reveal = changed.values(
             revealed_at=bindparam("revealed_at"), final_number=bindparam("final_number")
         )
@@ -108,7 +108,7 @@ class ChoiceStore(Generic[AnyBattle]):
             if row.choice is None:
                 raise ChoiceError("Choose A or B first; the names appear after that.")
             if row.revealed_at is None:
-                values = {"battle": row.id, "revealed_at": now(), "final_number": row.final_number}
+                values = {"battle": row.id, "revealed_at": now()}
                 values["final_number"] = row.final_number or next_final_number(connection)
                 row = connection.execute(self._reveal, values).one()
             return self._battle_of(connection, row)
@@ -214,7 +214,7 @@ def phase(row: Row) -> Phase:
 
 
 def undo_seconds(attempt: int, voted_at: datetime) -> int:
-    """For how long a page offers to undo a choice; 0 where `check_undo` would say that it is final."""
+    """For how long a page offers to undo a choice, by this machine's clock; `check_undo` decides."""
     late = now() - voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)
     return 0 if attempt == 2 or late else UNDO_SECONDS
 

@@ -51,6 +51,18 @@ class Draw(NamedTuple):
         """The same draw as one of another kind."""
         return self._replace(kind=kind, probability=self.probability if kind == "lot" else None)
 
+    def columns(self) -> dict[str, object]:
+        """Return the draw as columns of a battle, held or served."""
+        return {
+            "item_id": self.item,
+            "model_a": self.model_a,
+            "model_b": self.model_b,
+            "answer_a": self.answer_a,
+            "answer_b": self.answer_b,
+            "draw": self.kind,
+            "draw_probability": self.probability,
+        }
+
 
 class Seen(NamedTuple):
     """A battle's item and pair of models, lower code first."""
@@ -130,12 +142,10 @@ class BattleStore(ChoiceStore[Battle]):
                 return None
             self._quotas.count_battle(connection, voter, network)
             token, draw = held
-            connection.execute(delete(HELD).where(HELD.c.token == token))
+            mine = (HELD.c.voter_id == voter) & (HELD.c.token == token)
+            connection.execute(delete(HELD).where(mine))
             values = {"token": token, "voter_id": voter, "seat_id": seat, "began_at": now()}
-            values |= {"item": draw.item, "item_id": draw.item}
-            values |= {"model_a": draw.model_a, "model_b": draw.model_b}
-            values |= {"answer_a": draw.answer_a, "answer_b": draw.answer_b}
-            values |= {"draw": draw.kind, "draw_probability": draw.probability}
+            values |= {"item": draw.item, **draw.columns()}
             return _battle(connection.execute(_SERVED, values).one())
 
     def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
@@ -158,13 +168,7 @@ class BattleStore(ChoiceStore[Battle]):
                 return None
             token, draw = held
             connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
-            values = {"voter_id": voter, "token": token, "item_id": draw.item}
-            values |= {"model_a": draw.model_a, "model_b": draw.model_b, "draw": draw.kind}
-            values |= {
-                "answer_a": draw.answer_a,
-                "answer_b": draw.answer_b,
-                "draw_probability": draw.probability,
-            }
+            values = {"voter_id": voter, "token": token, **draw.columns()}
             connection.execute(insert(HELD).values(values))
             return held
 
@@ -211,6 +215,7 @@ class BattleStore(ChoiceStore[Battle]):
         """Skip a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
         check_among(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
+            lock(connection, voter)
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
                 raise ChoiceError("You already chose in this battle; press Next for another.")

@@ -4,6 +4,8 @@ A battle is one row from the moment it is shown, whether its answers are stored 
 vote, its undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number.
 """
 
+from typing import get_args
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -26,6 +28,7 @@ from sqlalchemy import (
 
 from arena.database import METADATA, Moment
 from arena.items.store import ANSWER
+from arena.types import Outside
 
 VOTER = Table(
     "voter",
@@ -77,7 +80,7 @@ BATTLE = Table(
     Column("draw", Text),  # a `DrawKind`
     Column("draw_probability", Float),
     Column("began_at", Moment, nullable=False),
-    Column("protocol", Text, nullable=False, server_default="forced"),
+    Column("protocol", Text, nullable=False, server_default="forced"),  # all there is today
     Column("choice", Text),
     # Where nobody won, side A stands as the winner, as in imported votes.
     Column(
@@ -96,7 +99,7 @@ BATTLE = Table(
             persisted=True,
         ),
     ),
-    Column("tags_a", Text),
+    Column("tags_a", Text),  # of each side; no page asks for them yet
     Column("tags_b", Text),
     Column("voted_at", Moment),
     Column("tick", BigInteger, nullable=False, server_default="0"),  # the choice's database time
@@ -121,14 +124,16 @@ BATTLE = Table(
     CheckConstraint(
         "taken_back IN ('a', 'b') OR (protocol = 'ties' AND taken_back IN ('tie', 'both_bad'))"
     ),
-    CheckConstraint("outside IN ('stopped', 'named itself')"),
+    CheckConstraint(f"outside IN {get_args(Outside)}"),
     CheckConstraint(
         "choice IS NULL OR (voted_at IS NOT NULL AND terms IS NOT NULL "
         "AND model_a IS NOT NULL AND ended IS NULL)"
     ),
     CheckConstraint(
-        "choice IS NOT NULL OR (voted_at IS NULL AND revealed_at IS NULL AND final_number IS NULL)"
+        "choice IS NOT NULL OR (voted_at IS NULL AND outside IS NULL "
+        "AND revealed_at IS NULL AND final_number IS NULL)"
     ),
+    CheckConstraint("revealed_at IS NULL OR final_number IS NOT NULL"),
 )
 """`tick`: by the database's clock; `final_number`: the order of final votes; `outside`: stopped, named itself."""
 
@@ -139,7 +144,7 @@ SKIPPED = BATTLE.c.ended.is_not(None)
 WAITING = CHOSEN & BATTLE.c.final_number.is_(None)
 """Whether a choice may still be undone, or is not yet numbered."""
 IS_FINAL = BATTLE.c.final_number.is_not(None)
-"""Whether a choice can no longer be undone: only then may anything public depend on it."""
+"""Whether a choice has its final number: it can no longer be undone, and what is public may depend on it."""
 RANKED = IS_FINAL & BATTLE.c.outside.is_(None)
 
 Index("battle_of_pair", BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ from arena.battles.tables import BATTLE, IS_FINAL
 from arena.database import Database, counter
 from arena.items.store import IMAGE, ITEM
 from arena.ratings.votes import integers
+from arena.types import Outside
 
 COLUMNS: Mapping[str, type] = {
-    "number": np.int64,  # the battle
+    "battle": np.int64,  # its id
     "source": np.int32,  # of its item; LIVE_ITEM and LIVE_OWN: answered live
     "multi": np.bool_,  # whether several images were shown
     "item": np.int64,  # on own images minus the battle, which is an item of its own
@@ -41,13 +42,16 @@ COLUMNS: Mapping[str, type] = {
     "answer_b": np.int64,
 }
 """Columns of the frame, in the order of the votes' final numbers."""
-OUTSIDE = ("", "stopped", "named itself")
+OUTSIDE = ("", *get_args(Outside))
 LIVE_OWN = 0
 LIVE_ITEM = -1
 """Sources of the votes on live answers: about own images, about the bank's items."""
 FORGOTTEN = "forgotten"
 """Counter of erased voters: what names voters by number is read anew."""
-_OUTSIDE = case(*((BATTLE.c.outside == why, place) for place, why in enumerate(OUTSIDE)), else_=0)
+_OUTSIDE = case(
+    (BATTLE.c.outside.is_(None), 0),
+    *((BATTLE.c.outside == why, place) for place, why in enumerate(OUTSIDE)),
+)
 _VOTES = (
     select(
         BATTLE.c.final_number,
@@ -100,7 +104,6 @@ class VoteTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = Lock()
-        self._items = _Items()
         self.checks = TableChecks()
         self._edition = 0
         self._forgotten = 0
@@ -114,7 +117,7 @@ class VoteTable:
             return FinalVotes(self._frame, self._edition)
 
     def check(self) -> None:
-        """Compare the table with the database, and read all votes anew if somebody else changed some there."""
+        """Read all votes anew where the database has another number of them, or another last one."""
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             stored, last = connection.execute(_COUNT).one()
@@ -138,6 +141,7 @@ class VoteTable:
 
     def _start_anew(self) -> None:
         self._edition += 1
+        self._items = _Items()
         self._length = 0
         self._last = 0
         self._columns: dict[str, npt.NDArray[Any]] = {
@@ -152,8 +156,8 @@ class VoteTable:
             self._forgotten = forgotten
         rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last))
         if len(rows):
-            self._last = int(rows[-1, 0])
             self._append(self._columns_of(connection, rows))
+            self._last = int(rows[-1, 0])
 
     def _columns_of(
         self, connection: Connection, rows: npt.NDArray[np.int64]
@@ -166,7 +170,7 @@ class VoteTable:
         live = answer_a == 0
         own = item == 0
         return {
-            "number": battle,
+            "battle": battle,
             "source": np.where(live, np.where(own, LIVE_OWN, LIVE_ITEM), self._items.source[item]),
             "multi": np.where(live, images > 1, self._items.multi[item]),
             "item": np.where(own, -battle, item),
@@ -179,14 +183,14 @@ class VoteTable:
             "outside": outside,
             "voter": voter,
             "voted_at": voted_at,
-            "milliseconds": (voted_at - began_at) // 1000,
+            "milliseconds": np.maximum(0, voted_at - began_at) // 1000,
             "answer_a": answer_a,
             "answer_b": answer_b,
         }
 
     def _append(self, news: Mapping[str, npt.NDArray[Any]]) -> None:
         """Write behind the rows that frames show, in new arrays of twice the size where there is no room."""
-        end = self._length + len(news["number"])
+        end = self._length + len(news["battle"])
         for name, column in self._columns.items():
             if end > len(column):
                 room = np.empty(max(end, 2 * len(column)), column.dtype)

@@ -20,7 +20,7 @@ _VOTE = IMPORTED_VOTE.c
 class ImportedVotes(NamedTuple):
     """All imported votes, with the COLUMNS of the vote table, NOTES, and `origin`, their imported source."""
 
-    alone: pd.DataFrame
+    own_boards: pd.DataFrame
     """For boards of their own: `source` is the imported one, `item` an imported one or the vote's own (negative)."""
     beside: pd.DataFrame
     """Those that count beside this arena's own votes, on the bank's sources and items."""
@@ -33,7 +33,7 @@ def read_imported(connection: Connection) -> ImportedVotes:
     rows = whole_numbers(connection, query)
     told = dict(zip(names, rows.T, strict=True))
     common: dict[str, Any] = {
-        "number": told["id"],
+        "battle": told["id"],
         "left": told["choice_a"],
         "outside": 0,
         "milliseconds": 0,
@@ -45,7 +45,7 @@ def read_imported(connection: Connection) -> ImportedVotes:
     common |= {name: told[name].astype(bool) for name in NOTES}
     no_item = told["imported_item"] == 0
     item = np.where(no_item, -told["id"], told["imported_item"])
-    alone = {
+    own_boards = {
         "source": told["origin"],
         "multi": told["several"],
         "item": item,
@@ -60,7 +60,7 @@ def read_imported(connection: Connection) -> ImportedVotes:
         "family": told["bank_family"],
     }
     is_beside = (told["into_live"] > 0) & (told["bank_item"] > 0)
-    return ImportedVotes(_frame(common | alone), rows_of(_frame(common | beside), is_beside))
+    return ImportedVotes(_frame(common | own_boards), rows_of(_frame(common | beside), is_beside))
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -46,7 +46,10 @@ class InputReader:
         self._lock = Lock()
 
     def read(self, connection: Connection) -> BoardInputs:
-        """Return what is known now; nothing was read in this transaction before, so that nobody gets older things."""
+        """Return what is known now; to be called first in a transaction.
+
+        Its snapshot begins under the lock: an older one could take the place of what was read since.
+        """
         with self._lock:
             known = self.last
             bank = counter(connection, BANK_VERSION)

@@ -23,7 +23,7 @@ from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
 class Version(NamedTuple):
-    """What a board's counts depend on beside new votes."""
+    """What a board's counts depend on beside new votes; an erased voter makes another edition."""
 
     edition: int
     """Of the vote table."""
@@ -73,6 +73,8 @@ class BoardState:
     """The inputs of `board`."""
     statistics: Statistics | None = None
     found_for: Counts | None = None
+    found_bank: int = -1
+    """The counts and the version of the bank that `statistics` are of."""
     found_at: float = -math.inf
     computed_at: float = -math.inf
     computing: "Future[None] | None" = None

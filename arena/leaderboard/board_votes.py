@@ -1,4 +1,4 @@
-"""Board votes: which votes of the vote table a board counts, by masks, and what is counted by them."""
+"""Board votes: which votes a board counts, by masks on the vote table, and what is counted by them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from arena.fraud.flags import VoterMarks
 from arena.imports.tables import ImportedSource
 from arena.imports.vote_columns import NOT_TOLD, ImportedVotes
 from arena.leaderboard.board import NOTHING, BoardKey, Counts, ExcludedVotes, ImportSummary
-from arena.leaderboard.statistics import BoardVotes, Crowd, History, history
+from arena.leaderboard.statistics import POINTS_IN_TIME, BoardVotes, Crowd, History, history
 from arena.ratings.clusters import effective_number
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
 from arena.settings import CountRule
@@ -38,7 +38,7 @@ class BoardFrames(NamedTuple):
 def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey) -> BoardFrames:
     """Return the votes of a board's kind."""
     if key.kind == "imported":
-        return BoardFrames(cast.iloc[:0], imported and imported.alone)
+        return BoardFrames(cast.iloc[:0], imported and imported.own_boards)
     return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
 
 
@@ -124,9 +124,8 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     ranked = here & (outside == 0)
     counting = marks.counting(votes)
     flagged = ranked & counting & marks.flagged(votes)
-    left_out = flagged if key.unflagged else np.zeros(len(votes), bool)
     return Tally(
-        counts=counts_of(votes, ranked & counting & ~left_out),
+        counts=counts_of(votes, counted(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
         flagged=int(flagged.sum()),
         uncounted=int((ranked & ~counting).sum()),
@@ -224,14 +223,14 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
     told = voter != NOT_TOLD
     people, cast = np.unique(voter[told], return_counts=True)
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
-    alone = voter.max(initial=0) + 1 + np.arange(len(voter))
+    single = voter.max(initial=0) + 1 + np.arange(len(voter))
     columns = Votes(
         a=np.searchsorted(codes, values(votes, "winner")),
         b=np.searchsorted(codes, values(votes, "loser")),
         outcome=np.where(tied, Outcome.TIE, Outcome.A).astype(np.int8),
         models=len(codes),
         items=item,
-        voters=np.where(told, voter, alone),
+        voters=np.where(told, voter, single),
     )
     return BoardVotes(
         codes=tuple(codes.tolist()),
@@ -254,15 +253,18 @@ def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History
     votes = _all_counted(frames, key, marks)
     votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
     days, on = np.unique(values(votes, "voted_at") // _DAY, return_inverse=True)
+    chosen = np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
+    point = np.searchsorted(chosen, on)
     winner = values(votes, "winner")
     loser = values(votes, "loser")
     codes = _codes(winner, loser)
+    winner = np.searchsorted(codes, winner)
+    loser = np.searchsorted(codes, loser)
     won = np.where(values(votes, "tied"), 0.5, 1.0)
-    wins = np.zeros((len(days), len(codes), len(codes)))
-    place = (on, np.searchsorted(codes, winner), np.searchsorted(codes, loser))
-    np.add.at(wins, place, won)
-    np.add.at(wins, (place[0], place[2], place[1]), 1.0 - won)
-    dates = [(EPOCH + timedelta(days=day)).date() for day in days.tolist()]
+    wins = np.zeros((len(chosen), len(codes), len(codes)))
+    np.add.at(wins, (point, winner, loser), won)
+    np.add.at(wins, (point, loser, winner), 1.0 - won)
+    dates = [(EPOCH + timedelta(days=day)).date() for day in days[chosen].tolist()]
     return history(dates, codes.tolist(), wins)
 
 
@@ -270,7 +272,7 @@ def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -
     """Return the votes cast here by which a model lost on a board, the last battle first."""
     mask = counted(votes, key, marks) & (values(votes, "loser") == model)
     lost = rows_of(votes, mask & ~values(votes, "tied"))
-    return lost.take(np.argsort(values(lost, "number"))[::-1])
+    return lost.take(np.argsort(values(lost, "battle"))[::-1])
 
 
 def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.DataFrame:

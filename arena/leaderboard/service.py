@@ -71,9 +71,10 @@ log = logging.getLogger(__name__)
 
 
 class LostBattle(NamedTuple):
-    """A final battle that a model lost, without whoever voted; `number` orders them."""
+    """A final battle that a model lost, without whoever voted."""
 
-    number: int
+    battle: int
+    """Its id, by which they are ordered."""
     item: int
     winner: int
     lost: str
@@ -102,6 +103,7 @@ class Leaderboard:
         """Guards the cache of boards. Lock order: a board's `turn` first, then this one."""
         self._kept: OrderedDict[BoardKey, BoardState] = OrderedDict()
         self._narrowed: OrderedDict[BoardKey, BoardState] = OrderedDict()
+        self._narrowed_jobs: list[Future[None]] = []
         self._inputs = InputReader({who, EVERYONE})
         self._flag_services = {rule: FlagService(database, rule, votes) for rule in (who, EVERYONE)}
         self._finder = ThreadPoolExecutor(1, "boards")
@@ -252,7 +254,7 @@ class Leaderboard:
         frames, marks = self._basis(key)
         lost = lost_by(frames.cast, key, marks, model)
         if before is not None:
-            lost = rows_of(lost, values(lost, "number") < before)
+            lost = rows_of(lost, values(lost, "battle") < before)
         found: list[LostBattle] = []
         for start in range(0, len(lost), LOST_AT_ONCE):
             found += self._in_use(lost.iloc[start : start + LOST_AT_ONCE])
@@ -268,13 +270,13 @@ class Leaderboard:
         )
         with self._database.read() as connection:
             text = {row.id: row.text for row in connection.execute(texts)}
-        columns = ("number", "item", "winner", "left", "answer_a", "answer_b")
-        battles = zip(*(values(lost, name).tolist() for name in columns), strict=True)
+        columns = ("battle", "item", "winner", "left", "answer_a", "answer_b")
+        rows = zip(*(values(lost, name).tolist() for name in columns), strict=True)
         found = []
-        for number, item, winner, left, a, b in battles:
+        for battle, item, winner, left, a, b in rows:
             won, other = (a, b) if left else (b, a)
             if won in text and other in text:
-                found.append(LostBattle(number, item, winner, text[other], text[won]))
+                found.append(LostBattle(battle, item, winner, text[other], text[won]))
         return found
 
     def health(self) -> list[BoardHealth]:
@@ -306,21 +308,17 @@ class Leaderboard:
     def _board(self, key: BoardKey, kept: BoardState) -> Board:
         with kept.turn:
             self._count(key, kept)
-            basis = (
-                kept.counts,
-                self._inputs.last.entrants,
-                kept.statistics,
-                kept.import_summary,
-                kept.left_out,
-            )
+            entrants = self._inputs.last.entrants
+            statistics = kept.statistics
+            basis = (kept.counts, entrants, statistics, kept.import_summary, kept.left_out)
             if kept.board is None or any(
                 old is not new for old, new in zip(kept.basis, basis, strict=True)
             ):
                 kept.board = board(
                     key,
                     kept.counts,
-                    self._inputs.last.entrants,
-                    kept.statistics,
+                    entrants,
+                    statistics,
                     import_summary=kept.import_summary,
                     left_out=kept.left_out,
                     before=kept.board,
@@ -379,22 +377,25 @@ class Leaderboard:
         On a board of few votes, which cost little, they follow sooner.
         """
         with self._lock:
-            waiting = sum(1 for other in self._narrowed.values() if other.is_waiting)
+            self._narrowed_jobs = [job for job in self._narrowed_jobs if not job.done()]
             if (
                 kept.is_waiting
-                or (key.narrowed and waiting >= WAITING)
+                or (key.narrowed and len(self._narrowed_jobs) >= WAITING)
                 or time.monotonic() - kept.found_at < self._every * min(1, kept.counts.votes / MANY)
             ):
                 return
             kept.found_at = time.monotonic()
-            kept.computing = self._finder.submit(
-                self._compute_statistics, key, kept, kept.counts is not kept.found_for
-            )
-            kept.computing.add_done_callback(_tell)
-            kept.found_for = kept.counts
+            with suppress(RuntimeError):  # closed
+                kept.computing = self._finder.submit(self._compute_statistics, key, kept)
+                kept.computing.add_done_callback(_tell)
+                if key.narrowed:
+                    self._narrowed_jobs.append(kept.computing)
 
-    def _compute_statistics(self, key: BoardKey, kept: BoardState, is_new: bool) -> None:
-        if is_new and kept.counts.votes:
+    def _compute_statistics(self, key: BoardKey, kept: BoardState) -> None:
+        counts = kept.counts
+        bank = kept.version.bank if kept.version else -1
+        is_new = counts is not kept.found_for or bank != kept.found_bank
+        if is_new and counts.votes:
             self._flag_services[self._who(key)].look()
             frames, marks = self._basis(key)
             source = self._inputs.last.imported_sources.get(key.source)
@@ -419,6 +420,8 @@ class Leaderboard:
                     found = replace(found, settled=record.settled)
                 kept.statistics = found
                 kept.computed_at = time.monotonic()
+            kept.found_for = counts
+            kept.found_bank = bank
         self._votes.check()
 
 

@@ -35,6 +35,7 @@ GROWTH = 0.01
 """Share by which the votes must grow before Elo is computed anew: its orders cost most, and move least."""
 SEED = 0
 POINTS_IN_TIME = 30
+"""Most days of a history."""
 
 
 class Crowd(NamedTuple):
@@ -251,16 +252,9 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
-    """Return the ratings after each of at most POINTS_IN_TIME days, from the wins of each (days x models x models)."""
-    total = np.cumsum(wins, axis=0)
-    chosen = np.unique(
-        np.linspace(0, len(days) - 1, min(len(days), POINTS_IN_TIME)).round().astype(int)
-    )
-    ratings = [_largest_group(bradley_terry(total[place])) for place in chosen]
-    shape = len(chosen), len(codes)
-    return History(
-        tuple(days[place] for place in chosen), tuple(codes), np.array(ratings).reshape(shape)
-    )
+    """Return the ratings at the end of each day, from the wins since the day before (days x models x models)."""
+    ratings = [_largest_group(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
+    return History(tuple(days), tuple(codes), np.array(ratings).reshape(len(days), len(codes)))
 
 
 def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:

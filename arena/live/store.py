@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
@@ -22,12 +22,11 @@ from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
 from arena.settings import VoteLimits
-from arena.types import SIDES, Names, Phase, Side
+from arena.types import SIDES, Names, Outside, Phase, Side
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
 """Age at which an unfinished battle no longer comes back, and own images are deleted."""
-Outside = Literal["stopped", "named itself"]
 
 
 class LiveTurn(NamedTuple):

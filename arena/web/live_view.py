@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
 from arena.live.sessions import LiveState
-from arena.live.store import MOST_TURNS, LiveBattle, Outside
+from arena.live.store import MOST_TURNS, LiveBattle
 from arena.templates import macros
-from arena.types import SIDES, Item, Names, Phase, Side
+from arena.types import SIDES, Item, Names, Outside, Phase, Side
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 

@@ -90,7 +90,7 @@ class ModelPages:
             selection.key, found.standing.code, before, MOST_LOST + 1
         )
         names = {line.code: line.model for line in board.standings}
-        more = _page(links[name], lost[MOST_LOST - 1].number) if len(lost) > MOST_LOST else ""
+        more = _page(links[name], lost[MOST_LOST - 1].battle) if len(lost) > MOST_LOST else ""
         newest = links[name] if before is not None else ""
         return MODEL.page(
             found,

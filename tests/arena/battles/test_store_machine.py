@@ -248,7 +248,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.final = [(row.id, row.choice) for row in final]
         expected = [(row.id, row.winner, row.loser) for row in final]
         for table in (self.votes, VoteTable(self.database)):
-            votes = table.read().votes[["number", "winner", "loser"]]
+            votes = table.read().votes[["battle", "winner", "loser"]]
             assert list(votes.itertuples(index=False, name=None)) == expected
         pairs = Counter((row.model_low, row.model_high) for row in final)
         assert self.votes.pair_votes(live=False) == pairs

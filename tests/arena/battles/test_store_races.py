@@ -114,7 +114,7 @@ def test_votes_that_become_final_at_once_get_numbers_of_their_own(bank):
     assert [error for error in at_once(end, 24) if error is not None] == []
     expected = {battle.id: "b" if number < 8 else "a" for number, battle in enumerate(battles)}
     for table in tables:
-        assert sorted(values(table.read().votes, "number")) == sorted(expected)
+        assert sorted(values(table.read().votes, "battle")) == sorted(expected)
     assert counted(bank) == expected
     assert sorted(row.final_number for row in rows(bank, BATTLE)) == list(range(1, 25))
 

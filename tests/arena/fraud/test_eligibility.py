@@ -65,7 +65,7 @@ class Arena:
         votes = self.votes.read().votes
         with self.database.read() as connection:
             marks = voter_marks(connection, who)
-        return set(values(votes, "number")[marks.counting(votes)].tolist())
+        return set(values(votes, "battle")[marks.counting(votes)].tolist())
 
 
 def test_everyones_votes_count_unless_the_operator_says_otherwise(arena):

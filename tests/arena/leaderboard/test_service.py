@@ -847,7 +847,7 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
             assert kept.board(SINGLE).votes == 1
         revealed.result(timeout=PATIENCE)
     assert kept.board(SINGLE).votes == 3
-    assert values(VoteTable(database).read().votes, "number").tolist() == [1, battle.id, other.id]
+    assert values(VoteTable(database).read().votes, "battle").tolist() == [1, battle.id, other.id]
     kept.close()
     database.close()
 
