@@ -106,7 +106,7 @@ class Submissions:
         self._blindness = blindness
         self._lot = database.secret_key("opponents") if blindness else b""
         """Where texts are secret, so is whose are drawn."""
-        self.store = SubmissionStore(database)
+        self.store = SubmissionStore(database, self._blind)
 
     def shown(self, report: AnyReport) -> AnyReport:
         """Return a report as anybody may read it: without the bank's answers that voters may still be shown.
@@ -262,8 +262,7 @@ class Submissions:
             ),
             matches=tuple(matches),
         )
-        submitted = [one.name for one in self.store.submissions(board_key.source)]
-        return without_texts(report, self._blind_items(report), submitted)
+        return without_texts(report, self._blind_items(report))
 
     def publish_if_complete(self, job: Job, report: AnyReport) -> None:
         """Add a report to the public board if it is a complete submission graded by the operator's judge."""

@@ -140,17 +140,14 @@ class MatchReport:
         return {(response.item, response.model): response.text for response in self.responses}
 
 
-def without_texts(
-    report: MatchReport, items: Collection[str], submitted: Collection[str] = ()
-) -> MatchReport:
+def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     """Return a report without the other models' texts on these items, and without what the judge said about them.
 
-    The text of the report's own model stays if it was uploaded: it is nobody's secret. Whom uploaded answers met, the
-    own or `submitted` ones, is not told but for the reference, nor by the order of matches.
+    The text of the report's own model stays if it was uploaded: it is nobody's secret. Whom it met is then not told
+    but for the reference, nor by the order of matches.
     """
     own = None if report.stored else report.title
-    uploaded = {own, *submitted}
-    blind = [_nameless(one, uploaded) for one in report.matches if one.item in items]
+    blind = [_nameless(one, own) for one in report.matches if one.item in items]
     matches = [one for one in report.matches if one.item not in items]
     matches += sorted(blind, key=lambda one: (one.item, one.a, one.b, repr(one.verdicts)))
     met = {(one.item, model) for one in blind for model in (one.a, one.b)}
@@ -167,12 +164,12 @@ def without_texts(
     )
 
 
-def _nameless(match: Match, uploaded: Collection[str | None]) -> Match:
-    """Return a match without words and, of one with uploaded answers, without whose the others are."""
+def _nameless(match: Match, own: str | None) -> Match:
+    """Return a match without words and, of the `own` uploaded answers, without whose the other one is."""
     match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))
-    if (match.a in uploaded) == (match.b in uploaded) or REFERENCES & {match.a, match.b}:
+    if own is None or REFERENCES & {match.a, match.b}:
         return match
-    named = replace(match, b=ANOTHER) if match.a in uploaded else replace(match, a=ANOTHER)
+    named = replace(match, b=ANOTHER) if match.a == own else replace(match, a=ANOTHER)
     return named if named.a < named.b else _turned(named)
 
 

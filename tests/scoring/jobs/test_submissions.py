@@ -95,13 +95,13 @@ def submissions(database) -> Submissions:
     return Submissions(database, None)
 
 
-def pictured() -> list[ItemDraft]:
+def pictured(items: Sequence[ItemDraft] | None = None) -> list[ItemDraft]:
     """Return the same items with their pictures kept."""
     return [
         replace(
             draft, images=tuple(replace(one, sha256="b" * 64, suffix="png") for one in draft.images)
         )
-        for draft in drafts()
+        for draft in items or drafts()
     ]
 
 
@@ -812,7 +812,9 @@ def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
         assert len(blind.shown(report).matches) == len(report.matches)
         made = [blind.shown(report), replace(blind.board_report(board), created="")]
         stored = blind.draft_stored(models[0], "bank", SubmissionRequest(), JUDGE, ADDRESS).report
+        standings = blind.store.standings(board)
         told = [
+            str(board_html(board, standings, Beside({}, None), {})),
             *(VISIT_BENCH.files(one)[name].decode() for one in made for name in FILES),
             *(str(VISIT_BENCH.scored_answers(made[0])), matches_html(made[0])),
         ]
@@ -831,6 +833,24 @@ def test_how_a_copy_of_a_secret_fares_does_not_tell_whose_it_is(tmp_path, kind):
         for models in itertools.permutations(("Alpha", "Late", "Zeta"))
     }
     assert len(told) == (1 if kind == "folder" else 6)
+
+
+def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):
+    """Of a bank without references, a submission has met nobody whom the board may tell."""
+    database = submissions._database
+    bare = pictured(drafts(3, reference=False, start=20))
+    Ingest(database).add_items("bare", "visit", bare)
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    rows = [{"item": key, "Mid prediction": "x"} for key in keys(bare)]
+    file = put(tmp_path / "mid.jsonl", rows)
+    report = blind.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS).report
+    blind.store.enter("ada", said_by_text(report))
+    for board in blind.store.board_keys():
+        standings = blind.store.standings(board)
+        assert standings.board.matches == 0
+        assert board_html(board, standings, Beside({}, None), {})
+        assert board_chart(standings.board) is None and family_plot(standings.board) is None
+        assert not VISIT_BENCH.files(blind.board_report(board))["battles.jsonl"]
 
 
 def test_whom_a_sample_meets_is_drawn_by_a_secret_lot(submissions, tmp_path):
