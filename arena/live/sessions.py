@@ -152,10 +152,11 @@ class LiveSessions:
                 "A model of this battle is no longer here; choose A or B, or start another battle"
             )
         vlms = sides(by_name[a], by_name[b])
-        if not all(
-            _takes(vlm, conversation(before.said(side), checked, files))
-            for side, vlm in vlms.items()
-        ):
+        # not of these two alone: whose limit it is would tell who they are
+        first = conversation((), before.turns[0].question, files)
+        able = [vlm for vlm in self.vlms if vlm in vlms.values() or _takes(vlm, first)]
+        asked = [conversation(before.said(side), checked, files) for side in SIDES]
+        if not all(_takes(vlm, turns) for vlm in able for turns in asked):
             raise LiveError(
                 "With this the conversation is too long for the models; make it shorter, or choose A or B"
             )

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.templates import plural
+from arena.types import grouped
 from scoring.report import ScoreLine, line
 
 WRONG = 5
@@ -153,15 +154,23 @@ class PairedLine(NamedTuple):
 
 
 def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
-    """The questions that both reports score, all and by group; a question is the same if its truth is too."""
-    other = {(one.id, one.question, one.truth): one.score for one in second}
+    """The questions that both reports score, all and by group; a question is the same if its truth is too.
+
+    What a report has several times, such as matches against a model that is not named, pairs with nothing.
+    """
+    here = grouped((_asked(one), one) for one in first)
+    there = grouped((_asked(one), one) for one in second)
     groups: dict[str, list[tuple[float, float]]] = {ALL: []}
-    for one in first:
-        score = other.get((one.id, one.question, one.truth))
+    for asked, (one, *more) in here.items():
+        score = there[asked][0].score if len(there.get(asked, ())) == 1 and not more else None
         if one.score is not None and score is not None:
             for name in (ALL, *one.groups):
                 groups.setdefault(name, []).append((one.score, score))
     return [_paired(name, np.array(pairs)) for name, pairs in groups.items() if pairs]
+
+
+def _asked(answer: ScoredAnswer) -> tuple[str, str, str]:
+    return answer.id, answer.question, answer.truth
 
 
 def _paired(name: str, pairs: np.ndarray) -> PairedLine:

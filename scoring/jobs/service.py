@@ -192,11 +192,16 @@ class JobService:
         return Draft(partial(self.reader.rest, owner, link), lambda: self._stored(link))
 
     def first_grades(self, job: Job) -> list[tuple[str, str]]:
-        """What the judge said to the first questions of a job, as far as it is under way: names and outcomes."""
+        """What the judge said to the first questions of a job, as far as it is under way: names and outcomes.
+
+        Of voters' secrets nothing: a copy of one is told apart by how it fares.
+        """
         found = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
         if found is None:
             return []
         (draft, spec) = found
+        if self.submissions.is_blind(draft):
+            return []
         benchmark = BENCHMARKS[job.benchmark]
         tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
         whose = job.owner if job.own_key else None

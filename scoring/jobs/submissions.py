@@ -2,8 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from sqlalchemy import select
@@ -21,6 +21,7 @@ from scoring.judges.spec import ShownImage
 from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import NO_ANSWERS, AnyReport, JudgeStamp, Protocol, repeats
 from scoring.visit_bench.matches import (
+    ANOTHER,
     Context,
     Instance,
     Match,
@@ -103,7 +104,9 @@ class Submissions:
         """Without `blindness` every text is shown, as to operators on their own machine."""
         self._database = database
         self._blindness = blindness
-        self.store = SubmissionStore(database)
+        self._lot = database.secret_key("opponents") if blindness else b""
+        """Where texts are secret, so is whose are drawn."""
+        self.store = SubmissionStore(database, self._blind)
 
     def shown(self, report: AnyReport) -> AnyReport:
         """Return a report as anybody may read it: without the bank's answers that voters may still be shown.
@@ -121,21 +124,36 @@ class Submissions:
 
         Raises DatabaseError.
         """
-        return (
-            without_texts(report, self._blind_items(report), _USUAL_ANSWER)
-            if isinstance(report, MatchReport)
-            else report
+        if not isinstance(report, MatchReport):
+            return report
+        blind = self._blind_items(report)
+        own = None if report.stored else report.title
+        # of one length, but no two alike: equal calls are made once
+        responses = tuple(
+            replace(one, text=f"{_USUAL_ANSWER}{10_000 + place}")
+            if one.item in blind and one.model != own
+            else one
+            for place, one in enumerate(report.responses)
         )
+        instances = tuple(
+            replace(one, reference=one.reference and _USUAL_ANSWER) if one.item in blind else one
+            for one in report.instances
+        )
+        return replace(report, instances=instances, responses=responses)
 
     def is_blind(self, report: AnyReport) -> bool:
         """Whether a report holds answers of the bank that voters may still be shown. Raises DatabaseError."""
         return isinstance(report, MatchReport) and bool(self._blind_items(report))
 
     def _blind_items(self, report: MatchReport) -> frozenset[str]:
+        return self._blind(report.by_item)
+
+    def _blind(self, keys: Container[str]) -> frozenset[str]:
+        """Return those of some items that voters may still be shown. Raises DatabaseError."""
         if self._blindness is None:
             return frozenset()
         bank = self._blindness.items.bank()
-        named = [item for item in bank.items.values() if item.key in report.by_item]
+        named = [item for item in bank.items.values() if item.key in keys]
         return frozenset(
             item.key for item in named if not self._blindness.may_show(NOBODY, item.id)
         )
@@ -174,6 +192,7 @@ class Submissions:
     def draft_stored(
         self, model: str, source: str, request: SubmissionRequest, judge: str, address: str
     ) -> Drafted:
+        """Draw opponents of a model of the bank: submissions too, but where they may be copies of secrets."""
         bank = self._bank()
         mine = {
             key: item.answers[model]
@@ -185,7 +204,9 @@ class Submissions:
             if mine
             else [f"the item bank has no answers of {model!r} to items of {source!r}; name another"]
         )
-        rivals = self._rivals(bank, mine, "", model, source)
+        known = mine.keys() - self._blind(mine)
+        rivals = {key: dict(bank[key].answers) for key in mine}
+        rivals |= self._rivals(bank, known, "", model, source)
         for answers in rivals.values():
             del answers[model]
         asked = _Asked(model, "(item bank)", True, mine, rivals)
@@ -289,6 +310,7 @@ class Submissions:
             models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
         others = [entered for entered in self.store.submissions(source) if entered.owner != owner]
         taken = [name for row in models for name in (row.name, row.display)]
+        taken += [ANOTHER]
         taken += [name for entered in others for name in (entered.title, entered.name)]
         if folded(title).casefold() in {folded(name).casefold() for name in taken}:
             return [f"a model named {title!r} is on the board already; choose another name"]
@@ -321,7 +343,8 @@ class Submissions:
     ) -> Drafted:
         """Return the report with its matches. Raises UploadError with these and all further problems."""
         chosen = {
-            item: _opponents(asked.rivals[item], item, request) for item in sorted(asked.answers)
+            item: _opponents(asked.rivals[item], self._lot + item.encode(), request)
+            for item in sorted(asked.answers)
         }
         instances = [bank[item].instance for item in chosen]
         problems += _unfit(instances, request)
@@ -399,17 +422,16 @@ def _stamp(request: SubmissionRequest, judge: str, address: str) -> JudgeStamp:
     return JudgeStamp(judge, (), address, prompt, PARSERS[request.protocol])
 
 
-def _opponents(rivals: Mapping[str, str], item: str, request: SubmissionRequest) -> dict[str, str]:
-    """Return the opponents' answers by name; the draw depends only on the item and the names."""
+def _opponents(rivals: Mapping[str, str], lot: bytes, request: SubmissionRequest) -> dict[str, str]:
+    """Return the opponents' answers by name; the draw depends only on the lot and the names."""
     names = sorted(rivals)
     if request.reference == "backed":  # the judge is shown it, so it is no opponent (paper, 4.3)
         names = [name for name in names if name != REFERENCE]
     if request.opponents == "reference":
         names = [name for name in names if name == REFERENCE]
     elif request.opponents != "all":
-        names = sorted(names, key=lambda name: hashlib.sha256(f"{item}\0{name}".encode()).digest())[
-            : request.opponents
-        ]
+        drawn = sorted(names, key=lambda name: hashlib.sha256(lot + f"\0{name}".encode()).digest())
+        names = drawn[: request.opponents]
     return {name: rivals[name] for name in sorted(names)}
 
 

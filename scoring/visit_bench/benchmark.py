@@ -19,8 +19,15 @@ from scoring.multiple_choice.metrics import share
 from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, named, no_answer
 from scoring.report import ScoreLine
 from scoring.serialize import record_json
-from scoring.visit_bench.leaderboard import REFERENCES, AutomaticBoard, PlayedMatch, automatic_board
-from scoring.visit_bench.matches import Match, MatchReport, Verdict, steadiness, ungraded
+from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
+from scoring.visit_bench.matches import (
+    REFERENCES,
+    Match,
+    MatchReport,
+    Verdict,
+    steadiness,
+    ungraded,
+)
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
 
 _COLUMNS: tuple[str, ...] = ("Win rate", "Elo")

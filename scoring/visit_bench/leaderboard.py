@@ -22,11 +22,8 @@ from arena.ratings.intervals import FEW
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import coded, mean_ranks
-from arena.types import REFERENCE
-from scoring.visit_bench.matches import Winner
+from scoring.visit_bench.matches import REFERENCES, Winner
 
-REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
-"""Names of the human-verified reference: ours, and the authors'."""
 ORDERS = 100
 SEED = 0
 EXACT = 8

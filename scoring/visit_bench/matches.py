@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import StrictBool
 
+from arena.types import REFERENCE
 from scoring.judges.spec import ShownImage
 from scoring.report import JudgeStamp, Protocol, mostly_unread
 
@@ -26,6 +27,10 @@ Context = Literal["captions", "images"]
 NO_ANSWER = "(no answer)"
 NOT_SHOWN = "(not shown)"
 """Stands for a text of the bank while voters may be asked about its item."""
+ANOTHER = "another model"
+"""Stands for a model that uploaded answers met on such an item: a copy of its answer is told apart by how it fares."""
+REFERENCES = frozenset({REFERENCE, "human_verified_reference"})
+"""Names of the human-verified reference: ours, and the authors'."""
 
 
 @dataclass(frozen=True)
@@ -135,29 +140,44 @@ class MatchReport:
         return {(response.item, response.model): response.text for response in self.responses}
 
 
-def without_texts(
-    report: MatchReport, items: Collection[str], instead: str = NOT_SHOWN
-) -> MatchReport:
+def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     """Return a report without the other models' texts on these items, and without what the judge said about them.
 
-    The text of the report's own model stays if it was uploaded: it is nobody's secret.
+    The text of the report's own model stays if it was uploaded: it is nobody's secret. Whom it met is then not told
+    but for the reference, nor by the order of matches.
     """
     own = None if report.stored else report.title
+    blind = [_nameless(one, own) for one in report.matches if one.item in items]
+    matches = [one for one in report.matches if one.item not in items]
+    matches += sorted(blind, key=lambda one: (one.item, one.a, one.b, repr(one.verdicts)))
+    met = {(one.item, model) for one in blind for model in (one.a, one.b)}
+    responses = [one for one in report.responses if one.item not in items or one.model == own]
+    responses += [Response(*one, NOT_SHOWN) for one in sorted(met) if one[1] != own]
     return replace(
         report,
         instances=tuple(
-            replace(one, reference=one.reference and instead) if one.item in items else one
+            replace(one, reference=one.reference and NOT_SHOWN) if one.item in items else one
             for one in report.instances
         ),
-        responses=tuple(
-            replace(one, text=instead) if one.item in items and one.model != own else one
-            for one in report.responses
-        ),
-        matches=tuple(
-            replace(one, verdicts=tuple(map(_wordless, one.verdicts))) if one.item in items else one
-            for one in report.matches
-        ),
+        responses=tuple(responses),
+        matches=tuple(matches),
     )
+
+
+def _nameless(match: Match, own: str | None) -> Match:
+    """Return a match without words and, of the `own` uploaded answers, without whose the other one is."""
+    match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))
+    if own is None or REFERENCES & {match.a, match.b}:
+        return match
+    named = replace(match, b=ANOTHER) if match.a == own else replace(match, a=ANOTHER)
+    return named if named.a < named.b else _turned(named)
+
+
+def _turned(match: Match) -> Match:
+    """Return a match with its sides swapped."""
+    other: Mapping[Winner | None, Winner | None] = {"a": "b", "b": "a"}
+    turned = (replace(one, winner=other.get(one.winner, one.winner)) for one in match.verdicts)
+    return Match(match.item, match.b, match.a, tuple(turned)[::-1])
 
 
 def _wordless(verdict: Verdict) -> Verdict:

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
@@ -38,6 +38,7 @@ from arena.ratings import agreement
 from scoring.report import Protocol
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
+    REFERENCES,
     Context,
     Match,
     MatchReport,
@@ -167,11 +168,19 @@ class Entered(NamedTuple):
     matches: int
 
 
+def _all_told(_: Container[str]) -> frozenset[str]:
+    return frozenset()
+
+
 class SubmissionStore:
     """Submissions and verdicts in the database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, blind: Callable[[Container[str]], frozenset[str]] = _all_told
+    ) -> None:
+        """`blind` returns those of some items that voters may be asked about."""
         self._database = database
+        self._blind = blind
         self._turn = Lock()
         self._kept: dict[str, tuple[int, Standings]] = {}
 
@@ -280,10 +289,18 @@ class SubmissionStore:
         ]
 
     def _judged(self, board_key: JudgeBoardKey) -> Sequence[Row]:
+        """The rows of a board: of submissions on secret items, only matches with the reference and each other.
+
+        One more match of a copy of a secret, in the counts of a model, would tell whose it is.
+        """
         on = (JUDGED.c.judging_id == board_key.judging.id) & (JUDGED.c.source == board_key.source)
         query = select(JUDGED).where(on, JUDGED.c.multi == board_key.multi).order_by(JUDGED.c.id)
         with self._database.read() as connection:
-            return connection.execute(query).all()
+            rows = connection.execute(query).all()
+        submitted = {one.name for one in self.submissions(board_key.source)}
+        mixed = [row for row in rows if _is_mixed(row, submitted)]
+        blind = self._blind({row.item for row in mixed}) if mixed else frozenset[str]()
+        return [row for row in rows if row.item not in blind or not _is_mixed(row, submitted)]
 
     def _computed(self, board_key: JudgeBoardKey) -> Standings:
         rows = self._judged(board_key)
@@ -397,6 +414,13 @@ def _rows(
             }
         )
     return rows
+
+
+def _is_mixed(row: Row, submitted: Container[str]) -> bool:
+    """Whether a submission met a model of the bank that is no reference."""
+    if REFERENCES & {row.a, row.b}:
+        return False
+    return (row.a in submitted) != (row.b in submitted)
 
 
 def _submission(row: Row) -> Submission:

@@ -49,7 +49,11 @@ COLUMNS = {
         f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
         "matches, with the spread over these orders, which is no confidence interval.",
     ),
-    "votes": ("Matches", "Matches with a result; each is two verdicts, one in either order."),
+    "votes": (
+        "Matches",
+        "Matches with a result; each is two verdicts, one in either order. While voters may be asked about the items, "
+        "a submission's matches with models of the bank do not count, but those with the reference do.",
+    ),
     "win-rate": (
         "Win vs. reference",
         "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",

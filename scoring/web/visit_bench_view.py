@@ -34,7 +34,7 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
 }
 EVERY = "every opponent"
 BLIND = (
-    "Answers of this bank, and what the judge said of them, are not shown "
+    "Answers of this bank, what the judge said of them and which model an uploaded answer met are not shown "
     "while voters may be asked to choose between them."
 )
 MATCHES_A_PAGE = 10

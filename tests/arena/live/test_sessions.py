@@ -296,6 +296,30 @@ def test_a_follow_up_that_no_model_can_take_leaves_the_battle_as_it_was(pair):
     assert rows(pair.app, "SELECT count(*) FROM live_failure") == before
 
 
+def test_a_follow_up_that_is_too_long_for_another_model_tells_nothing_of_the_two(tmp_path):
+    """Whose limit it is, is not asked: of these two alone it would tell who they are, before the choice."""
+
+    async def run(address: str, text: str) -> int:
+        async with Visitor(address) as visitor:
+            path = f"/live/battles/{await visitor.begin('What is it?')}"
+            await visitor.watch(path)
+            answer = await visitor.client.post(f"{path}/questions", json={"text": text})
+            return answer.status_code
+
+    async def of_battles(address: str, text: str) -> set[int]:
+        return set(await asyncio.gather(*(run(address, text) for _ in range(12))))
+
+    with OpenAIServer(plain, models=("one", "two", "short")) as server:
+        limits = {"one": 8_000, "two": 8_000, "short": 2_000}
+        tables = [card(name, name, server, prompt_tokens=most) for name, most in limits.items()]
+        app = AppServer(tmp_path / "data", MODELS=catalogue(tmp_path, *tables))
+        try:
+            assert asyncio.run(of_battles(app.address, "看" * 1_500)) == {200}
+            assert asyncio.run(of_battles(app.address, "看" * 3_000)) == {400}
+        finally:
+            app.stop()
+
+
 def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
     """One answer is short, the other goes on: the choice ends it where it stands; before, a choice is refused."""
     before = rows(talkers.app, RANKED)[0][0]

@@ -510,9 +510,31 @@ def test_what_is_known_and_said_of_voters_secrets_is_not_told(database, tmp_path
 
 @ON_SQLITE
 @pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_the_first_grades_are_not_told_of_voters_secrets(database, tmp_path, kind):
+    """Each names two models, and a copy of a secret is told apart by how it fares."""
+    captioned = [
+        replace(one, images=tuple(replace(image, caption="a cat") for image in one.images))
+        for one in drafts(2)
+    ]
+    Ingest(database).add_items("bank", kind, captioned)
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    with visiting(database, tmp_path, reply="Overall, Response A is better.") as visit:
+        service = replace(visit.service, submissions=blind)
+        draft = service.stored_comparison(StoredModel("m1", "bank"), SubmissionRequest())
+        job = service.quote(OWNER, draft, None)
+        service.start(OWNER, job.link, None)
+        with running(visit.bench):
+            done = ended(visit.bench, job.link)
+        assert done.state == "done"
+        assert len(service.first_grades(done)) == (5 if kind == "demo" else 0)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize("kind", ["folder", "demo"])
 def test_the_price_of_voters_secrets_tells_nothing_of_their_lengths(database, tmp_path, kind):
-    """One whose own answer is known could else find the lengths of all others, to a letter."""
+    """One whose own answer is known could else find the lengths of all others, to a letter. No call is left out."""
     costs = []
+    calls = []
     for more in ("", "of them, " * 40):
         source = f"bank{len(more)}"
         captioned = [
@@ -529,5 +551,8 @@ def test_the_price_of_voters_secrets_tells_nothing_of_their_lengths(database, tm
         with visiting(database, tmp_path) as visit:
             service = replace(visit.service, submissions=blind)
             draft = service.stored_comparison(StoredModel("m1", source), SubmissionRequest())
-            costs.append(service.price(OWNER, draft, None).prompt_tokens)
+            cost = service.price(OWNER, draft, None)
+            costs.append(cost.prompt_tokens)
+            calls.append(cost.calls)
+    assert calls == [8, 8]
     assert (abs(costs[0] - costs[1]) < 30) == (kind == "folder")

@@ -3,6 +3,8 @@
 import itertools
 import json
 import random
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from html import unescape
 
@@ -11,11 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.battles.blindness import Blindness
 from arena.battles.vote_table import VoteTable
+from arena.database import Database
 from arena.drawings import TextMark
 from arena.formats.registry import read, write
 from arena.io.tables import RowsError
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.shares import wilson
 from arena.types import REFERENCE
@@ -31,7 +36,7 @@ from scoring.visit_bench.leaderboard import (
     rank_correlation,
     table,
 )
-from scoring.visit_bench.matches import MatchReport, Verdict
+from scoring.visit_bench.matches import MatchReport, Response, Verdict
 from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.article import preview_drawing
@@ -91,13 +96,13 @@ def submissions(database) -> Submissions:
     return Submissions(database, None)
 
 
-def pictured() -> list[ItemDraft]:
+def pictured(items: Sequence[ItemDraft] | None = None) -> list[ItemDraft]:
     """Return the same items with their pictures kept."""
     return [
         replace(
             draft, images=tuple(replace(one, sha256="b" * 64, suffix="png") for one in draft.images)
         )
-        for draft in drafts()
+        for draft in items or drafts()
     ]
 
 
@@ -772,3 +777,92 @@ def test_people_stand_beside_the_judge_under_the_models_names(submissions, datab
     leaderboard.close()
     assert sorted(people, key=lambda name: -people[name]) == order
     assert PeoplesBoards(leaderboard, database).ratings("nowhere", multi=False) == {}
+
+
+# What copies of voters' secrets are told.
+TEXTS = ("A red cat.", "Two dogs, as far as I see.", "Nothing at all.")
+
+
+def said_by_text(report: MatchReport) -> MatchReport:
+    """Return a report whose judge knows the texts alone, and answers a copy beside itself by the order."""
+    texts = report.texts
+    outcomes = []
+    for match in report.matches:
+        a, b = (texts[match.item, model] for model in (match.a, match.b))
+        winners = "ab" if a == b else "aa" if a > b else "bb"
+        outcomes += [Verdict(winner, "", (f"{a} or {b}",), JUDGE) for winner in winners]
+    return VISIT_BENCH.graded(report, outcomes)
+
+
+def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
+    """What the public reads of a copy of the first text, where these models gave the three: its report, the board."""
+    folder.mkdir()
+    with closing(Database(f"sqlite:///{folder / 'arena.db'}")) as database:
+        kept = [
+            replace(draft, answers=dict(zip(models, TEXTS, strict=True)) | {REFERENCE: "A cat."})
+            for draft in pictured()
+        ]
+        Ingest(database).add_items("bank", kind, kept)
+        blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+        rows = [{"item": key, "Mid prediction": TEXTS[0]} for key in keys(kept)]
+        file = put(folder / "mid.jsonl", rows)
+        drafted = blind.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS).report
+        report = said_by_text(replace(drafted, created=""))
+        blind.store.enter("ada", report)
+        (board, *_) = blind.store.board_keys()
+        assert len(blind.shown(report).matches) == len(report.matches)
+        made = [blind.shown(report), replace(blind.board_report(board), created="")]
+        stored = blind.draft_stored(models[0], "bank", SubmissionRequest(), JUDGE, ADDRESS).report
+        standings = blind.store.standings(board)
+        told = [
+            str(board_html(board, standings, Beside({}, None), {})),
+            *(VISIT_BENCH.files(one)[name].decode() for one in made for name in FILES),
+            *(str(VISIT_BENCH.scored_answers(made[0])), matches_html(made[0])),
+        ]
+        assert ("Mid" in {one.model for one in stored.responses}) == (kind == "demo")
+        return told
+
+
+FILES = ("battles.jsonl", "report.json", "steadiness.csv")
+
+
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_how_a_copy_of_a_secret_fares_does_not_tell_whose_it_is(tmp_path, kind):
+    """A copy beside its original is decided by order, and one beside others by what they say."""
+    told = {
+        tuple(shown_of_copies(tmp_path / "-".join(models), kind, models))
+        for models in itertools.permutations(("Alpha", "Late", "Zeta"))
+    }
+    assert len(told) == (1 if kind == "folder" else 6)
+
+
+def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):
+    """Of a bank without references, a submission has met nobody whom the board may tell."""
+    database = submissions._database
+    bare = pictured(drafts(3, reference=False, start=20))
+    Ingest(database).add_items("bare", "visit", bare)
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    rows = [{"item": key, "Mid prediction": "x"} for key in keys(bare)]
+    file = put(tmp_path / "mid.jsonl", rows)
+    report = blind.draft("ada", file, SubmissionRequest(), JUDGE, ADDRESS).report
+    blind.store.enter("ada", said_by_text(report))
+    for board in blind.store.board_keys():
+        standings = blind.store.standings(board)
+        assert standings.board.matches == 0
+        assert board_html(board, standings, Beside({}, None), {})
+        assert board_chart(standings.board) is None and family_plot(standings.board) is None
+        assert not VISIT_BENCH.files(blind.board_report(board))["battles.jsonl"]
+
+
+def test_whom_a_sample_meets_is_drawn_by_a_secret_lot(submissions, tmp_path):
+    """Else one would know which three models to look among."""
+    database = submissions._database
+    rows = [{"item": key, "Mid prediction": "x"} for key in keys()]
+    file = put(tmp_path / "mid.jsonl", rows)
+
+    def drawn(of: Submissions) -> tuple[Response, ...]:
+        return of.draft("ada", file, SubmissionRequest(1), JUDGE, ADDRESS).report.responses
+
+    blindness = Blindness(database, ItemBank(database), "off")
+    first, again = (drawn(Submissions(database, blindness)) for _ in range(2))
+    assert first == again != drawn(submissions)

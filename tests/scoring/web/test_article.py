@@ -212,6 +212,15 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
     }
 
 
+def test_what_stands_in_a_report_several_times_pairs_with_nothing():
+    """Matches against models that are not named: which of one report meets which of the other is not known."""
+    once = ScoredAnswer("1", "q", "t", "", "", 1.0)
+    twice = ScoredAnswer("2", "q", "t", "", "", 0.0)
+    several = [once, twice, twice._replace(score=1.0)]
+    for first, second in ((several, several), ([once, twice], several), (several, [once, twice])):
+        assert paired(first, second)[0].difference.n == 1
+
+
 def test_reports_that_count_different_things_are_not_compared():
     first = mm_vet_report(0.2)
     assert "A &lt;b&gt;model&lt;/b&gt;" in comparison_html(first, mm_vet_report(0.3))
