@@ -25,6 +25,7 @@ from scoring.visit_bench.matches import (
     Match,
     MatchReport,
     Verdict,
+    listed,
     steadiness,
     ungraded,
 )
@@ -137,7 +138,8 @@ class VisitBench(Benchmark[MatchReport]):
         return PublishedBoard("the paper's Table 4", _COLUMNS, rows, own, tuple(reasons))
 
     def scored_answers(self, report: MatchReport) -> Sequence[ScoredAnswer]:
-        """Every match, with the reference as the truth."""
+        """Every match that may be told, with the reference as the truth."""
+        report = listed(report)
         found = []
         for match in report.matches:
             instance = report.by_item[match.item]
@@ -171,11 +173,12 @@ class VisitBench(Benchmark[MatchReport]):
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
         steady = steadiness(match.winners for match in report.matches)
         shares = "".join(f"{name},{part.part},{part.of}\n" for name, part in steady.items())
-        battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(report))
+        told = listed(report)
+        battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(told))
         return {
             "battles.jsonl": battles.encode("ascii"),
             "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
-            "report.json": record_json(replace(report, judge=report.judge.public)).encode("ascii"),
+            "report.json": record_json(replace(told, judge=told.judge.public)).encode("ascii"),
         }
 
 

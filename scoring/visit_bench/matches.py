@@ -164,6 +164,22 @@ def without_texts(report: MatchReport, items: Collection[str]) -> MatchReport:
     )
 
 
+def listed(report: MatchReport) -> MatchReport:
+    """Return a report with the matches that may be told one by one.
+
+    Of stored answers that are not shown, how each fared on an item would name the copy that fares alike there.
+    """
+    if not report.stored:
+        return report
+    secret = {one.item for one in report.responses if one.text == NOT_SHOWN}
+    return replace(
+        report,
+        instances=tuple(one for one in report.instances if one.item not in secret),
+        responses=tuple(one for one in report.responses if one.item not in secret),
+        matches=tuple(one for one in report.matches if one.item not in secret),
+    )
+
+
 def _nameless(match: Match, own: str | None) -> Match:
     """Return a match without words and, of the `own` uploaded answers, without whose the other one is."""
     match = replace(match, verdicts=tuple(map(_wordless, match.verdicts)))

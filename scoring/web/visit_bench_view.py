@@ -17,6 +17,7 @@ from scoring.visit_bench.matches import (
     MatchReport,
     Outcome,
     Winner,
+    listed,
     steadiness,
 )
 from scoring.web.answer_list import AnswerList, of_report
@@ -34,8 +35,8 @@ SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
 }
 EVERY = "every opponent"
 BLIND = (
-    "Answers of this bank, what the judge said of them and which model an uploaded answer met are not shown "
-    "while voters may be asked to choose between them."
+    "While voters may be asked to choose between answers of this bank, these are not shown, nor how each fared, nor "
+    "which of them an uploaded answer met."
 )
 MATCHES_A_PAGE = 10
 
@@ -106,6 +107,7 @@ def matches_html(
     report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: object = 1
 ) -> str:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
+    report = listed(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in {model for _, model in _opponents(report)}
     met = [match for match in report.matches if everyone or opponent in (match.a, match.b)]

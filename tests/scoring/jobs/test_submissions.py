@@ -836,6 +836,25 @@ def test_how_a_copy_of_a_secret_fares_does_not_tell_whose_it_is(tmp_path, kind):
     assert len(told) == (1 if kind == "folder" else 6)
 
 
+@pytest.mark.parametrize("kind", ["folder", "demo"])
+def test_of_stored_secrets_totals_alone_are_told(database, kind):
+    """How each model fares on an item would name the copy that fares alike, whomever that is said to have met."""
+    Ingest(database).add_items("bank", kind, pictured())
+    blind = Submissions(database, Blindness(database, ItemBank(database), "off"))
+    drafted = blind.draft_stored("m1", "bank", SubmissionRequest(), JUDGE, ADDRESS).report
+    report = said_by_text(drafted)
+    blind.store.enter("ada", report)
+    shown = blind.shown(report)
+    assert VISIT_BENCH.headline(shown) == VISIT_BENCH.headline(report)
+    assert VISIT_BENCH.groups(shown) == VISIT_BENCH.groups(report)
+    single = blind.board_report(blind.store.board_keys()[0])
+    files = "".join(
+        VISIT_BENCH.files(one)[name].decode() for one in (shown, single) for name in FILES
+    )
+    told = f"{files}{VISIT_BENCH.scored_answers(shown)}{matches_html(shown)}"
+    assert any(key in told for key in keys()) == (kind == "demo")
+
+
 def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):
     """Of a bank without references, a submission has met nobody whom the board may tell."""
     database = submissions._database
