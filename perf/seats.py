@@ -142,7 +142,7 @@ def spec_of(design: Design, items: ItemBank) -> BattleSpec:
         name=design,
         source="bench",
         design=design,
-        tuples=tuple(tuples) if design == "fixed" else (),
+        fixed=tuple(tuples) if design == "fixed" else (),
         stop=Stop(votes=10**6),
         seat=SeatSpec(votes=SEAT_VOTES, minutes=20, pay=1.0),
     )

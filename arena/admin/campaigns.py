@@ -68,7 +68,7 @@ class CampaignAdmin(SeatAdmin):
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
         """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
-        more = {"tuples": [_tuple(record) for record in tuples]} if tuples is not None else {}
+        more = {"fixed": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
         self.check_server(spec)
         bank = self.items.bank()

@@ -13,7 +13,7 @@ from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
-from arena.campaign_battles.votes import CHECK, holders, judged
+from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
 from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
@@ -23,6 +23,8 @@ from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
 """Most of a pair's votes that one worker may give; but always enough to fill a seat, twice over."""
+NEAR_THE_END = 200
+"""Votes before the stop from which on each draw counts what is there: servers learn of each other's late."""
 _COIN = random.SystemRandom()
 
 
@@ -53,6 +55,8 @@ def drawn_battle(
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
     spec = battle_spec(seat.campaign)
     layout = state.layout
+    if _is_full(connection, seat, state):
+        return None
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
     served = _for_worker(state.served, layout, taken, spec)
@@ -70,6 +74,14 @@ def drawn_battle(
     return None
 
 
+def _is_full(connection: Connection, seat: Seat, state: CampaignState) -> bool:
+    """Whether the votes that are there and those that seats are at are all that the campaign takes."""
+    stop = battle_spec(seat.campaign).stop.votes
+    if int(state.served.votes.sum()) < stop - NEAR_THE_END:
+        return False
+    return places_taken(connection, seat.campaign, state.left_out) >= stop
+
+
 def _next(
     spec: BattleSpec,
     served: Served,
@@ -78,11 +90,17 @@ def _next(
     state: CampaignState,
     coin: np.random.Generator,
 ) -> Assigned | None:
-    if spec.design == "balanced":
-        return balanced(served, had, size, coin) or settle(served, had, None, coin)
+    """The next tuple by the design; what was started is finished before anything is begun."""
+    if spec.design == "fixed":
+        return fixed(served, had, state.layout.tuples)
     if spec.design == "settle":
-        return settle(served, had, state.looked.aim if state.looked else None, coin)
-    return fixed(served, had, state.layout.tuples)
+        aimed = state.looked.aim if state.looked else None
+        return settle(served.started, had, None, coin) or settle(served, had, aimed, coin)
+    return (
+        balanced(served.started, had, size, coin)
+        or balanced(served, had, size, coin)
+        or settle(served, had, None, coin)
+    )
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nsmallest
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from arena.battles.store import Seen
 from arena.campaign_battles.spec import BattleSpec
 from arena.items.store import Bank
 from arena.ratings.assignment import pair_number
-from arena.seats.overlap import is_overlap
+from arena.seats.overlap import is_overlap, lot
 from arena.seats.spec import CampaignError
 from arena.types import Contestant, Item
 
@@ -68,12 +69,29 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
     both = answered[low] & answered[high]
     if spec.design == "fixed":
         return _fixed(spec, models, items, both, names)
-    wanted = np.where(both, spec.per_tuple, 0).astype(np.int32)
-    for row, column in np.argwhere(both).tolist() if spec.overlap else ():
+    if spec.tuples is None and not spec.overlap:
+        return Layout(models, items, np.where(both, spec.per_tuple, 0).astype(np.int32), ())
+    wanted = np.zeros(both.shape, np.int32)
+    named = {}
+    for row, column in np.argwhere(both).tolist():
         pair = sorted((names[models[low[row]]], names[models[high[row]]]))
-        if is_overlap(spec.name, spec.overlap, (items[column].key, *pair)):
-            wanted[row, column] = spec.overlap_per_tuple
+        named[items[column].key, *pair] = (row, column)
+    for name in _drawn(spec, list(named)):
+        is_several = is_overlap(spec.name, spec.overlap, name)
+        wanted[named[name]] = spec.overlap_per_tuple if is_several else spec.per_tuple
     return Layout(models, items, wanted, ())
+
+
+def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Draw so many of these tuples uniformly as a campaign asks for; in a bank that stays, always the same ones.
+
+    Raises CampaignError.
+    """
+    if spec.tuples is None:
+        return tuples
+    if spec.tuples > len(tuples):
+        raise CampaignError(f"tuples is {spec.tuples:,}; there are {len(tuples):,} of these models")
+    return nsmallest(spec.tuples, tuples, key=lambda one: lot(f"{spec.name} tuples", one))
 
 
 def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
@@ -101,7 +119,7 @@ def _fixed(
     column = {item.key: number for number, item in enumerate(items)}
     wanted = np.zeros(both.shape, np.int32)
     tuples = []
-    for number, one in enumerate(spec.tuples, 1):
+    for number, one in enumerate(spec.fixed, 1):
         _check_known(f"the item of tuple {number}", (one.item,), column)
         _check_known(f"a model of tuple {number}", (one.model_a, one.model_b), code)
         if one.model_a == one.model_b:

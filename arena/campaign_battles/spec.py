@@ -46,16 +46,19 @@ class BattleSpec(CampaignSpec):
     """Share of the tuples that get `overlap_per_tuple` votes."""
     overlap_per_tuple: Annotated[int, whole(2, 100)] = 5
     design: Design = "balanced"
-    tuples: tuple[FixedTuple, ...] = Field(default=(), strict=False)
+    tuples: Annotated[int, whole(1, 10**7)] | None = None
+    """Tuples that are drawn uniformly from all; None: all."""
+    fixed: tuple[FixedTuple, ...] = Field(default=(), strict=False)
+    """The tuples of the design of that name."""
     stop: Stop
 
     def mistake(self) -> str:
-        if self.design == "fixed" and not self.tuples:
+        if self.design == "fixed" and not self.fixed:
             return "design is 'fixed', and there are no tuples: name a file of them (--tuples FILE)"
-        if self.tuples and self.design != "fixed":
-            return (
-                f"design is {self.design!r}, and tuples are given; they belong to design = 'fixed'"
-            )
+        if self.fixed and self.design != "fixed":
+            return f"design is {self.design!r}, and a file of tuples is given; it belongs to design = 'fixed'"
+        if self.tuples and self.fixed:
+            return "tuples draws from all tuples, and a file of them is given; leave one out"
         return super().mistake()
 
 

@@ -121,6 +121,18 @@ def holders(
     return connection.execute(query.where(BATTLE.c.seat_id.not_in(left_out))).scalar_one()
 
 
+def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset[int]) -> int:
+    """How many votes a campaign has, with those that seats are at."""
+    query = select(func.count()).where(
+        _OF_SEATS,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        _IS_WORK,
+        CHOSEN | _is_fresh(campaign),
+        BATTLE.c.seat_id.not_in(left_out),
+    )
+    return connection.execute(query).scalar_one()
+
+
 def counted_votes(
     connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]
 ) -> Votes:

@@ -8,7 +8,7 @@ through a list. In a seat no item comes twice. Functions here are pure but for t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -49,6 +49,11 @@ class Served:
     def pairs(self) -> tuple[Codes, Codes]:
         """Lower and higher model of each pair."""
         return np.triu_indices(self.models, 1)
+
+    @property
+    def started(self) -> "Served":
+        """The same with only those tuples wanted that have votes already."""
+        return replace(self, wanted=self.wanted & (self.votes > 0))
 
     def tuples_left(self, seat: Sequence[Assigned]) -> np.ndarray:
         """Mask of the tuples that a seat may have, without its items."""

@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
     """Whether a tuple is one of those judged several times: always the same ones, however the work is drawn."""
-    number = int.from_bytes(hashlib.sha256(f"{campaign}\n{of}".encode()).digest()[:8])
-    return number < share * 2**64
+    return lot(campaign, of) < share * 2**64
+
+
+def lot(draw: str, of: Hashable) -> int:
+    """Return the number, below 2**64, that something has in a draw of this name."""
+    return int.from_bytes(hashlib.sha256(f"{draw}\n{of}".encode()).digest()[:8])
 
 
 class RestAgreement(NamedTuple):

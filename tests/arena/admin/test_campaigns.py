@@ -267,7 +267,7 @@ def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     """Four workers on the same six tuples, of whom one always chooses the other model than three."""
     keys = [item.key for item in ItemBank(bank).bank().items.values()]
     pairs = [
-        f"[[tuples]]\nitem = '{key}'\nmodel_a = 'm{1 + n % 2}'\nmodel_b = 'm3'\n"
+        f"[[fixed]]\nitem = '{key}'\nmodel_a = 'm{1 + n % 2}'\nmodel_b = 'm3'\n"
         for n, key in enumerate(keys)
     ]
     toml = "\n".join(

@@ -44,7 +44,7 @@ def all_tuples(
 
 
 def designed(battles: Battles, design: str, **changes) -> Campaign:
-    tuples = {"tuples": all_tuples(battles)} if design == "fixed" else {}
+    tuples = {"fixed": all_tuples(battles)} if design == "fixed" else {}
     return battles.campaign(design=design, **tuples, **changes)
 
 
@@ -60,7 +60,7 @@ def replay(database: Database, layout: list, models: int) -> dict:
     """Let simulated workers of 20 votes each give what a layout asks; check that nothing is missed or given twice."""
     battles = Battles(database)
     asked = fill_layout(database, layout, models)
-    campaign = battles.campaign(design="fixed", tuples=[one.model_dump() for one in asked])
+    campaign = battles.campaign(design="fixed", fixed=[one.model_dump() for one in asked])
     for number in range(1 + 2 * len(layout) // 20):
         if battles.campaigns.get("pilot").ended_at is not None:
             break

@@ -148,8 +148,8 @@ def spec_of(**changes) -> BattleSpec:
     [
         ({"design": "fixed"}, "there are no tuples"),
         (
-            {"tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
-            "they belong to design = 'fixed'",
+            {"fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
+            "it belongs to design = 'fixed'",
         ),
         ({"design": "clever"}, "design"),
         ({"name": "a b"}, "name"),
@@ -172,7 +172,7 @@ def test_a_spec_with_a_mistake_says_which(changes, told):
         ({"models": ["m1", "m9"]}, "models: 'm9' is none of this source's"),
         ({"models": ["m1"]}, "answers of 1 of these models; a battle takes two"),
         (
-            {"design": "fixed", "tuples": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
+            {"design": "fixed", "fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
             "the item of tuple 1",
         ),
     ],
