@@ -49,3 +49,4 @@ def put(connection: Connection, table: str, rows: pd.DataFrame) -> None:
         for row in values:
             copy.write_row(row)
     connection.exec_driver_sql(f"SELECT setval('{table}_id_seq', (SELECT max(id) FROM {table}))")
+    connection.exec_driver_sql(f"ANALYZE {table}")

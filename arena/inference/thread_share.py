@@ -16,39 +16,35 @@ SHARE = 0.1
 BURST_SECONDS = 1.0
 """Waiting that is saved up in quiet times: ordinary servers hardly ever wait."""
 LONGEST_SECONDS = 0.5
-"""Most waiting that is owed for one step."""
+"""Most waiting that is owed: the operator's own judge computes in this thread too, and never stops the others."""
 PIECE = 4_096
 """Most bytes that are read at one go."""
 
 
 class ThreadShare:
-    """Lets one after the other go on, each when what strangers had computed before is paid for."""
+    """Lets one after the other go on, each when what was computed before is paid for."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._owed = 0.0
         self._seen = time.monotonic()
-        self._began: float | None = None
-        """The thread's time when somebody's turn was over who computes now."""
+        self._used = time.thread_time()
 
     async def turn(self) -> None:
-        """Wait for what was computed after earlier turns; what is computed after this one, without a pause, is owed."""
-        self._charge()
+        """Wait for what this thread has computed since the last turn."""
         async with self._turn:
-            now = time.monotonic()
-            self._owed = max(self._owed - (now - self._seen), -BURST_SECONDS)
-            self._seen = now
-            if self._owed > 0:
-                await asyncio.sleep(self._owed)
-        self._charge()
-        self._began = time.thread_time()
-        # When this step of the event loop has ended, others compute.
-        asyncio.get_running_loop().call_soon(self._charge)
+            wait = self._owes()
+            if wait > 0:
+                await asyncio.sleep(wait)
 
-    def _charge(self) -> None:
-        if self._began is not None:
-            self._owed += min((time.thread_time() - self._began) / SHARE, LONGEST_SECONDS)
-            self._began = None
+    def _owes(self) -> float:
+        now = time.monotonic()
+        used = time.thread_time()
+        owed = self._owed + (used - self._used) / SHARE - (now - self._seen)
+        self._owed = min(max(owed, -BURST_SECONDS), LONGEST_SECONDS)
+        self._seen = now
+        self._used = used
+        return self._owed
 
 
 _shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDictionary()

@@ -338,9 +338,12 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
 
 def test_the_harness_sees_a_forgotten_lock(tmp_path):
     """Both of two clicks are acknowledged, and the second overwrites the first."""
-    broken = kill_at_store(tmp_path / "careless", 4, "careless")
-    print(f"\n{broken}")
-    assert broken.double > 0
+    for number in range(10):  # a busy machine may take few votes in one round
+        broken = kill_at_store(tmp_path / f"careless {number}", 4, "careless")
+        print(f"\n{broken}")
+        if broken.double > 0:
+            return
+    pytest.fail("no double vote was seen")
 
 
 @pytest.mark.soak
