@@ -1,8 +1,8 @@
 """Battle tables: voters, seats, battles with their votes, the turns of live battles, and conditions that queries share.
 
 A battle is one row from the moment it is shown, whether its answers are stored ones, a campaign's, or given live. A
-vote, its undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number. Winner and loser are
-computed by the database from the choice.
+vote, its undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number. The
+database computes winner and loser from the choice.
 """
 
 from typing import get_args

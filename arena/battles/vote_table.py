@@ -1,7 +1,7 @@
 """Vote table: all final votes cast here, in memory as one data frame; each board is a mask on it.
 
-`choices.py` stores a choice and gives it its final number: at the reveal, at the second attempt, or when it is too old to
-be undone. Then it is one row of numbers here, whether its answers were stored or live, with its clusters beside it
+`choices.py` stores a choice and gives it its final number: at the reveal, at the second attempt, or when it is too old
+to be undone. Then it is one row of numbers here, whether its answers were stored or live, with its clusters beside it
 (item, picture, family, voter), so that intervals, shares, flags, history and exports take the same frame.
 `leaderboard/board_votes.py` says which rows a board counts.
 """

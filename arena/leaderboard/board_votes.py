@@ -1,7 +1,7 @@
 """Board votes: which votes a board counts, by masks on the vote table, and what is counted by them.
 
-Whose votes count and who is flagged tell the marks (`fraud/flags.py`). `service.py` keeps the counts of each board up to
-date, and `board.py` rates the models by them.
+Whose votes count and who is flagged tell the marks (`fraud/flags.py`). `service.py` keeps the counts of each board up
+to date, and `board.py` rates the models by them.
 """
 
 from collections.abc import Mapping
