@@ -28,10 +28,7 @@ class ImportedVotes(NamedTuple):
 
 def read_imported(connection: Connection) -> ImportedVotes:
     """Read the votes of all sources; of a voter's votes on one conversation, the last one is not `repeated`."""
-    query = _imported_votes()
-    names = list(query.selected_columns.keys())
-    rows = whole_numbers(connection, query)
-    told = dict(zip(names, rows.T, strict=True))
+    told = whole_numbers(connection, _imported_votes())
     common: dict[str, Any] = {
         "battle": told["id"],
         "left": told["choice_a"],
