@@ -186,6 +186,12 @@ def shows(board: Leaderboard, votes: int) -> bool:
     return board.board(SINGLE).votes == votes
 
 
+def seconds_ahead(bank) -> float:
+    """Return how far the database's clock is ahead of the machine's."""
+    with bank.read() as connection:
+        return connection.scalar(select(CLOCK.c.ahead)) / SECOND
+
+
 @pytest.mark.locks_or_dialect
 def test_a_choice_may_be_taken_back_until_its_time_is_over_and_is_public_two_seconds_later(bank):
     votes = VoteTable(bank)
@@ -210,10 +216,13 @@ def test_a_clock_set_back_by_an_hour_keeps_no_vote_from_the_boards(bank):
     let_pass(bank, 4)
     assert shows(board, 1)
     set_clock_back(bank, 3600)
-    assert board.board(SINGLE).votes == 1
-    with bank.read() as connection:
-        ahead = connection.scalar(select(CLOCK.c.ahead))
-    assert 3590 * SECOND < ahead < 3610 * SECOND, "a look at the board has put the clock ahead"
+    assert shows(board, 1)
+    ahead = seconds_ahead(bank)
+    deadline = time.monotonic() + 20
+    while ahead == 0 and time.monotonic() < deadline:
+        board.board(SINGLE)  # a look that meets another write leaves the clock to the next look
+        ahead = seconds_ahead(bank)
+    assert 3590 < ahead < 3610, "a look at the board has put the clock ahead"
     let_pass(bank, FINAL_SECONDS)
     assert shows(board, 2)
     with pytest.raises(ChoiceError, match="for 3 seconds"):
