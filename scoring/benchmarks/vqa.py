@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -33,6 +32,7 @@ from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.benchmarks.vqa_answers import PREDICTIONS, VQAnswer, VQAQuestion, read_answers
 from scoring.benchmarks.vqa_wrappers import unwrapped
+from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
@@ -59,6 +59,7 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 
 MARKS = (1, 2, 3, 4, 5)
 SCALE = Scale(MARKS[0], MARKS[-1], whole=True)
+SCALE_ENDS = Ends(MARKS[0], MARKS[-1])
 PARSERS: Mapping[MarkProtocol, str] = {"strict": "judge mark 1", "mmbench-paper": "closed mark 1"}
 """Name and version of each protocol's parser of the judge's replies."""
 _SEVERAL = prompt_text("vqa_marks_lists.txt")
@@ -124,9 +125,9 @@ class MarksReport:
 
 @dataclass(frozen=True)
 class Marks(ScoreLine):
-    """Mean of the judge's marks, from 1 to 5, with its 95% interval by the normal distribution."""
+    """Mean of the judge's marks, from 1 to 5, with its 95% interval."""
 
-    times: Mapping[int, int]
+    times: Mapping[int, int] = field(default_factory=dict)
     """Number of times each mark was given."""
 
 
@@ -251,19 +252,25 @@ def tabulate(
     return VQAReport(dataset, equal, line("VQA accuracy", soft), marks)
 
 
-def _marks(scores: Sequence[float | None]) -> Marks:
+def _marks(scores: Sequence[float | None], pictures: Sequence[str]) -> Marks:
     known = [score for score in scores if score is not None]
     times = Counter(map(round, known))
-    counts = {mark: times[mark] for mark in MARKS}
     unmarked = len(scores) - len(known)
-    worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in (1, 5))
-    if not known:
-        return Marks("mean mark", len(scores), unmarked, None, None, None, worst, best, counts)
-    mean = math.fsum(known) / len(known)
-    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / max(1, len(known) - 1))
-    reach = NormalDist().inv_cdf(0.975) * spread / math.sqrt(len(known))
-    low, high = (mean - reach, mean + reach) if len(known) > 1 else (None, None)
-    return Marks("mean mark", len(scores), unmarked, mean, low, high, worst, best, counts)
+    worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in SCALE_ENDS)
+    marks = np.array([math.nan if score is None else score for score in scores]).reshape(-1, 1)
+    ends = mean_ends(marks, pictures, SCALE_ENDS, SCALE_ENDS)
+    low, high = possible(ends, worst, best) if ends else (None, None)
+    return Marks(
+        name="mean mark",
+        n=len(scores),
+        unscored=unmarked,
+        mean=math.fsum(known) / len(known) if known else None,
+        low=low,
+        high=high,
+        worst=worst,
+        best=best,
+        times={mark: times[mark] for mark in MARKS},
+    )
 
 
 @cache

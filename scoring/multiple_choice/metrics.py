@@ -8,7 +8,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.ratings.shares import wilson
+from scoring.intervals import Sample, mean_of_shares, percent, share_ends
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
 from scoring.report import ScoreLine, csv_bytes
@@ -42,57 +42,65 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
 
 
 def share(
-    name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0
+    name: str,
+    outcomes: Iterable[bool | None],
+    undecided_wrong: bool = False,
+    missing: int = 0,
+    pictures: Iterable[str] | None = None,
 ) -> ScoreLine:
-    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always."""
-    times = Counter(outcomes)
-    right = times[True]
-    unscored = times[None] + missing
-    n = times.total() + missing
-    scored = n - missing if undecided_wrong else n - unscored
-    if not scored:
-        return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
-    bounds = wilson(np.array([right]), np.array([scored]))
-    low = float(bounds.low[0]) * 100
-    high = float(bounds.high[0]) * 100
+    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always.
+
+    `pictures` tell which outcomes are of one picture: a text each, "" where it is not known.
+    """
+    outcomes = list(outcomes)
+    told = [""] * len(outcomes) if pictures is None else list(pictures)
+    counted = [place for place, right in enumerate(outcomes) if undecided_wrong or right is not None]
+    n = len(outcomes) + missing
+    sample = Sample(
+        scores=np.array([outcomes[place] is True for place in counted], dtype=np.float64),
+        pictures=[told[place] for place in counted],
+        unscored=n - len(counted),
+    )
+    unscored = outcomes.count(None) + missing
+    if not counted:
+        best = 100.0 if n else 0.0
+        return ScoreLine(name, n, unscored, None, None, None, 0.0, best, sample)
+    right = outcomes.count(True)
+    low, high = percent(share_ends(sample))
     return ScoreLine(
-        name,
-        n,
-        unscored,
-        100 * right / scored,
-        low,
-        high,
-        100 * right / n,
-        100 * (right + unscored) / n,
+        name=name,
+        n=n,
+        unscored=unscored,
+        mean=100 * right / len(counted),
+        low=low,
+        high=high,
+        worst=100 * right / n,
+        best=100 * (right + unscored) / n,
+        sample=sample,
     )
 
 
 def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
-    """Unweighted mean of the lines with a score; its interval combines theirs (MOVER, Zou and Donner 2008)."""
+    """Unweighted mean of the lines with a score; it has an interval if all are shares of right outcomes."""
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
     n = sum(line.n for line in lines)
     unscored = sum(line.unscored for line in lines)
     if not means:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
-    mean = math.fsum(means) / len(means)
-    below = math.hypot(
-        *(line.mean - line.low for line in lines if line.mean is not None and line.low is not None)
+    samples = [line.sample for line in lines if line.sample is not None]
+    ends = mean_of_shares(samples) if len(samples) == len(lines) else None
+    low, high = percent(ends) if ends else (None, None)
+    return ScoreLine(
+        name=name,
+        n=n,
+        unscored=unscored,
+        mean=math.fsum(means) / len(means),
+        low=low,
+        high=high,
+        worst=math.fsum(line.worst for line in lines) / len(lines),
+        best=math.fsum(line.best for line in lines) / len(lines),
     )
-    above = math.hypot(
-        *(
-            line.high - line.mean
-            for line in lines
-            if line.mean is not None and line.high is not None
-        )
-    )
-    worst, best = (
-        math.fsum(ends) / len(lines)
-        for ends in zip(*((line.worst, line.best) for line in lines), strict=True)
-    )
-    sure = any(line.low is not None for line in lines)
-    low, high = (mean - below / len(means), mean + above / len(means)) if sure else (None, None)
-    return ScoreLine(name, n, unscored, mean, low, high, worst, best)
 
 
 @dataclass(frozen=True)
