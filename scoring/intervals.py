@@ -1,9 +1,9 @@
 """Intervals: 95% intervals of mean scores, for new questions of the same kind, on new pictures.
 
-Plain intervals are too short in two places. Few questions, or questions nearly all scored alike, show too little of how
-scores vary: a score at either end of the scale is added (Agresti and Coull 1998; for differences Bonett and Price 2012),
-and Student's quantile taken. And where several questions are about one picture, a mean varies more than over questions
-on a picture each: by its design effect (Kish 1965).
+Plain intervals are too short in two places. Few questions, or questions nearly all scored alike, show too little of
+how scores vary: a score at either end of the scale is added (Agresti and Coull 1998; to differences Bonett and Price
+2012), and Student's quantile taken. And where several questions are about one picture, a mean varies more than over
+questions on a picture each: by its design effect (Kish 1965).
 """
 
 from collections import Counter
@@ -89,7 +89,7 @@ def mean_ends(
     moved = (weights * (known - run_means)).sum(axis=1)
     weight = weights.sum(axis=1)
     residuals = np.divide(moved, weight, out=np.zeros(len(weight)), where=weight > 0)
-    n = 1 / (weight @ weight)
+    n = float(1 / (weight @ weight))
     effect = _effect(weight, residuals, pictures)
     return _student_ends(run_means.mean(), n * (moved @ moved), n / effect, added, scale)
 
@@ -101,10 +101,7 @@ def mean_of_shares(groups: Sequence[Sample]) -> Ends:
     lucky.
     """
     samples = [group for group in groups if len(group.scores)]
-    if len(samples) == 1:
-        ends = _wilson(samples[0])
-    else:
-        ends = _mean_of_shares(samples)
+    ends = _wilson(samples[0]) if len(samples) == 1 else _mean_of_shares(samples)
     least = sum(group.least for group in groups) / len(groups)
     most = sum(group.most for group in groups) / len(groups)
     return possible(ends, least, most)
@@ -117,7 +114,7 @@ def _mean_of_shares(samples: Sequence[Sample]) -> Ends:
     share = (right + SMOOTHED * mean) / (sizes + SMOOTHED)
     shrunk = 1 - sizes / (sizes + SMOOTHED) ** 2
     weight = 1 / sizes / len(samples)
-    n = 1 / (weight**2 @ sizes)
+    n = float(1 / (weight**2 @ sizes))
     variance = n * (weight**2 @ (share * (1 - share) / shrunk * sizes))
     scores = np.concatenate([sample.scores for sample in samples])
     pictures = [picture for sample in samples for picture in sample.pictures]

@@ -271,20 +271,21 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         yield from self.tabulated(report).tables()
         reasons = failed_rows(report)
         rows = grouped(
-            (reasons[str(row.question.index)], row.right)
+            (reasons[str(row.question.index)], row)
             for row in report.rows
             if reasons[str(row.question.index)]
         )
         if rows:
-            yield (
-                NO_ANSWER.capitalize(),
-                [share(why, self._counted(report, right)) for why, right in rows.items()],
-            )
+            lines = [self._no_answer_line(report, why, given) for why, given in rows.items()]
+            yield NO_ANSWER.capitalize(), lines
 
-    def _counted(self, report: ChoiceReport, right: Iterable[bool | None]) -> Iterable[bool | None]:
-        """Outcomes as the protocol counts them: those of the papers take what is undecided for wrong."""
+    def _no_answer_line(
+        self, report: ChoiceReport, reason: str, rows: Sequence[Decided]
+    ) -> ScoreLine:
+        """Rows as the protocol counts them: those of the papers take what is undecided for wrong."""
         wrong = undecided_is_wrong(report.protocol)
-        return (False if one is None and wrong else one for one in right)
+        rights = [False if row.right is None and wrong else row.right for row in rows]
+        return share(reason, rights, pictures=[row.question.picture for row in rows])
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
@@ -402,6 +403,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             row=question.row,
             subtask=question.named_category,
             assigned=shown.decision.step == "fallback",
+            picture=question.picture,
         )
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:

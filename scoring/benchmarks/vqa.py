@@ -30,7 +30,14 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
-from scoring.benchmarks.vqa_answers import PREDICTIONS, VQAnswer, VQAQuestion, read_answers
+from scoring.benchmarks.vqa_answers import (
+    PREDICTIONS,
+    VQAnswer,
+    VQAQuestion,
+    picture_of,
+    read_answers,
+    told_pictures,
+)
 from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
@@ -243,20 +250,24 @@ def tabulate(
 ) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
-    equal = share("exact match", (exact(row, protocol) for row in known), missing=missing)
+    pictures = [picture_of(row, dataset) for row in known]
+    same = [exact(row, protocol) for row in known]
+    equal = share("exact match", same, missing=missing, pictures=pictures)
     accuracies = [consensus(compared_text(row, protocol), row.answers) for row in known]
-    accuracies += [math.nan] * missing
-    soft = np.array(accuracies).reshape(-1, 1)
+    soft = np.array([*accuracies, *[math.nan] * missing]).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
-    marks = _marks([*(marked.get(row.id) for row in known), *[None] * missing])
-    return VQAReport(dataset, equal, line("VQA accuracy", soft), marks)
+    scores = [*(marked.get(row.id) for row in known), *[None] * missing]
+    of_all = [*pictures, *[""] * missing]
+    return VQAReport(dataset, equal, line("VQA accuracy", soft, of_all), _marks(scores, of_all))
 
 
 def _marks(scores: Sequence[float | None], pictures: Sequence[str]) -> Marks:
     known = [score for score in scores if score is not None]
     times = Counter(map(round, known))
     unmarked = len(scores) - len(known)
-    worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in SCALE_ENDS)
+    worst, best = (
+        (math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in SCALE_ENDS
+    )
     marks = np.array([math.nan if score is None else score for score in scores]).reshape(-1, 1)
     ends = mean_ends(marks, pictures, SCALE_ENDS, SCALE_ENDS)
     low, high = possible(ends, worst, best) if ends else (None, None)
@@ -331,7 +342,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
         rows = opened.file.rows
-        problems = opened.file.problems
+        problems = (*opened.file.problems, *told_pictures(rows, self.key))
         missing = len((opened.questions or {}).keys() - {row.id for row in rows})
         return MarksReport(**head, rows=rows, grades=(), problems=problems, missing=missing)
 
@@ -389,7 +400,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             exact(row, report.protocol) if report.is_scored(row) and row.answers else None
             for row in rows
         )
-        return share(reason, same)
+        return share(reason, same, pictures=[picture_of(row, self.key) for row in rows])
 
     def edition(self, report: MarksReport) -> str:
         return self.key
@@ -453,7 +464,16 @@ class VQAMarks(FileBenchmark[MarksReport]):
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
             found.append(
-                ScoredAnswer(row.id, row.text, truth, row.prediction, told, score, row=row.row)
+                ScoredAnswer(
+                    row.id,
+                    row.text,
+                    truth,
+                    row.prediction,
+                    told,
+                    score,
+                    row=row.row,
+                    picture=picture_of(row, self.key),
+                )
             )
         return found
 

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -54,7 +55,9 @@ def share(
     """
     outcomes = list(outcomes)
     told = [""] * len(outcomes) if pictures is None else list(pictures)
-    counted = [place for place, right in enumerate(outcomes) if undecided_wrong or right is not None]
+    counted = [
+        place for place, right in enumerate(outcomes) if undecided_wrong or right is not None
+    ]
     n = len(outcomes) + missing
     sample = Sample(
         scores=np.array([outcomes[place] is True for place in counted], dtype=np.float64),
@@ -251,28 +254,53 @@ class Comparison:
     second_only: int
     neither: int
     p: float
-    """Two-sided exact McNemar test; 1.0 if they never differ."""
+    """Two-sided exact McNemar test, over pictures where they are known; 1.0 if the models never differ."""
 
 
-def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
-    """McNemar's comparison of paired outcomes; a pair with an unscored side is left out."""
+Pair = tuple[bool | None, bool | None]
+"""Two models' outcomes on a question."""
+
+
+def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = None) -> Comparison:
+    """McNemar's comparison of paired outcomes; a pair with an unscored side is left out.
+
+    With `pictures`, as for `share`, the questions about a picture change sides together.
+    """
+    pairs = list(pairs)
     times = Counter(pairs)
-    first = times[True, False]
-    second = times[False, True]
+    sums: Counter[str | int] = Counter()
+    for place, (pair, picture) in enumerate(zip(pairs, pictures or repeat(""), strict=False)):
+        sums[picture or place] += _SIGNS.get(pair, 0)
     return Comparison(
-        name, times[True, True], first, second, times[False, False], _mcnemar(first, second)
+        name,
+        times[True, True],
+        times[True, False],
+        times[False, True],
+        times[False, False],
+        _mcnemar([total for total in sums.values() if total]),
     )
 
 
-def _mcnemar(first: int, second: int) -> float:
-    """Probability of a split at least as uneven if both sides are equally likely."""
-    n = first + second
-    fewer = min(first, second)
-    logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-        for k in range(fewer + 1)
-    ]
-    return min(1.0, 2 * math.fsum(map(math.exp, logs)))
+_SIGNS: Mapping[Pair, int] = {(True, False): 1, (False, True): -1}
+
+
+def _mcnemar(sums: Sequence[int]) -> float:
+    """Probability of a sum as far from 0 if the sign of each is as likely the other one."""
+    chances = np.ones(1)
+    for size, count in Counter(map(abs, sums)).items():
+        logs = [
+            math.lgamma(count + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(count - k + 1)
+            - count * math.log(2)
+            for k in range(count + 1)
+        ]
+        spread = np.zeros(size * count + 1)
+        spread[::size] = np.exp(logs)
+        chances = np.convolve(chances, spread)
+    whole = len(chances) - 1
+    fewer = (whole - abs(sum(sums))) // 2
+    return min(1.0, 2 * math.fsum(chances[: fewer + 1].tolist()))
 
 
 def holm(p: Sequence[float]) -> list[float]:
