@@ -38,7 +38,13 @@ from scoring.multiple_choice.extract import (
     language,
     prompt_digest,
 )
-from scoring.multiple_choice.metrics import ChoiceTables, Compared, share, undecided_is_wrong
+from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
+    picture_problems,
+    share,
+    undecided_is_wrong,
+)
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
 from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
 from scoring.multiple_choice.truths import plain_option
@@ -192,12 +198,15 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             missing = tuple(
                 question for index, question in opened.questions.items() if index not in answered
             )
+        problems = (*opened.file.problems, *_told_pictures(rows))
         return ChoiceReport(
-            **head, rows=rows, problems=opened.file.problems, missing=missing, mode=opened.file.mode
+            **head, rows=rows, problems=problems, missing=missing, mode=opened.file.mode
         )
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
-        return (*opened.file.problems, *self.tabulated(opened.report("strict")).problems)
+        report = opened.report("strict")
+        found = self.tabulated(report).problems
+        return (*opened.file.problems, *found, *_told_pictures(report.rows))
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
         used = {language(row.question) for row in report.rows if row.decision.open}
@@ -493,6 +502,10 @@ def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
 def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     return named(failed_rows(report), len(report.rows), fate(report.protocol))
+
+
+def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:
+    return picture_problems(row.question for row in rows)
 
 
 def has_options(record: Record) -> bool:

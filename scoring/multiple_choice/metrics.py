@@ -10,8 +10,17 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from scoring.intervals import Sample, mean_of_shares, percent, share_ends
+from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
+from scoring.multiple_choice.types import (
+    NONE,
+    PASS,
+    ChoiceQuestion,
+    Decided,
+    Decision,
+    Protocol,
+    Step,
+)
 from scoring.report import ScoreLine, csv_bytes
 
 _SHOWN = 20
@@ -148,6 +157,22 @@ def missing_problem(
     have = "has" if count == 1 else "have"
     text = f"PARTIAL: {count:,} of the {of:,} questions of {what} {have} no answer: {which}"
     return Problem(0, None, text, "whole")
+
+
+def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """How many questions share a picture; or, where the file does not tell pictures apart, how many may."""
+    base = [question for question in questions if question.index < PASS]
+    known = [question.picture for question in base if question.picture]
+    if known:
+        text = shared_pictures(known)
+        return (Problem(0, None, text, "nothing"),) if text else ()
+    times = Counter((one.text, *one.options.values(), one.answer) for one in base)
+    repeated = sum(count for count in times.values() if count > 1)
+    text = (
+        f"{repeated:,} of {len(base):,} questions have the text, options and answer of another, and the file does not "
+        "tell pictures apart. If several are about one picture, intervals are too narrow: add a column image_id"
+    )
+    return (Problem(0, None, text, "nothing"),) if repeated else ()
 
 
 class LetterCount(NamedTuple):

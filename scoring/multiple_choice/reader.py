@@ -22,7 +22,7 @@ from scoring.multiple_choice.option_texts import (
     name_letters,
     options_in_text,
 )
-from scoring.multiple_choice.pictures import picture_cell, pictures, shared_pictures
+from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
 from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
@@ -258,7 +258,6 @@ class _Reader:
             text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
             text += ", read as the model's words; where it gave no answer, empty the cell"
             self._tell(text, blocks="nothing")
-        self._tell_pictures()
         if self._unnamed_options:
             text = (
                 f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
@@ -270,26 +269,6 @@ class _Reader:
             self._tell(text, blocks="nothing")
         if self._counted:
             text = "the file has no column index; its rows are counted from 0, and cannot be told to be circular passes"
-            self._tell(text, blocks="nothing")
-
-    def _tell_pictures(self) -> None:
-        """Tell how many questions share a picture, or that some may: their intervals are wider, or should be."""
-        base = [row.question for row in self.rows if row.question.index < PASS]
-        known = [question.picture for question in base if question.picture]
-        if shared := shared_pictures(known):
-            self._tell(shared, blocks="nothing")
-        if known:
-            return
-        times = Counter(
-            (question.text, *question.options.values(), question.answer) for question in base
-        )
-        repeated = sum(count for count in times.values() if count > 1)
-        if repeated:
-            text = (
-                f"{repeated:,} of {len(base):,} questions have the text, options and answer of another, and the file "
-                "does not tell their pictures apart. If some share a picture, intervals are too narrow: add a column "
-                "image_id"
-            )
             self._tell(text, blocks="nothing")
 
     def _tell(
