@@ -19,6 +19,8 @@ from arena.ratings.votes import Codes, Floats, summed
 
 DOUBT = 0.5
 """Pictures that are taken to say, beside those seen, that all questions on a picture are answered alike."""
+PARTIAL = 0.1
+"""Share of unknown scores from which an interval is that of the mean of these questions, and not of new ones."""
 SMOOTHED = 2
 """Answers as good as the mean of all groups, added to each group where it tells how much its answers vary."""
 
@@ -126,12 +128,12 @@ def percent(ends: Ends) -> Ends:
     return Ends(100 * ends.low, 100 * ends.high)
 
 
-def possible(ends: Ends, least: float, most: float) -> Ends:
-    """The interval within what unscored questions still allow the mean to be.
+def possible(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> Ends:
+    """The interval of a mean of which some scores are unknown; from a share of PARTIAL on, within what is possible.
 
-    Where all that they allow lies inside, little is unscored, and the interval stays that of chance.
+    `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest.
     """
-    if ends.low <= least and most <= ends.high:
+    if most - least < PARTIAL * (scale.high - scale.low):
         return ends
     return Ends(max(ends.low, least), min(ends.high, most))
 

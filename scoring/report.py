@@ -240,7 +240,7 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """95% interval for new questions, never beyond what the unscored ones allow; None if nothing is scored."""
+    """95% interval for new questions, of a partial line for all of its own; None if nothing is scored."""
     worst: float
     best: float
     """The mean if every unscored grade were 0.0, and if it were 1.0."""
@@ -302,7 +302,7 @@ def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
     worst = _mean(_run_means(np.where(unscored, 0.0, values)))
     best = _mean(_run_means(np.where(unscored, 1.0, values)))
     ends = mean_ends(values, pictures)
-    low, high = possible(percent(ends), worst, best) if ends else (None, None)
+    low, high = percent(possible(ends, worst / 100, best / 100)) if ends else (None, None)
     return ScoreLine(
         name=name,
         n=len(values),

@@ -270,7 +270,7 @@ def _marks(scores: Sequence[float | None], pictures: Sequence[str]) -> Marks:
     )
     marks = np.array([math.nan if score is None else score for score in scores]).reshape(-1, 1)
     ends = mean_ends(marks, pictures, SCALE_ENDS, SCALE_ENDS)
-    low, high = possible(ends, worst, best) if ends else (None, None)
+    low, high = possible(ends, worst, best, SCALE_ENDS) if ends else (None, None)
     return Marks(
         name="mean mark",
         n=len(scores),
