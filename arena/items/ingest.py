@@ -33,6 +33,8 @@ class ImageDraft:
     sha256: str | None = None
     """Hash of the kept picture, if one is kept."""
     suffix: str = ""
+    look: str | None = None
+    """Perceptual hash of the kept picture."""
     caption: str = ""
     credit: str = ""
     licence: str = ""
@@ -257,7 +259,11 @@ def _item(
                 & (IMAGE.c.position == position)
                 & IMAGE.c.sha256.is_(None)
             )
-            filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
+            filled = (
+                update(IMAGE)
+                .where(lacks)
+                .values(sha256=image.sha256, suffix=image.suffix, look=image.look)
+            )
             changes.pictures_new += connection.execute(filled).rowcount
     if corrects:
         _correct(connection, known.id, draft, changes)

@@ -51,6 +51,11 @@ def both_codes(one: Codes, other: Codes) -> Codes:
     return _from_0(one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
 
 
+def are_several(codes: Codes | None) -> bool:
+    """Whether codes are told, and more than one."""
+    return codes is not None and bool((codes != codes[:1]).any())
+
+
 def effective_number(sizes: Codes) -> float:
     """How many clusters of one size tell as much as clusters of these sizes (Kish 1965); 0 for none."""
     return float(sizes.sum() ** 2 / max(1, (sizes.astype(np.float64) ** 2).sum()))

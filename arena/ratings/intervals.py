@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, both_codes, cluster_codes, freedom
+from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes, freedom
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
@@ -76,7 +76,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     variance = _variances(bread, spread.scores)
     alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
-    by_voters = cluster in OF_ITEMS and _are_several(votes.voters)
+    by_voters = cluster in OF_ITEMS and are_several(votes.voters)
     if by_voters:
         reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance, cluster))
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
@@ -97,12 +97,8 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
         cluster=cluster,
         clusters=spread.clusters,
         few=few,
-        for_new_voters=by_voters or (cluster == "voter" and _are_several(votes.voters)),
+        for_new_voters=by_voters or (cluster == "voter" and are_several(votes.voters)),
     )
-
-
-def _are_several(voters: Codes | None) -> bool:
-    return voters is not None and bool((voters != voters[:1]).any())
 
 
 def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
