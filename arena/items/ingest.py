@@ -33,11 +33,11 @@ class ImageDraft:
     sha256: str | None = None
     """Hash of the kept picture, if one is kept."""
     suffix: str = ""
-    look: str | None = None
-    """Perceptual hash of the kept picture."""
     caption: str = ""
     credit: str = ""
     licence: str = ""
+    look: str | None = None
+    """Perceptual hash of the kept picture."""
 
 
 @dataclass(frozen=True)

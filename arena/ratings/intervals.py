@@ -273,12 +273,13 @@ class _Heavy:
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
         k = len(self.models)
         (a, b) = place.reshape(2, -1)
-        between = summed(a * k + b, terms.told, k * k).reshape(k, k)
-        between += between.T
+        between = _paired(a, b, terms.told, k)
         self._told = np.diag(between.sum(1)) - between
+        # of a pair whose votes all say the same
+        between = between * _paired(a, b, terms.weight, k)
+        self._alike = np.diag(between.sum(1)) - between
         self._shares = self._told @ self._inverse
         self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
-        self._votes_a_pair = terms.weight.sum() / max(1, np.count_nonzero(np.triu(between)))
 
     def score(self) -> Floats:
         """Score of the cluster around the fit without it."""
@@ -292,10 +293,15 @@ class _Heavy:
             return np.zeros_like(self._told)
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._told @ root)
-        direction = np.linalg.solve(root.T, direction)
-        return (
-            direction * np.where(share > outweighing, share * self._votes_a_pair, 0) @ direction.T
-        )
+        heavy = direction * (share > outweighing) @ direction.T
+        back = np.linalg.solve(root.T, heavy)
+        return back @ root.T @ self._alike @ root @ back.T
+
+
+def _paired(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
+    """Sum of a column over the votes of each pair: models x models, symmetric."""
+    between = summed(a * models + b, column, models * models).reshape(models, models)
+    return between + between.T
 
 
 def _reach_by_voters(

@@ -80,8 +80,6 @@ class BoardRow:
     """Bradley-Terry with sandwich intervals."""
     bt_low: float | None
     bt_high: float | None
-    bt_for: str | None
-    """Whose choices the interval holds for."""
     rank: int | None
     """Among the models of the same component: by Bradley-Terry, or by Elo if only Elo was requested."""
     rank_low: int | None
@@ -90,6 +88,8 @@ class BoardRow:
     wins: int
     losses: int
     ties: int
+    bt_for: str | None
+    """Whose choices the Bradley-Terry interval holds for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,6 @@ class RatingReport:
                 bt=bt[place],
                 bt_low=bt_low[place],
                 bt_high=bt_high[place],
-                bt_for=None if bt_high[place] is None else self.whose,
                 rank=rank[place],
                 rank_low=rank_low[place],
                 rank_high=rank_high[place],
@@ -165,6 +164,7 @@ class RatingReport:
                 wins=int(played.wins[place]),
                 losses=int(played.losses[place]),
                 ties=int(played.ties[place]),
+                bt_for=None if bt_high[place] is None else self.whose,
             )
             for place in self.places
         )
@@ -220,6 +220,8 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
     of_items = ("picture", "item", "tuple")
     if order.cluster == "none" or (order.cluster in of_items and votes.items is None):
         return "vote"
+    if order.cluster == "picture" and votes.pictures is None:
+        return "item"
     return order.cluster
 
 
@@ -276,7 +278,8 @@ def _counted(
         "pictures": _groups(pictures or ()),
         "families": _groups(battles.category, apart=False),
     }
-    return Votes(a, b, outcome, models, **columns).take(counted)
+    told = {name: codes[counted] for name, codes in columns.items() if codes is not None}
+    return Votes(a[counted], b[counted], outcome[counted], models, **told)
 
 
 def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:

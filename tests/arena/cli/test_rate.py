@@ -23,7 +23,7 @@ from tests.support.vote_samples import SAMPLES, THREE, put, sample
 
 ROOT = Path(__file__).parents[3]
 COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high".split()
-COLUMNS += ["battles", "wins", "losses", "ties"]
+COLUMNS += ["battles", "wins", "losses", "ties", "bt_for"]
 ELO, SPREAD, BT = COLUMNS[1:2], COLUMNS[2:5], COLUMNS[5:8]
 SEED = 20231104
 
@@ -93,7 +93,7 @@ def test_the_board_holds_the_published_elo_the_likelihood_s_maximum_and_plain_co
             for row in rows
         )
         met = sum(model in (row["model_a"], row["model_b"]) for row in rows)
-        assert [int(row[column]) for column in COLUMNS[-4:]] == [met, won, met - won - tied, tied]
+        assert [int(row[column]) for column in COLUMNS[-5:-1]] == [met, won, met - won - tied, tied]
         assert float(row["bt_low"]) < float(row["bt"]) < float(row["bt_high"])
         assert float(row["elo_low"]) <= float(row["elo_median"]) <= float(row["elo_high"])
         assert int(row["rank_low"]) <= int(row["rank_high"]) <= 7 and 1 <= int(row["rank"]) <= 7
@@ -107,9 +107,9 @@ def test_rounds_and_methods_that_are_not_ordered_leave_their_columns_blank(tmp_p
     path = put(tmp_path / "votes.csv", frame(400, 4))
     cases = {
         ("--bootstrap", "0"): [*SPREAD, "rank_low", "rank_high"],
-        ("--method", "elo", "--bootstrap", "9"): [*BT, "rank_low", "rank_high"],
+        ("--method", "elo", "--bootstrap", "9"): [*BT, "rank_low", "rank_high", "bt_for"],
         ("--method", "bt", "--bootstrap", "9"): [*ELO, *SPREAD],
-        ("--method", "elo", "--bootstrap", "0"): [*SPREAD, *BT, "rank_low", "rank_high"],
+        ("--method", "elo", "--bootstrap", "0"): [*SPREAD, *BT, "rank_low", "rank_high", "bt_for"],
     }
     for words, blank in cases.items():
         for row in rate(path, *words).values():
@@ -199,7 +199,7 @@ def test_a_file_without_a_battle_gives_a_clear_board(tmp_path, text, method):
     path.write_text(text) if text != "[]" else (path := tmp_path / "votes.json").write_text(text)
     board = rate(path, "--method", method)
     assert [list(row.values()) for row in board.values()] == (
-        [["x", *[""] * 10, *["0"] * 4]] if "x" in text else []
+        [["x", *[""] * 10, *["0"] * 4, ""]] if "x" in text else []
     )
     assert (path.parent / "out" / "plots.html").exists() and record(path)["notices"]
 
@@ -374,9 +374,9 @@ def test_a_model_without_a_number_is_not_drawn(tmp_path):
 
 
 def test_a_board_s_columns_are_those_that_were_promised():
-    row = BoardRow("x", 1.5, None, None, None, None, None, None, None, None, None, 0, 0, 0, 0)
+    row = BoardRow("x", 1.5, None, None, None, None, None, None, None, None, None, 0, 0, 0, 0, None)
     assert board_csv([row]).split("\n")[0] == ",".join(COLUMNS)
-    assert board_csv([row]).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0"
+    assert board_csv([row]).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0,"
 
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
