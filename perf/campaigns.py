@@ -20,9 +20,9 @@ from arena.ratings.assignment import Assigned, Served, aim, balanced, pair_numbe
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.intervals import NORMAL, intervals
 from arena.ratings.planner import Plan, half_widths, measured_correlations
-from arena.ratings.settled import ALPHA, LOOK_EVERY, look, neighbouring_orders, recorded
+from arena.ratings.settled import ALPHA, look, neighbouring_orders, recorded
 from arena.ratings.votes import ELO, Codes, Votes
-from perf.coverage import Design, votes_of
+from perf.coverage import Design, is_falsely_settled, votes_of
 
 RUNS = 1000
 SEAT = 20
@@ -34,9 +34,7 @@ EQUAL = (
     Design("equal, own qualities", 7, 574, 5_000, quality=0.5, scale=0),
     Design("equal, own qualities, 63 items", 8, 63, 5_000, quality=1.0, scale=0),
     Design("equal, own qualities, 25 items", 5, 25, 5_000, quality=1.0, scale=0),
-    Design(
-        "equal, own qualities and tastes", 7, 574, 5_000, voters=60, quality=0.5, taste=0.7, scale=0
-    ),
+    Design("equal, own qualities and tastes", 7, 574, 5_000, voters=60, taste=0.7, scale=0),
 )
 TABLE_3 = (1223, 1085, 1061, 995, 957, 893, 786)
 """Ratings of VisIT-Bench's single-image models (Table 3)."""
@@ -44,18 +42,6 @@ HALF = 0.5
 WITHIN = 0.05
 LONGEST = 0.05
 """Targets: settle's votes over uniform's, the planner's error, seconds for all orders of 100 models."""
-
-
-def is_falsely_settled(design: Design, run: int) -> bool:
-    """Whether some pair of equal models is settled at any look."""
-    votes = votes_of(design, np.random.default_rng(run))
-    fit = None
-    for number in range(LOOK_EVERY, len(votes) + 1, LOOK_EVERY):
-        told = votes.take(np.arange(number))
-        fit = bradley_terry(win_matrix(told), start=None if fit is None else fit.strengths)
-        if look(fit, intervals(fit, told, "item"), told, design.models).settled.any():
-            return True
-    return False
 
 
 class Settling(NamedTuple):
@@ -72,7 +58,8 @@ def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int) -> Settling
     strengths = np.array(ratings) / ELO.points
     shape = (m * (m - 1) // 2, ITEMS)
     served = Served(m, np.zeros(shape, int), np.ones(shape, bool))
-    rows: list[tuple[int, int, bool, int]] = []
+    rows: list[tuple[int, int, bool, int, int]] = []
+    seats = 0
     target = None
     record = ()
     fit = None
@@ -84,9 +71,10 @@ def votes_to_settle(ratings: Sequence[float], aimed: bool, run: int) -> Settling
                 seat.append(one)
                 served.votes[pair_number(one.low, one.high, m), one.item] += 1
                 lost = coin.random() > 1 / (1 + np.exp(strengths[one.high] - strengths[one.low]))
-                rows.append((one.low, one.high, lost, one.item))
-        a, b, outcome, item = np.array(rows).T
-        votes = Votes(a, b, outcome, m, item)
+                rows.append((one.low, one.high, lost, one.item, seats))
+            seats += 1
+        a, b, outcome, item, seat_of = np.array(rows).T
+        votes = Votes(a, b, outcome, m, item, seat_of)
         fit = bradley_terry(win_matrix(votes), start=None if fit is None else fit.strengths)
         seen = look(fit, intervals(fit, votes, "item"), votes, m)
         record = recorded(seen, record)

@@ -42,7 +42,7 @@ def rate(
     bootstrap: Annotated[
         int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")
     ] = 1000,
-    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "item",
+    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "picture",
     prior: Annotated[
         float,
         Option(

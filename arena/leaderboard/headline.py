@@ -40,6 +40,14 @@ def headline(board: Board) -> str:
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
 
 
+def only_for(board: Board) -> str:
+    """Return words that mark intervals which hold for the voters of these votes only; "" where they hold for others."""
+    statistics = board.statistics
+    judged = board.import_summary is not None and board.import_summary.judge
+    holds = statistics is None or statistics.for_new_voters or judged
+    return "" if holds else "for these voters only"
+
+
 def main_group(board: Board) -> Sequence[Standing]:
     """Return the group of models that sentence and chart are about: the largest with ranks, else the largest."""
     ranked = (group for group in board.groups if sum(line.rank is not None for line in group) > 1)

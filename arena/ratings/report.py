@@ -26,13 +26,13 @@ from arena.ratings.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings.clusters import Cluster
+from arena.ratings.clusters import Cluster, are_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
-ClusterChoice = Literal["item", "voter", "tuple", "none"]
+ClusterChoice = Literal["picture", "item", "family", "voter", "tuple", "none"]
 
 _OUTCOMES: dict[Winner, Outcome] = {
     "a": Outcome.A,
@@ -42,6 +42,8 @@ _OUTCOMES: dict[Winner, Outcome] = {
 }
 _SHOWN_NAMES = 10
 _CLUSTERS: dict[Cluster, str] = {
+    "picture": "pictures",
+    "family": "families",
     "item": "items",
     "voter": "voters",
     "tuple": "(item, pair) tuples with a winner",
@@ -56,7 +58,8 @@ class RatingOrder:
     method: Method = "all"
     bootstrap: int = 1000
     """Rounds: orders of the votes for Elo, draws of ratings for rank intervals; 0 for neither."""
-    cluster: ClusterChoice = "item"
+    cluster: ClusterChoice = "picture"
+    """Where pictures are not told, each item has one of its own."""
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
@@ -85,6 +88,8 @@ class BoardRow:
     wins: int
     losses: int
     ties: int
+    bt_for: str | None
+    """Whose choices the Bradley-Terry interval holds for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +101,8 @@ class RatingReport:
     votes: Votes
     fit: Strengths
     bounds: Intervals
+    whose: str
+    """Whose choices the intervals hold for: "for voters like these"."""
     orders: EloOrders | None
     draws: Bootstrap | None
     notices: tuple[str, ...]
@@ -157,6 +164,7 @@ class RatingReport:
                 wins=int(played.wins[place]),
                 losses=int(played.losses[place]),
                 ties=int(played.ties[place]),
+                bt_for=None if bt_high[place] is None else self.whose,
             )
             for place in self.places
         )
@@ -165,8 +173,8 @@ class RatingReport:
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     """Rate the models of a file's battles as `order` says.
 
-    Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if voter clusters are
-    requested and the file names no voters, ConvergenceError if the fit does not converge.
+    Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if clusters by voter or
+    family are requested and the file names none, ConvergenceError if the fit does not converge.
     """
     names, (a, b) = coded(battles.model_a, battles.model_b)
     repeated = repeats(battles)
@@ -174,7 +182,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     # each vote has an item of its own, and voters still count
-    if cluster == "vote" and order.cluster == "item":
+    if cluster == "vote" and order.cluster in ("picture", "item"):
         bounds = replace(
             intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
         )
@@ -186,18 +194,46 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
         draws = bootstrap(fit, bounds, order.bootstrap, order.seed)
     alone = int((a == b).sum())
-    notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster, repeated)]
+    judged = _is_judged(battles)
+    notices = _vote_notices(battles, alone, order, cluster, repeated)
     notices += _model_notices(names, fit)
     if order.method != "elo":
         notices += _few_notice(names, fit, bounds)
-    return RatingReport(order, names, votes, fit, bounds, orders, draws, tuple(notices))
+        notices = [*_whose_notice(votes, bounds, judged), *battles.notices, *notices]
+    else:
+        notices = [*battles.notices, *notices]
+    return RatingReport(
+        order=order,
+        models=names,
+        votes=votes,
+        fit=fit,
+        bounds=bounds,
+        whose=_whose(bounds, judged),
+        orders=orders,
+        draws=draws,
+        notices=tuple(notices),
+    )
 
 
 def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
     """What counts as independent: single votes also where items are asked for and the file names none."""
-    if order.cluster == "none" or (order.cluster in ("item", "tuple") and votes.items is None):
+    of_items = ("picture", "item", "tuple")
+    if order.cluster == "none" or (order.cluster in of_items and votes.items is None):
         return "vote"
+    if order.cluster == "picture" and votes.pictures is None:
+        return "item"
     return order.cluster
+
+
+def _is_judged(battles: Battles) -> bool:
+    """Whether judge models chose, who are no sample of voters."""
+    return set(battles.judge) == {True}
+
+
+def _whose(bounds: Intervals, judged: bool) -> str:
+    if bounds.for_new_voters:
+        return "for voters like these"
+    return "for these judges only" if judged else "for these voters only"
 
 
 def repeats(battles: Battles) -> dict[int, int]:
@@ -232,13 +268,22 @@ def _counted(
     counted[list(repeated)] = False
     if both_bad == "out":
         counted &= outcome != Outcome.BOTH_BAD
-    groups = (_groups(column) for column in (battles.item, battles.voter))
-    items, voters = (None if codes is None else codes[counted] for codes in groups)
-    return Votes(a[counted], b[counted], outcome[counted], models, items, voters)
+    pictures = None
+    if any(battles.picture):
+        named = zip(battles.picture, battles.item, strict=True)
+        pictures = [f"picture {one}" if one else item and f"item {item}" for one, item in named]
+    columns = {
+        "items": _groups(battles.item),
+        "voters": None if _is_judged(battles) else _groups(battles.voter, apart=False),
+        "pictures": _groups(pictures or ()),
+        "families": _groups(battles.category, apart=False),
+    }
+    told = {name: codes[counted] for name, codes in columns.items() if codes is not None}
+    return Votes(a[counted], b[counted], outcome[counted], models, **told)
 
 
-def _groups(column: Sequence[str | None]) -> Codes | None:
-    """Codes of a column, each unknown value as its own group; None if all values are unknown."""
+def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:
+    """Codes of a column; None if all values are unknown. Unknown ones are each a group of its own, or one together."""
     if set(column) <= {None}:
         return None
     code: dict[str, int] = {}
@@ -246,7 +291,7 @@ def _groups(column: Sequence[str | None]) -> Codes | None:
         [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
     )
     unknown = codes < 0
-    codes[unknown] = len(code) + np.arange(unknown.sum())
+    codes[unknown] = len(code) + (np.arange(unknown.sum()) if apart else 0)
     return codes
 
 
@@ -258,8 +303,8 @@ def _numbers(column: Floats, kind: type = float) -> list[Any]:
 def _vote_notices(
     battles: Battles, alone: int, order: RatingOrder, cluster: Cluster, repeated: Mapping[int, int]
 ) -> list[str]:
-    by_item = cluster in ("item", "tuple")
-    column = battles.item if by_item else battles.voter
+    by_item = cluster in ("picture", "item", "tuple")
+    voters = battles.voter.count(None) if not _is_judged(battles) else 0
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,
@@ -271,15 +316,27 @@ def _vote_notices(
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the names in view": battles.blind.count(False),
-        "votes without an item, each taken for independent": column.count(None) if by_item else 0,
-        "votes without a voter, each taken for independent": column.count(None)
-        if cluster == "voter"
+        "votes without a voter, taken for one voter's": voters if voters < len(battles) else 0,
+        "votes without an item, each taken for independent": battles.item.count(None)
+        if by_item
         else 0,
         "votes without items, each taken for an item of its own, too narrow where items repeat": (
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }
     return [f"{text}: {count:,}" for text, count in told.items() if count]
+
+
+def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
+    """Says so where intervals hold for the voters of these votes only, and why."""
+    if bounds.for_new_voters or judged or not len(votes):
+        return []
+    if are_several(votes.voters):
+        why = f"clusters by {bounds.cluster} leave voters out"
+    else:
+        why = "no vote says who cast it" if votes.voters is None else "all votes are one voter's"
+    told = "intervals are for these voters only, and no order can be called settled"
+    return [f"{why}: {told}; what others would choose may be far outside"]
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
@@ -359,7 +416,8 @@ def plots(report: RatingReport) -> Iterator[Plot]:
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
         yield interval_plot(list(_elo_rows(report.rows)), note)
     else:
-        note = f"Bradley-Terry ratings with {LEVEL:.0%} intervals, clustered by {report.bounds.cluster}."
+        intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
+        note = f"Bradley-Terry ratings with {intervals_of}."
         yield interval_plot(list(bradley_terry_rows(report.rows)), note)
         yield win_rate_plot(names, win_chances(report.fit)[grid])
     met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
@@ -424,6 +482,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "level": LEVEL,
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
+                "whose": report.whose,
             },
             "rank_low_high": draws
             and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
