@@ -3,7 +3,7 @@
 Each simulation draws items and voters anew in every run; its seeds are its name's. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
 every model's answer to an item has a quality of its own, every voter tastes of his own. The truth of win rates is a
-model's expected share likewise.
+model's expected share likewise; `score_coverage` says what that of scores is.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
@@ -15,8 +15,6 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
-from zlib import crc32
 
 import numpy as np
 
@@ -26,6 +24,8 @@ from arena.ratings.intervals import intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, look
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
+from perf.score_coverage import SCORES
+from perf.simulations import Estimates, Simulation, Target, coin_of, coverage
 
 RUNS = 1000
 SCALE = 0.65
@@ -33,73 +33,10 @@ SCALE = 0.65
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
-class Target(NamedTuple):
-    """What the intervals of a simulation are to hold."""
-
-    shortest: float = 0.93
-    longest: float = 0.98
-    """Least and most share of runs that hold the truth, on the average of the cells."""
-    fewest: float = 0.90
-    """The same of each cell."""
-    widest: float = 1.25
-    """Most mean width, over the width of the middle 95% of the numbers."""
-
-
 FEW_ITEMS = Target(shortest=0.90, longest=1.0, widest=2.0)
 FEW_VOTERS = Target(longest=1.0, widest=10.0)
 """Two voters tell their spread with one degree of freedom: Student's quantile is 12.7."""
 SHARES = Target(shortest=0.92, longest=1.0, widest=2.0)
-
-
-class Estimates(NamedTuple):
-    """Numbers of one run with their intervals, by cell."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
-class Simulation(Protocol):
-    """What is drawn anew in every run, and the truth that its intervals should hold."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def target(self) -> Target: ...
-
-    def truth(self) -> Floats: ...
-
-    def run(self, coin: np.random.Generator) -> Estimates: ...
-
-
-class Coverage(NamedTuple):
-    """What the intervals of a simulation's runs hold: by cell, and their mean width beside the numbers' own."""
-
-    held: Floats
-    width: float
-    """Mean width over the width of the middle 95% of the numbers."""
-
-    def misses(self, target: Target) -> bool:
-        return not (
-            target.shortest <= self.held.mean() <= target.longest
-            and self.held.min() >= target.fewest
-            and self.width <= target.widest
-        )
-
-
-def coin_of(name: str, run: int) -> np.random.Generator:
-    return np.random.default_rng((crc32(name.encode()), run))
-
-
-def coverage(simulation: Simulation, runs: int) -> Coverage:
-    """Return the share of a simulation's runs whose intervals hold the truth."""
-    truth = simulation.truth()
-    found = [simulation.run(coin_of(simulation.name, run)) for run in range(runs)]
-    value, low, high = (np.array(column) for column in zip(*found, strict=True))
-    held = (low <= truth) & (truth <= high)
-    ends = np.quantile(value, (0.025, 0.975), axis=0)
-    return Coverage(held.mean(0), float((high - low).mean() / (ends[1] - ends[0]).mean()))
 
 
 @dataclass(frozen=True)
@@ -335,6 +272,7 @@ TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("few voters, or a busy one", FEW_OR_BUSY),
     ("items that hang together", HANG_TOGETHER),
     ("win rates", WIN_RATES),
+    ("scores", SCORES),
 )
 """All simulations, by what is hard about them."""
 
