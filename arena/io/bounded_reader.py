@@ -28,7 +28,7 @@ DIGEST = "sha256:"
 
 def digest(cell: Any) -> str:
     """What tells a cell from others: a short text itself, of anything else its sha256."""
-    if isinstance(cell, str) and len(cell) <= SHORT:
+    if isinstance(cell, str) and len(cell) <= SHORT and cell.isprintable():
         return cell
     if cell is None or isinstance(cell, int | float):
         return "" if cell is None else str(cell)
