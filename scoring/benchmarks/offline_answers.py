@@ -23,6 +23,7 @@ from scoring.benchmarks.modes import prompt
 from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
 from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
 from scoring.report import QuestionSet, csv_bytes
@@ -260,11 +261,17 @@ def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
 def answers_tsv(
     questions: Sequence[ChoiceQuestion], answers: Answers, more: Mapping[str, Answers] | None = None
 ) -> bytes:
-    """A TSV with the columns of the official files, except images, `more` columns, and the prediction."""
+    """A TSV with the columns of the official files, except images, `more` columns, and the prediction.
+
+    Where questions share pictures, which ones do stands in `image_id`, so that scores are of as many pictures.
+    """
     used = sorted(
         {letter for question in questions for letter in question.options}, key=LETTERS.index
     )
-    columns = more or {}
+    columns = dict(more or {})
+    base = (question for question in questions if question.index < PASS)
+    if shared_pictures([question.picture for question in base if question.picture]):
+        columns["image_id"] = {str(question.index): question.picture for question in questions}
     rows = []
     for question in questions:
         said = answers.get(key := str(question.index))

@@ -139,12 +139,15 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
 _SEVERAL = ("GQA", "TextVQA")
 """Data sets that have several questions about a picture."""
 _OF_COCO = "OK-VQA"
-"""The data set whose ids are a picture's and a digit."""
+"""The data set whose ids are a COCO picture's and a digit."""
+_COCO_DIGITS = 6
+"""Digits of such an id, at least."""
 
 
 def picture_of(row: VQAnswer, dataset: str) -> str:
     """What tells an answer's picture from others'; "" where nothing does."""
-    return row.picture or (row.id[:-1] if dataset == _OF_COCO and row.id.isdecimal() else "")
+    is_coco = dataset == _OF_COCO and row.id.isdecimal() and len(row.id) >= _COCO_DIGITS
+    return row.picture or (row.id[:-1] if is_coco else "")
 
 
 def told_pictures(rows: Sequence[VQAnswer], dataset: str) -> tuple[Problem, ...]:

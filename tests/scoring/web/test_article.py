@@ -58,7 +58,7 @@ OWNER = "o" * 32
 def test_the_sentence_is_written_from_the_numbers():
     said = MM_VET.sentence(mm_vet_report(0.2))
     assert re.fullmatch(
-        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 3\d\.\d to 3\d\.\d\), between LLaVA-13B "
+        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
         r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Table 2; "
         r"best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
@@ -210,6 +210,22 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
         "even": 39,
         "odd": 39,
     }
+
+
+def test_a_comparison_counts_pictures():
+    moved = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0] * 5
+    first = [
+        ScoredAnswer(str(at), "q", "t", "", "", 0.0, ("x",) if at < 99 else ()) for at in range(200)
+    ]
+    second = [one._replace(score=moved[at // 5]) for at, one in enumerate(first)]
+    apart = paired(first, second)
+    (whole, part) = paired(
+        [one._replace(picture=f"{at // 5}.png") for at, one in enumerate(first)], second
+    )
+    for wide, short in zip((whole, part), apart, strict=True):
+        assert wide.difference.mean == short.difference.mean
+        assert wide.difference.low < short.difference.low
+        assert wide.difference.high > short.difference.high
 
 
 def test_what_stands_in_a_report_several_times_pairs_with_nothing():
