@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from arena.battles.choices import undo_seconds
 from arena.campaign_battles.task import BattleWork
 from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.campaigns import Campaign
 from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
@@ -32,6 +33,9 @@ class BattleTask(SeatTask):
 
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.work.whole_seconds(campaign)
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         battle = self.work.battle(seat, network)

@@ -8,7 +8,7 @@ _ENGLISH: Words = {
     "c_example": "An item is written in steps, each by somebody else: an instruction with its pictures, a description of "
     "them, an answer, and a check of the answer.",
     "c_votes": "Steps",
-    "c_minutes": "Minutes for each at most",
+    "c_limit": "Time limit for a step",
     "c_checks": "Each step is read by the next person. What is wrong is written anew or left out.",
     "terms": "What you write may be published without your name, under the licence that each page names.",
     "guidelines": "",
@@ -74,7 +74,7 @@ _ENGLISH: Words = {
 _CHINESE: Words = {
     "c_example": "一个题目分几步写成，每一步由不同的人完成：带图片的指令、图片描述、回答，以及对回答的检查。",
     "c_votes": "步骤",
-    "c_minutes": "每步最多分钟数",
+    "c_limit": "每步时限",
     "c_checks": "每一步都会由下一个人阅读。有错的会重写或舍弃。",
     "terms": "您写的内容可能以每页所示的许可发布，不含您的姓名。",
     "guidelines": "",
