@@ -2,11 +2,12 @@
 
 import random
 import re
+import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from sqlalchemy import func, select
@@ -96,6 +97,16 @@ def test_a_person_has_one_seat_whatever_the_browser_and_goes_on_where_it_was(toy
 
 
 @pytest.mark.locks_or_dialect
+@pytest.mark.parametrize("person", ["Zoë Ångström", "李 小龍", "+1 & 'less' #2", "ü" * 64])
+def test_a_name_in_any_script_has_one_seat(toys, person):
+    campaign = toys.campaign()
+    first = toys.worker(campaign, person).enter()
+    typed = quote_plus(unicodedata.normalize("NFD", person))
+    again = Worker(toys.client, first.link.replace(quote_plus(person), typed)).get()
+    assert (first.kind, again.kind, again.seat) == ("work", "work", first.seat)
+    assert [seat.person for seat in toys.pages.seats.all(campaign)] == [person]
+
+
 @pytest.mark.parametrize("platform", [PROLIFIC, MTURK], ids=["prolific", "mturk"])
 def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(
     toys, database, platform
