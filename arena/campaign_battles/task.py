@@ -7,11 +7,12 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import drawn_battle, drawn_check, may_still_come
+from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import given_by, holders
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
@@ -79,6 +80,14 @@ class BattleWork:
                 holders(connection, seat.campaign, seen, state.left_out)
                 < state.layout.wanted[place]
             )
+
+    def is_full(self, campaign: Campaign) -> bool:
+        """Whether all votes are there or being given, pending ones too."""
+        state = self.states.of(campaign)
+        if not state.served.wanted.any():
+            return True
+        with self._database.read() as connection:
+            return is_full(connection, campaign, state)
 
     def waits(self, seat: Seat) -> bool:
         """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""

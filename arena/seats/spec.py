@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from arena.validation import must_be, number, one_line, whole
 
 MOST_BYTES = 1_000_000
+NETWORK_SEATS = 10
 PlatformKind = Literal["plain", "login", "prolific", "mturk"]
 """plain: a link for each worker; login: one for all who log in here; the others are one that the platform fills in."""
 
@@ -76,6 +77,22 @@ class PlatformSpec(SpecPart):
     done: str = ""
     failed: str = ""
     full: str = ""
+    confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
+    """How long a worker whom the platform's list has not confirmed holds places, from the arrival on."""
+    network_seats: Annotated[int, whole(1, 100_000)] | None = None
+    """Most seats that one network may take in a day; None: 10, and any number where each worker has a link."""
+
+    @property
+    def must_confirm(self) -> bool:
+        """Whether a link's worker is whoever the browser says, until the platform's list tells."""
+        return self.kind in ("prolific", "mturk")
+
+    @property
+    def most_of_network(self) -> int | None:
+        """Most seats that one network may take in a day; None: any number."""
+        if self.network_seats is None and self.kind != "plain":
+            return NETWORK_SEATS
+        return self.network_seats
 
 
 class CampaignSpec(SpecPart):

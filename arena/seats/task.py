@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
+from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
 Words = Mapping[str, str]
@@ -67,6 +68,10 @@ class SeatTask(Protocol):
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
         ...
+
+    def is_full(self, campaign: Campaign) -> bool:
+        """Whether nothing is left for anybody new, though the campaign has not ended."""
+        return False
 
     def waits(self, seat: Seat) -> bool:
         """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""

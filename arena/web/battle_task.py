@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from arena.battles.choices import undo_seconds
 from arena.campaign_battles.task import BattleWork
 from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.campaigns import Campaign
 from arena.seats.links import signature
 from arena.seats.seats import Seat
 from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
@@ -49,6 +50,9 @@ class BattleTask(SeatTask):
         said = words["chose"].format(battle.choice.upper())
         said = f"{said} {words['c_final'].format(seconds)}" if seconds else said
         return Piece(battle.token, html, name, "voted", said, battle.choice, seconds)
+
+    def is_full(self, campaign: Campaign) -> bool:
+        return self.work.is_full(campaign)
 
     def waits(self, seat: Seat) -> bool:
         return self.work.waits(seat)

@@ -51,6 +51,16 @@ Do = Callable[[Seat, Words], str | None]
 log = logging.getLogger(__name__)
 
 
+class FullError(CampaignLinkError):
+    """A link of a campaign whose places are all taken, some by workers whom the platform has not confirmed yet."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Every question is answered or being answered. Some may come back once the platform's list has told who "
+            "took part: try again later, or return this on your platform."
+        )
+
+
 @dataclass(frozen=True)
 class Visit:
     """One request of a worker."""
@@ -82,7 +92,7 @@ class CampaignPages:
         visit = self._to(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
-        check_open(campaign)
+        self._check_room(campaign)
         action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
         return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
 
@@ -91,7 +101,15 @@ class CampaignPages:
         campaign, who = self._arrival(name, query, visit)
         if who.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
+        if not self.seats.of(campaign, who):
+            self._check_room(campaign)
         return self.seats.enter(campaign, who, visit.network)
+
+    def _check_room(self, campaign: Campaign) -> None:
+        """Raise CampaignLinkError where there is no place for anybody new."""
+        check_open(campaign)
+        if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
+            raise FullError
 
     def _arrival(
         self, name: str, query: Mapping[str, str], visit: Visit
@@ -218,13 +236,17 @@ class CampaignPages:
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
         words = visit.words
-        if seat.campaign.ended_at is not None:
+        campaign = seat.campaign
+        must_confirm = campaign.spec.platform.must_confirm
+        if campaign.ended_at is not None:
             message = HTML.message(words["c_full"], words["c_away"])
+        elif must_confirm and self.tasks[campaign.task].is_full(campaign):
+            message = HTML.message(words["c_waiting"], said(FullError(), words))
         else:
             message = HTML.message(
                 words["c_nothing"], words["c_nothing_more"], path_of(seat), words["c_again"]
             )
-        return self._page(seat.campaign, "message", visit, message)
+        return self._page(campaign, "message", visit, message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
@@ -322,6 +344,8 @@ class CampaignPages:
             title = words["c_login"]
             link = f"/login?{urlencode({'back': visit.address})}"
             label = words["login"]
+        elif isinstance(error, FullError):
+            title = words["c_waiting"]
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, link, label))

@@ -27,6 +27,7 @@ _ENGLISH: Words = {
     "c_final": "Undo within {} seconds; then it is final.",
     "c_done": "Thank you, that was all.",
     "c_done_more": "Your answers are stored. Go back with this code, so that you are paid.",
+    "c_waiting": "Full, waiting for the platform's list",
     "c_full": "The campaign has all its answers.",
     "c_full_more": "It ended while you were working. What you gave counts, and you are paid: go back with this code.",
     "c_away": "It ended while you were away, and there is no code. Please return this on your platform, or write to "
@@ -74,6 +75,7 @@ _CHINESE: Words = {
     "c_final": "{} 秒内可以撤回；之后不可更改。",
     "c_done": "谢谢，全部完成。",
     "c_done_more": "您的回答已保存。请带着这个代码返回，以便获得报酬。",
+    "c_waiting": "名额已满，正在等待平台的名单",
     "c_full": "本活动已收齐所有回答。",
     "c_full_more": "活动在您工作期间结束。您已给出的回答有效，您将获得报酬：请带着这个代码返回。",
     "c_away": "活动在您离开期间结束，因此没有代码。请在您的平台上退还，或联系活动的负责人。",

@@ -14,7 +14,7 @@ from arena.errors import VoterError
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
+from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask, Words
 from arena.templates import macros
 from arena.validation import whole
 
@@ -54,7 +54,7 @@ def right(number: int) -> str:
     return "ba"[number % 2 == 0]
 
 
-class ToyTask:
+class ToyTask(SeatTask):
     """See `seats.task.SeatTask`."""
 
     def __init__(self) -> None:
