@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import select, update
 
+from arena.battles.quotas import Networks
 from arena.battles.tables import BATTLE, CHOSEN, WAITING
 from arena.battles.vote_table import VoteTable
+from arena.battles.voters import Voters
 from arena.database import Database
+from arena.io.images import PictureStore
+from arena.io.scaled_pictures import ScaledPictures
 from arena.io.tables import Record
 from arena.items.ingest import Ingest
 from arena.items.store import SOURCE
@@ -17,9 +22,13 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.seats.campaigns import Campaign
 from arena.seats.links import Arrival, CampaignLinkError
+from arena.seats.qualification import Qualification
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_ENTRY
-from arena.settings import CountSettings
+from arena.settings import MTURK_HOSTS, CountSettings
+from arena.web.battle_task import BattleTask
+from arena.web.campaign_api import CampaignPages
+from tests.support.campaign_worker import Worker, client_of
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
 from tests.support.servers import drafts
 
@@ -167,6 +176,43 @@ def test_looks_follow_the_votes_that_are_confirmed(bank):
     assert looked and looked.votes == 12
     bring(one, nobody="APPROVED")
     assert one.admin.states.of(one.campaign).looked is None
+
+
+def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(bank, tmp_path):
+    one = PaidCampaign(bank, SMALL + PROLIFIC)
+    client = client_of(pages_of(one, tmp_path))
+    link = one.admin.link(one.campaign)
+    ids = {"{{%PROLIFIC_PID%}}": "mine", "{{%STUDY_ID%}}": "study1", "{{%SESSION_ID%}}": "s1"}
+    for name, value in ids.items():
+        link = link.replace(name, value)
+    mine = Worker(client, link).enter()
+    mine.decide("a")
+    mine.choose("b")
+    crowd(one, [f"forged{number}" for number in range(STOP)])
+    now_of(one)
+    late = Worker(client, link.replace("mine", "late"))
+    for page in (late.get(), late.enter()):
+        assert (page.status, page.title) == (403, "Full, waiting for the platform's list")
+        assert "try again later" in page.alert
+    assert "late" not in {seat.person for seat in one.admin.seats.all(one.campaign)}
+    mine.send(act="finish")
+    assert (mine.kind, mine.code) == ("end", "C1FULL"), "who came before is paid"
+    bring(one, mine="AWAITING REVIEW")
+    assert (late.enter().status, late.kind) == (200, "work")
+
+
+def pages_of(one: PaidCampaign, folder: Path) -> CampaignPages:
+    """The workers' pages of a campaign."""
+    scaled = ScaledPictures(PictureStore(folder / "pictures"), folder / "scaled")
+    return CampaignPages(
+        campaigns=one.admin.store,
+        seats=one.admin.seats,
+        qualification=Qualification(one.database),
+        tasks={"battles": BattleTask(one.work, scaled, "1")},
+        voters=Voters(one.database),
+        networks=Networks(1),
+        mturk_hosts=MTURK_HOSTS,
+    )
 
 
 def test_the_list_of_mturk_says_nothing_of_who_is_still_at_work(bank):
