@@ -25,11 +25,11 @@ from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
-from arena.seats.qualification import ExamStanding, Qualification, QualificationError
+from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.sheet import state_of
 from arena.seats.spec import CampaignError
-from arena.seats.task import ExamQuestion, Piece, SeatTask
+from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
 from arena.web.cookies import NO_STORE, YEAR, owner_of
@@ -148,16 +148,15 @@ class CampaignPages:
         self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
     ) -> str:
         number = form.get("number", "")
+        stands = self.qualification.standing(seat)
         # nothing is asked any more
-        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:
+        if seat.campaign.ended_at is not None or stands is None or stands.is_waiting:
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
-        answer = form.get("answer", "")
-        if answer not in question.answers:
-            raise QualificationError("Choose one of the answers.")
-        self.qualification.answer(seat, stands, question.name, answer, answer == question.right)
+        answer = question.read(form)
+        self.qualification.answer(seat, stands, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
     def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
@@ -166,8 +165,9 @@ class CampaignPages:
         assert spec is not None and stands is not None, (
             "a seat that must qualify has a question left"
         )
+        names = task.exam_names(spec.items) if spec.items else ()
         name = self.qualification.question(
-            seat, task.exam_names(spec.items), stands.attempt, stands.number
+            seat, names, stands.attempt, stands.number, task.sample_names(seat)
         )
         return stands, self._question(seat, task, name, words)
 
@@ -202,7 +202,7 @@ class CampaignPages:
                 seat, "qualified" if self.qualification.has_passed(seat) else "failed"
             )
         if seat.must_qualify and seat.campaign.ended_at is None:
-            return self._exam_page(seat, visit, problem)
+            return self._exam_page(seat, visit, problem, typed)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
             piece = task.piece(seat, visit.network, visit.words)
@@ -232,7 +232,10 @@ class CampaignPages:
         tried = self.qualification.last(seat)
         last = max(filter(None, (given.last, tried)), default=None)
         if seat.campaign.ended_at is not None:
-            return last is not None and state_of(seat, last, seat.campaign.ended_at) == "working"
+            is_there = self.qualification.is_waiting(seat) or (
+                state_of(seat, last, seat.campaign.ended_at) == "working"
+            )
+            return last is not None and is_there
         only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
         return last is not None and not only_skipped and not task.waits(seat)
 
@@ -250,7 +253,18 @@ class CampaignPages:
         foot = HTML.foot(spec, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
-    def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
+    def _unread_page(self, seat: Seat, visit: Visit) -> str:
+        """What a worker wrote waits for an operator."""
+        words = visit.words
+        message = HTML.message(
+            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_again"]
+        )
+        foot = HTML.foot(seat.campaign.spec, path_of(seat), False, words)
+        return self._page(seat.campaign, "message", visit, message, foot)
+
+    def _exam_page(self, seat: Seat, visit: Visit, problem: str, typed: Words) -> str:
+        if self.qualification.is_waiting(seat):
+            return self._unread_page(seat, visit)
         words = visit.words
         spec = seat.campaign.spec
         stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
@@ -259,8 +273,8 @@ class CampaignPages:
         if stands.last is not None and stands.number == 1:
             said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
         lead = self._exam_lead(stands.attempt, stands.number, seat, words)
-        sent = {"number": f"{stands.attempt}.{stands.number}"}
-        form = HTML.exam(path_of(seat), sent, question.shown, "open", said_, "", problem, words)
+        number = f"{stands.attempt}.{stands.number}"
+        form = question.dock(path_of(seat), number, said_, problem, words, typed)
         foot = HTML.foot(spec, path_of(seat), stands.number == 1, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
 
@@ -275,14 +289,12 @@ class CampaignPages:
         ):
             return ""
         given = self.qualification.given(seat, int(attempt), int(number))
-        if given is None:
+        if given is None or given.is_right is None:
             return ""
         words = visit.words
         question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
-        verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
-        form = HTML.exam(
-            path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words
-        )
+        answer = ExamAnswer(given.answer, given.is_right)
+        form = question.told(path_of(seat), answer, words)
         lead = self._exam_lead(int(attempt), int(number), seat, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
@@ -290,8 +302,8 @@ class CampaignPages:
     def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
         spec = seat.campaign.spec.qualify
         assert spec
-        said_ = words["c_exam"].format(number, spec.asked)
-        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.asked)
+        said_ = words["c_exam"].format(number, spec.total)
+        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.total)
 
     def _end_page(self, seat: Seat, visit: Visit) -> str:
         words = visit.words

@@ -14,9 +14,10 @@ from arena.errors import VoterError
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
+from arena.seats.task import Piece, SeatProgress, Words
 from arena.templates import macros
 from arena.validation import whole
+from arena.web.exam_questions import ChoiceQuestion
 
 HTML = macros("campaign.html")
 EXAM = "small numbers"
@@ -160,8 +161,11 @@ class ToyTask:
     def exam_names(self, source: str) -> Sequence[str]:
         return [str(number) for number in range(20)] if source == EXAM else []
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
+    def sample_names(self, seat: Seat) -> Sequence[str]:
+        return ()
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
+        return ChoiceQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
 
 
 def _page(number: object) -> Markup:
