@@ -102,12 +102,14 @@ class ProjectAdmin(SeatAdmin):
         items: ItemBank,
         projects: Projects,
         drafting: Drafting,
+        pictures: PictureStore,
     ) -> None:
         super().__init__(settings, database, projects.campaigns)
         self._items = items
         self._projects = projects
         self._qualification = Qualification(database)
         self.drafting = drafting
+        self.pictures = pictures
 
     def make(
         self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
@@ -275,4 +277,5 @@ def project_admin(
         items=items,
         projects=Projects(campaigns, drafts, pictures, models.catalogue),
         drafting=Drafting(drafts, models.vlm, budget),
+        pictures=pictures,
     )
