@@ -79,7 +79,7 @@ class CampaignPages:
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query, visit)
-        visit = self._to(campaign, visit)
+        visit = self.worded(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
         check_open(campaign)
@@ -109,7 +109,7 @@ class CampaignPages:
             campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
         )
 
-    def _to(self, campaign: Campaign, visit: Visit) -> Visit:
+    def worded(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
         return replace(
             visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
@@ -192,7 +192,7 @@ class CampaignPages:
 
         `typed`: the form that was not taken because of an error.
         """
-        visit = self._to(seat.campaign, visit)
+        visit = self.worded(seat.campaign, visit)
         problem = said(error, visit.words) if error else ""
         told = after and self._told(seat, after, visit)
         if told:
@@ -403,7 +403,7 @@ class CampaignRoutes:
 
         def act() -> Response:
             seat = self.pages.seat(name, token)
-            visit = self._visit(request)
+            visit = self.pages.worded(seat.campaign, self._visit(request))
             try:
                 query = do(seat, visit.words)
                 if query is None:
