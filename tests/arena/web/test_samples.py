@@ -13,7 +13,7 @@ from arena.settings import Settings
 from tests.support.campaign_worker import Worker
 from tests.support.visitors import rows
 from tests.support.writers import photo, projects_of
-from tests.support.writing_pages import WritingPages, Writer
+from tests.support.writing_pages import Writer, WritingPages
 
 GOOD = "A brown dog looks at the red ball on the grass."
 POOR = "There is some animal here, and a thing beside it."
@@ -36,7 +36,11 @@ def make(database, tmp_path) -> Make:
     """Pages of a project whose writers do `asked` sample tasks, of which `needed` must be good."""
 
     def make(
-        asked: int = 2, needed: int = 2, there_are: int = 4, known: object = KNOWN, **changes: object
+        asked: int = 2,
+        needed: int = 2,
+        there_are: int = 4,
+        known: object = KNOWN,
+        **changes: object,
     ) -> WritingPages:
         for number in range(there_are):
             (tmp_path / f"{number}.jpg").write_bytes(photo(number))
@@ -67,8 +71,7 @@ def judge(pages: WritingPages, *verdicts: str) -> list[str]:
     name = pages.project.campaign.name
     found = [one.answer.name for one in admin.unread(name)]
     return [
-        admin.judge("ada", name, one, verdict)
-        for one, verdict in zip(found, verdicts, strict=True)
+        admin.judge("ada", name, one, verdict) for one, verdict in zip(found, verdicts, strict=True)
     ]
 
 
