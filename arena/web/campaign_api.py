@@ -257,7 +257,7 @@ class CampaignPages:
         """What a worker wrote waits for an operator."""
         words = visit.words
         message = HTML.message(
-            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_again"]
+            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_unread_again"]
         )
         foot = HTML.foot(seat.campaign.spec, path_of(seat), False, words)
         return self._page(seat.campaign, "message", visit, message, foot)
