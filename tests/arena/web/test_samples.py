@@ -105,6 +105,7 @@ def test_a_writer_whose_captions_name_what_is_known_works(make):
     assert pages.project.seat("ann").is_qualified
 
 
+@pytest.mark.locks_or_dialect
 def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
     pages = make(platform={"kind": "mturk"})
     ann = pages.writer("ann")
@@ -128,6 +129,7 @@ def test_a_second_try_asks_other_samples_and_who_fails_it_ends(make, database):
     assert pages.project.drafts == []
 
 
+@pytest.mark.locks_or_dialect
 def test_captions_without_a_known_answer_wait_for_an_operator(make, database):
     pages = make(known=[])
     ann = describe(pages.writer("ann"), POOR, GOOD)
@@ -261,6 +263,7 @@ def test_who_waits_for_an_operator_when_a_project_ends_is_paid(make):
     assert bob.get(bob.seat).code == ""
 
 
+@pytest.mark.locks_or_dialect
 def test_a_caption_that_comes_after_the_end_is_not_stored(make, database):
     pages = make()
     pages.writer("ann")
