@@ -194,7 +194,8 @@ def _tuple(record: Record) -> dict[str, object]:
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
     """Raise CampaignError for a source of check items that lacks what a campaign asks."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
-    needs += [("qualify.items", spec.qualify.items, spec.qualify.asked)] if spec.qualify else []
+    if spec.qualify and spec.qualify.items:
+        needs.append(("qualify.items", spec.qualify.items, spec.qualify.asked))
     for key, name, least in needs:
         there = len(bank.checks(name))
         if there < least:

@@ -301,6 +301,7 @@ CHINESE: Mapping[str, str] = {
     "A practice question was taken out. Tell whoever sent you the link.": "一道练习题已被移除。请告知给您发送链接的人。",
     "Nothing was chosen; press A or B.": "尚未选择；请按 A 或 B。",
     "Choose one of the answers.": "请选择一个回答。",
+    "The practice is over; nothing more can be sent.": "练习已结束，不能再发送。",
     "The link lacks its {}. Open it from the platform's page, which fills it in.": "链接缺少 {}。请从平台的页面打开，平台会自动填写。",
     "There is no such campaign. Open the link as you were sent it.": "没有这个活动。请按收到的链接原样打开。",
     "There is no such seat. Open the link as you were sent it.": "没有这个席位。请按收到的链接原样打开。",
