@@ -20,6 +20,7 @@ from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
 from arena.io import csv_text
 from arena.markdown import answer_html, instruction_html, plain_html
+from arena.seats.worker_names import listed_name
 from arena.server import logs
 from arena.types import folded
 from arena.web import cookies as identity
@@ -194,6 +195,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a name of a file": results.file_stem,
+    "a worker's name": listed_name,
     "ROUGE-L": metric("ROUGE-L"),
     "a log": logs.Redaction([]).clean,
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),

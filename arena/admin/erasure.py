@@ -33,6 +33,7 @@ from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_TRY
+from arena.seats.worker_names import ERASED
 from arena.server.change_log import VOTER_KEY
 from arena.storage import delete_uploads
 
@@ -210,4 +211,4 @@ def _cookies(voters: Sequence[int]) -> CompoundSelect:
 
 def _nobody() -> str:
     """Return a placeholder for a name, an account or a cookie."""
-    return f"forgotten {secrets.token_urlsafe(12)}"
+    return f"{ERASED}{secrets.token_urlsafe(12)}"

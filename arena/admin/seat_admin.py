@@ -15,6 +15,7 @@ from arena.seats.links import CampaignLinkError, made_link
 from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError, CampaignSpec
+from arena.seats.worker_list import ListedWorker
 from arena.settings import Settings
 from arena.storage import is_lost_at_restart
 from arena.templates import plural
@@ -66,18 +67,17 @@ class SeatAdmin(ABC):
             worker,
         )
 
-    def worker_links(self, campaign: Campaign, lines: Iterable[str], address: str) -> Rows:
-        """A table of the workers on these lines and their links at a server's address. Raises RowsError."""
-        links: dict[str, str] = {}
-        for row, worker in enumerate(map(str.strip, lines), 1):
+    def worker_links(
+        self, campaign: Campaign, workers: Iterable[ListedWorker], address: str
+    ) -> Rows:
+        """A table of workers and their links at a server's address. Raises RowsError."""
+        links = []
+        for row, worker in workers:
             try:
-                if worker:
-                    links[worker] = f"{address}{self.link(campaign, worker)}"
+                links.append((worker, f"{address}{self.link(campaign, worker)}"))
             except CampaignLinkError as error:
                 raise RowsError(str(error), row=row) from error
-        if not links:
-            raise RowsError("expected a worker's name on each line, found none; write them there")
-        return [("worker", "link"), *links.items()]
+        return [("worker", "link"), *links]
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
         """The link of each campaign that has one for all, by the campaign's name."""

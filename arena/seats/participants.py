@@ -9,9 +9,9 @@ rejected or is not in it is rejected.
 import re
 from collections.abc import Iterable, Mapping
 
-from arena.io.csv_text import plain_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
+from arena.seats.worker_names import listed_name
 from arena.types import Confirmation, grouped
 
 _PERSON = ("participantid", "workerid", "worker")
@@ -29,7 +29,7 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
     """Each person of a platform's list with the status that it gives; of several rows the last. Raises RowsError."""
     found: dict[str, str] = {}
     for row, values in records:
-        column = _column(values, _PERSON)
+        column = column_named(values, _PERSON)
         if column is None:
             there = ", ".join(map(repr, values))
             raise RowsError(
@@ -38,7 +38,7 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
                 row=row,
             )
         person = _person(values, column)
-        status = _column(values, _STATUS)
+        status = column_named(values, _STATUS)
         if not person:
             raise RowsError(
                 "expected a worker's id, found an empty cell; delete the row",
@@ -64,8 +64,8 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
     """The sitting in each of a person's rows, by person; "" where the row tells none."""
     found: dict[str, list[str]] = {}
     for _, values in records:
-        person = _column(values, _PERSON)
-        session = _column(values, _SESSION)
+        person = column_named(values, _PERSON)
+        session = column_named(values, _SESSION)
         if person:
             found.setdefault(_person(values, person), []).append(
                 str(values[session]).strip() if session else ""
@@ -95,10 +95,10 @@ def confirmation_of(
 
 def _person(values: Mapping[str, object], column: str) -> str:
     """Who a row is of, also in a table of links or a pay sheet from here."""
-    return plain_cell(str(values[column]).strip())
+    return listed_name(str(values[column]))
 
 
-def _column(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:
+def column_named(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:
     """The first of the wanted columns that there is, in any spelling of case and signs. Raises RowsError for two."""
     plain = grouped((_BETWEEN.sub("", name.lower()), name) for name in values)
     named = next((plain[name] for name in wanted if name in plain), [])

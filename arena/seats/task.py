@@ -87,6 +87,10 @@ class SeatTask(Protocol):
     def checks_wanted(self, seat: Seat) -> int:
         return 0
 
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        """How long a seat usually takes for all its pieces and checks; None where nothing is known."""
+        return None
+
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
         ...

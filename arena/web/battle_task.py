@@ -35,6 +35,9 @@ class BattleTask(SeatTask):
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)
 
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.work.whole_seconds(campaign)
+
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         battle = self.work.battle(seat, network)
         return battle and self._piece(battle, words)

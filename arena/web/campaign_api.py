@@ -28,7 +28,7 @@ from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, acco
 from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.sheet import state_of
-from arena.seats.spec import CampaignError
+from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
@@ -42,6 +42,8 @@ SCRIPT = ";\n".join(
     (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
 )
 VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
+PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
+"""Where workers come from, by the name that they know; no link leads back to another."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
@@ -94,7 +96,9 @@ class CampaignPages:
             return self.seats.enter(campaign, who, visit.network)
         self._check_room(campaign)
         action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
-        return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
+        times = self._times(campaign, visit.words)
+        entry = HTML.entry(campaign.spec, times, action, visit.words)
+        return self._page(campaign, "entry", visit, entry)
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Take the seat of a link's person. Raises CampaignLinkError."""
@@ -272,8 +276,20 @@ class CampaignPages:
         progress = words["c_progress"].format(number, all_of_it)
         lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
         work = task.dock(seat, piece, path_of(seat), problem, words, typed)
-        foot = HTML.foot(spec, path_of(seat), False, words)
+        times = self._times(seat.campaign, words)
+        foot = HTML.foot(spec, times, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
+
+    def _times(self, campaign: Campaign, words: Words) -> dict[str, str]:
+        """How long a question may take and all of them usually do, where that is known, by what it is called."""
+        times = {}
+        if words["c_limit"]:
+            times[words["c_limit"]] = _minutes(campaign.spec.seat.minutes, words)
+        seconds = self.tasks[campaign.task].whole_seconds(campaign)
+        if seconds is not None:
+            minutes = max(1, round(seconds / 60))
+            times[words["c_whole"]] = words["c_about"].format(_minutes(minutes, words))
+        return times
 
     def _unread_page(self, seat: Seat, visit: Visit) -> str:
         """What a worker wrote waits for an operator."""
@@ -281,7 +297,7 @@ class CampaignPages:
         message = HTML.message(
             words["c_unread"], words["c_unread_more"], path_of(seat), words["c_unread_again"]
         )
-        foot = HTML.foot(seat.campaign.spec, path_of(seat), False, words)
+        foot = HTML.foot(seat.campaign.spec, {}, path_of(seat), False, words)
         return self._page(seat.campaign, "message", visit, message, foot)
 
     def _exam_page(self, seat: Seat, visit: Visit, problem: str, typed: Words) -> str:
@@ -297,7 +313,7 @@ class CampaignPages:
         lead = self._exam_lead(stands.attempt, stands.number, seat, words)
         number = f"{stands.attempt}.{stands.number}"
         form = question.dock(path_of(seat), number, said_, problem, words, typed)
-        foot = HTML.foot(spec, path_of(seat), stands.number == 1, words)
+        foot = HTML.foot(spec, {}, path_of(seat), stands.number == 1, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
 
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
@@ -338,7 +354,8 @@ class CampaignPages:
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         title = words[f"c_{seat.end}"]
         text = words[f"c_{seat.end}_more"].format(seat.id)
-        end = HTML.end(title, text, code, back, reply, values, words)
+        name = PLATFORMS.get(platform.kind, "")
+        end = HTML.end(title, text, code, name, back, reply, values, words)
         return self._page(seat.campaign, "end", visit, end)
 
     def refused(self, error: Exception, visit: Visit) -> str:
@@ -371,6 +388,10 @@ class CampaignPages:
 
 
 _LANGUAGES = page_words(EVERYWHERE)
+
+
+def _minutes(number: int, words: Words) -> str:
+    return words["c_minute"] if number == 1 else words["c_minutes"].format(number)
 
 
 def path_of(seat: Seat) -> str:

@@ -80,6 +80,9 @@ class WritingTask(SeatTask):
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
 
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.writing.whole_seconds(campaign)
+
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         found = self.writing.next(seat)
         if found is None:

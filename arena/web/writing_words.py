@@ -8,7 +8,7 @@ _ENGLISH: Words = {
     "c_example": "An item is written in steps, each by somebody else: an instruction with its pictures, a description of "
     "them, an answer, and a check of the answer.",
     "c_votes": "Steps",
-    "c_minutes": "Minutes for each at most",
+    "c_limit": "Time limit for a step",
     "c_practice": "First there are {} practice tasks. {} must be good; there are {} tries.",
     "c_exam": "Practice: task {} of {}",
     "c_read_again": "{} of {} were good, and {} are needed. Please read the instructions again, then try once more.",
@@ -84,7 +84,7 @@ _ENGLISH: Words = {
 _CHINESE: Words = {
     "c_example": "一个题目分几步写成，每一步由不同的人完成：带图片的指令、图片描述、回答，以及对回答的检查。",
     "c_votes": "步骤",
-    "c_minutes": "每步最多分钟数",
+    "c_limit": "每步时限",
     "c_practice": "首先有 {} 道练习，须有 {} 道合格；共有 {} 次机会。",
     "c_exam": "练习：第 {} 道，共 {} 道",
     "c_read_again": "有 {} 道合格，共 {} 道，需要 {} 道。请再读一遍说明，然后再试一次。",

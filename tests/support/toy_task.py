@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from arena.database import now
 from arena.errors import VoterError
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
@@ -76,6 +77,7 @@ class ToyTask(SeatTask):
     def __init__(self) -> None:
         self.shown: dict[int, list[Shown]] = {}
         self._coin = SystemRandom()
+        self.seconds: float | None = None
 
     def _of(self, seat: Seat) -> list[Shown]:
         return self.shown.setdefault(seat.id, [])
@@ -96,6 +98,9 @@ class ToyTask(SeatTask):
 
     def checks_wanted(self, seat: Seat) -> int:
         return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.seconds
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         last = next(

@@ -44,19 +44,24 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
         "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
         "Links: python -m arena campaign links pilot --workers FILE",
     ]
-    people = written(tmp_path, "people.txt", "w1\n\nw2\nw1\n")
+    people = written(tmp_path, "people.txt", "\ufeffWorker\r\n\r\nAda  Lovelace\r\n李小龍\r\n")
     code, out, _ = campaign(
         capsys, "links", "pilot", "--workers", people, "--address", "https://arena.example.org/"
     )
     made = read(out)
-    assert code == 0 and [row["worker"] for row in made] == ["w1", "w2"], "each once"
+    assert code == 0 and [row["worker"] for row in made] == ["Ada Lovelace", "李小龍"]
     assert all(
         row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made
     )
     code, out, err = campaign(
-        capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw 1\n")
+        capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw\u202e1\n")
     )
-    assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ") and "not 'w 1'" in err
+    assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ")
+    assert "not 'w\\u202e1'" in err
+    code, out, err = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "twice.csv", "w1\nw2\nw1\n")
+    )
+    assert (code, out) == (2, "") and err.startswith("twice.csv: expected each worker once")
     code, out, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n")
     )
@@ -69,14 +74,17 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     assert code == 2 and "give --workers FILE" in err
 
 
-def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path):
+@pytest.mark.parametrize("person", ["w1", "Zoë Ångström", "李 小龍", "+1, or 'less'"])
+def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path, person):
     one = PaidCampaign(arena)
     _, out, _ = campaign(
-        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n")
+        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", f"{person}\n")
     )
     query = dict(parse_qsl(urlsplit(read(out)[0]["link"]).query))
     made = one.campaign
-    assert arrival(made.key, made.spec, query, made.created_at).person == "w1"
+    assert arrival(made.key, made.spec, query, made.created_at).person == person
+    again = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "links.csv", out))
+    assert again[1] == out, "its own table is a list"
 
 
 def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):

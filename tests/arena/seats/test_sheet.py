@@ -1,8 +1,11 @@
 """The pay sheet: every state with its proposal and reason, the platform's list, and text that no spreadsheet runs."""
 
+import unicodedata
 from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arena.database import now
 from arena.io.csv_text import csv_text, safe_cell
@@ -13,6 +16,7 @@ from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import Seat, SeatEvent
 from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignSpec, read_spec
+from arena.seats.worker_names import is_name, tidy_name
 
 AT = now()
 BEGAN = AT - timedelta(minutes=40)
@@ -265,11 +269,27 @@ def test_the_lists_of_both_platforms_are_read():
     assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), (
         "our table of links"
     )
+    typed = [Record(2, {"worker": " Zoe\u0308\u00a0 Li "})]
+    assert listed_participants(typed) == {"Zoë Li": ""}, (
+        "in the form in which the seat has the name"
+    )
     rows = [
         Record(number, {"WorkerId": "A2", "AssignmentStatus": status})
         for number, status in ((2, "Submitted"), (3, "Approved"))
     ]
     assert listed_participants(rows) == {"A2": "Approved"}, "the last of several rows"
+
+
+@given(
+    st.text(max_size=64).map(tidy_name).filter(is_name),
+    st.sampled_from(["NFC", "NFD"]),
+    st.booleans(),
+)
+def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
+    """A spreadsheet may write a name in another form, with the apostrophe that a download has, or without it."""
+    cell = safe_cell(name) if is_download else name
+    rows = [Record(2, {"worker": f" {unicodedata.normalize(form, cell)} "})]
+    assert listed_participants(rows) == {name: ""}
 
 
 @pytest.mark.parametrize(

@@ -375,8 +375,16 @@ def goes_on_after_a_reload(hands: Hands, at: str) -> None:
 
 def assert_back(hands: Hands, site: Platform, code: str) -> None:
     """Go back, and the platform has the code."""
+    is_prolific = hands.frame == hands.page.main_frame
+    name = "Prolific" if is_prolific else "MTurk"
+    expect(hands.frame.locator(".end .primary")).to_have_text(f"Return to {name}")
+    address = hands.frame.locator(".address")
+    if is_prolific:
+        expect(address).to_have_text(f"https://app.prolific.com/submissions/complete?cc={code}")
+    else:
+        expect(address).to_have_count(0)
     hands.back()
-    if hands.frame == hands.page.main_frame:
+    if is_prolific:
         told_ = f"at https://app.prolific.com/submissions/complete?cc={code}"
         expect(hands.page.locator("body")).to_contain_text(told_)
         assert code == "C1DONE"
@@ -691,6 +699,10 @@ def withdrew(page: Page, server: AppServer, site: Platform, who: str) -> None:
 
 def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
+    give_all(page)
+
+
+def give_all(page: Page) -> None:
     for number in range(1, PIECES + 1):
         expect(page.locator(".lead")).to_have_text(re.compile(rf"^\D*{number}\D"))
         see(page)
@@ -698,6 +710,18 @@ def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
         expect(page.locator(VOTED)).to_be_visible()
         page.click("#reveal")
     kind(page.main_frame, "end")
+
+
+def returning(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    """The end of a worker of Prolific."""
+    begin_study(page, server, site, who)
+    consent(page)
+    for _ in range(2):
+        choose(page, True)
+        page.click("#next")
+    kind(page.main_frame, "work")
+    give_all(page)
+    expect(page.locator(".address")).to_be_visible()
 
 
 def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
@@ -737,8 +761,8 @@ SCREENS = (
     leaving,
     withdrew,
 )
-SCREENS += (done, no_entry)
-FIRST = (entry, told_wrong, work, done)
+SCREENS += (done, returning, no_entry)
+FIRST = (entry, told_wrong, work, returning)
 
 
 @pytest.mark.parametrize(
