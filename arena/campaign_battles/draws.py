@@ -14,7 +14,14 @@ from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
-from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
+from arena.ratings.assignment import (
+    Assigned,
+    Served,
+    balanced,
+    finishing_first,
+    fixed,
+    settle,
+)
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
@@ -55,7 +62,7 @@ def drawn_battle(
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
     spec = battle_spec(seat.campaign)
     layout = state.layout
-    if _is_full(connection, seat, state):
+    if is_full(connection, seat, state):
         return None
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
@@ -74,7 +81,7 @@ def drawn_battle(
     return None
 
 
-def _is_full(connection: Connection, seat: Seat, state: CampaignState) -> bool:
+def is_full(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Whether the votes that are there and those that seats are at are all that the campaign takes."""
     stop = battle_spec(seat.campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
@@ -92,14 +99,12 @@ def _next(
 ) -> Assigned | None:
     """The next tuple by the design; what was started is finished before anything is begun."""
     if spec.design == "fixed":
-        return fixed(served, had, state.layout.tuples)
+        return finishing_first(served, lambda some: fixed(some, had, state.layout.tuples))
     if spec.design == "settle":
         aimed = state.looked.aim if state.looked else None
-        return settle(served.started, had, None, coin) or settle(served, had, aimed, coin)
-    return (
-        balanced(served.started, had, size, coin)
-        or balanced(served, had, size, coin)
-        or settle(served, had, None, coin)
+        return finishing_first(served, lambda some: settle(some, had, aimed, coin))
+    return finishing_first(served, lambda some: balanced(some, had, size, coin)) or finishing_first(
+        served, lambda some: settle(some, had, None, coin)
     )
 
 

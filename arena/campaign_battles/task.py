@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import drawn_battle, drawn_check, may_still_come
+from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.votes import given_by, holders
 from arena.database import Database, now
@@ -65,7 +65,7 @@ class BattleWork:
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
-        the campaign ended.
+        the campaign has all its votes, or ended.
         """
         place = state.layout.place(seen)
         minutes = seat.campaign.spec.seat.minutes
@@ -75,10 +75,10 @@ class BattleWork:
         if seat.campaign.ended_at is not None:
             return False
         with self._database.read() as connection:
-            return (
-                holders(connection, seat.campaign, seen, state.left_out)
-                < state.layout.wanted[place]
-            )
+            if is_full(connection, seat, state):
+                return False
+            holding = holders(connection, seat.campaign, seen, state.left_out)
+            return holding < state.layout.wanted[place]
 
     def waits(self, seat: Seat) -> bool:
         """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""

@@ -7,7 +7,7 @@ covariance C, by p(1-p)(d'C(e_i-e_j))^2 to first order (a greedy c-optimal desig
 through a list. In a seat no item comes twice. Functions here are pure but for the generator that they are given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -72,6 +72,11 @@ class Served:
         return Assigned(
             int(self.pairs[0][pair]), int(self.pairs[1][pair]), int(items[order[0]]), probability
         )
+
+
+def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
+    """A draw of a tuple that has votes already or, only where the design has none of these for a seat, of any."""
+    return draw(served.started) or draw(served)
 
 
 def balanced(
