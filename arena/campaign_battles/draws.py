@@ -101,8 +101,8 @@ def _next(
     if spec.design == "fixed":
         return finishing_first(served, lambda some: fixed(some, had, state.layout.tuples))
     if spec.design == "settle":
-        aimed = state.looked.aim if state.looked else None
-        return finishing_first(served, lambda some: settle(some, had, aimed, coin))
+        aims = state.looked.gains if state.looked else None
+        return finishing_first(served, lambda some: settle(some, had, aims, coin))
     return finishing_first(served, lambda some: balanced(some, had, size, coin)) or finishing_first(
         served, lambda some: settle(some, had, None, coin)
     )
