@@ -14,7 +14,9 @@ import numpy as np
 from sqlalchemy import bindparam, select, update
 
 from arena.battles.choices import ChoiceError
+from arena.battles.store import Seen
 from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
+from arena.campaign_battles.spec import battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.database import Database
 from arena.seats.campaigns import Campaign
@@ -25,7 +27,8 @@ from tests.support.battle_campaigns import Battles
 LOOK_EVERY = 25
 """Acts between two looks of the servers at what others did; real ones look every second."""
 PATIENCE = 60
-"""Minutes that a worker waits while others hold what is left."""
+AGAIN = 5
+"""Minutes that a worker waits while others hold what is left, and between two times that he asks."""
 _AGED = update(BATTLE).where(BATTLE.c.id == bindparam("battle")).values(began_at=bindparam("began"))
 
 
@@ -68,10 +71,18 @@ class Sight:
     state: CampaignState
     active: int
     """Seats that did something within the campaign's minutes."""
+    per_tuple: int
+    asked_again: np.ndarray
+    """Mask of the tuples that seats judged whose answers do not count."""
 
     @property
     def wanted(self) -> np.ndarray:
         return self.state.layout.wanted
+
+    @property
+    def overlap(self) -> np.ndarray:
+        """Mask of the tuples that get more votes than others, for agreement."""
+        return self.wanted > self.per_tuple
 
     @property
     def unfinished(self) -> np.ndarray:
@@ -113,6 +124,11 @@ class Crowd:
     def campaign(self) -> Campaign:
         return self.servers[0].campaigns.get(self.name)
 
+    def work(self, answers: int | None = None) -> None:
+        """Go on until the campaign ended and nobody is there any more, or so many answers were given."""
+        while (answers is None or self.answers < answers) and self.act():
+            pass
+
     def act(self) -> bool:
         """Let the next worker do what he does next; False if nobody is there any more."""
         while len(self._working) < self.at_work and self.campaign.ended_at is None:
@@ -142,7 +158,15 @@ class Crowd:
         self.look()
         limit = self.minutes - self.campaign.spec.seat.minutes
         active = sum(last >= limit for last in self._last.values())
-        return Sight(self.servers[0].states.of(self.campaign), active)
+        state = self.servers[0].states.of(self.campaign)
+        again = np.zeros(state.layout.wanted.shape, bool)
+        query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+        with self.servers[0].database.read() as connection:
+            rows = connection.execute(query.where(CHOSEN, BATTLE.c.seat_id.in_(state.left_out)))
+            for row in rows:
+                if place := state.layout.place(Seen.of(row)):
+                    again[place] = True
+        return Sight(state, active, battle_spec(self.campaign).per_tuple, again)
 
     def _come(self) -> None:
         self.came += 1
@@ -185,7 +209,7 @@ class Crowd:
         ):
             given = worker.server.work.given(worker.seat)
             if given.votes < worker.seat.campaign.spec.seat.votes:
-                self._next_act(worker, 1.0)
+                self._next_act(worker, AGAIN)
                 return
         self._working.discard(worker.seat.id)
 
