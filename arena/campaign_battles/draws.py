@@ -14,7 +14,14 @@ from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
-from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
+from arena.ratings.assignment import (
+    Assigned,
+    Served,
+    balanced,
+    finishing_first,
+    fixed,
+    settle,
+)
 from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
@@ -93,14 +100,12 @@ def _next(
 ) -> Assigned | None:
     """The next tuple by the design; what was started is finished before anything is begun."""
     if spec.design == "fixed":
-        return fixed(served, had, state.layout.tuples)
+        return finishing_first(served, lambda some: fixed(some, had, state.layout.tuples))
     if spec.design == "settle":
-        aimed = state.looked.aim if state.looked else None
-        return settle(served.started, had, None, coin) or settle(served, had, aimed, coin)
-    return (
-        balanced(served.started, had, size, coin)
-        or balanced(served, had, size, coin)
-        or settle(served, had, None, coin)
+        aims = state.looked.gains if state.looked else None
+        return finishing_first(served, lambda some: settle(some, had, aims, coin))
+    return finishing_first(served, lambda some: balanced(some, had, size, coin)) or finishing_first(
+        served, lambda some: settle(some, had, None, coin)
     )
 
 

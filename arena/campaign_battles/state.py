@@ -22,11 +22,11 @@ from arena.campaign_battles.votes import CollectedVotes, collected, counted_vote
 from arena.database import Database, counter
 from arena.fraud.flags import FlagService
 from arena.items.store import ItemBank, model_names
-from arena.ratings.assignment import Served, aim
+from arena.ratings.assignment import Served, gains
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.intervals import Intervals, intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders
-from arena.ratings.votes import Votes
+from arena.ratings.votes import Floats, Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
 EVERY_SECONDS = 1.0
@@ -51,8 +51,8 @@ class Looked(NamedTuple):
         return float(np.mean(self.intervals.high - self.intervals.low)) / 2
 
     @property
-    def aim(self) -> tuple[int, int] | None:
-        return aim(self.fit, self.orders)
+    def gains(self) -> Floats | None:
+        return gains(self.fit, self.orders)
 
 
 @dataclass(eq=False)

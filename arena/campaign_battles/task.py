@@ -69,7 +69,7 @@ class BattleWork:
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
-        the campaign ended.
+        the campaign has all its votes, or ended.
         """
         place = state.layout.place(seen)
         minutes = seat.campaign.spec.seat.minutes
@@ -79,10 +79,10 @@ class BattleWork:
         if seat.campaign.ended_at is not None:
             return False
         with self._database.read() as connection:
-            return (
-                holders(connection, seat.campaign, seen, state.left_out)
-                < state.layout.wanted[place]
-            )
+            if is_full(connection, seat.campaign, state):
+                return False
+            holding = holders(connection, seat.campaign, seen, state.left_out)
+            return holding < state.layout.wanted[place]
 
     def is_full(self, campaign: Campaign) -> bool:
         """Whether all votes are there or being given, pending ones too."""

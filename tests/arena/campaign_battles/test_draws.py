@@ -31,20 +31,8 @@ from tests.support.visitors import rows
 DESIGNS = ("balanced", "settle", "fixed")
 
 
-def all_tuples(
-    battles: Battles, models: tuple[str, ...] = ("m1", "m2", "m3")
-) -> list[dict[str, str]]:
-    pairs = [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
-    keys = [
-        item.key
-        for item in battles.items.bank().items.values()
-        if len(item.contestants) == len(models)
-    ]
-    return [{"item": key, "model_a": one, "model_b": other} for key in keys for one, other in pairs]
-
-
 def designed(battles: Battles, design: str, **changes) -> Campaign:
-    tuples = {"fixed": all_tuples(battles)} if design == "fixed" else {}
+    tuples = {"fixed": battles.all_tuples()} if design == "fixed" else {}
     return battles.campaign(design=design, **tuples, **changes)
 
 
