@@ -200,18 +200,24 @@ class ProjectAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
         at = now()
-        work = self._work(campaign, self._projects.drafts.drafts(campaign), seats, at)
+        drafts = self._projects.drafts.drafts(campaign)
+        work = self._work(campaign, drafts, seats, self._unread(campaign, seats), at)
         return [
             SheetRow._fields,
             *pay_sheet(campaign, seats, work, self.seats.participants(campaign), at),
         ]
 
     def _work(
-        self, campaign: Campaign, drafts: Sequence[Draft], seats: Sequence[Seat], at: datetime
+        self,
+        campaign: Campaign,
+        drafts: Sequence[Draft],
+        seats: Sequence[Seat],
+        unread: Sequence[UnreadSample],
+        at: datetime,
     ) -> Mapping[int, SeatWork]:
         """What each seat gave. Who waits for us to read a sample has not gone away."""
         last = self._qualification.last_answers(campaign)
-        last |= {one.answer.seat: at for one in self._unread(campaign, seats)}
+        last |= {one.answer.seat: at for one in unread}
         work = seat_work(drafts, seats)
         return {
             seat: given._replace(last=given.last or last.get(seat)) for seat, given in work.items()
@@ -226,7 +232,8 @@ class ProjectAdmin(SeatAdmin):
         seats = self.seats.all(campaign)
         at = now()
         drafts = self._projects.drafts.drafts(campaign)
-        work = self._work(campaign, drafts, seats, at)
+        unread = self._unread(campaign, seats)
+        work = self._work(campaign, drafts, seats, unread, at)
         told = [draft for draft in reversed(drafts) if draft.state.instruction]
         answers = (event.value for draft in drafts for event in draft.events)
         return ProjectStanding(
@@ -242,7 +249,7 @@ class ProjectAdmin(SeatAdmin):
             drafts=told[:MOST_ITEMS],
             spent=sum(one.cost for one in answers if isinstance(one, DraftAnswer | BlindAnswer)),
             price=self._price(spec),
-            unread=self._unread(campaign, seats),
+            unread=unread,
         )
 
 

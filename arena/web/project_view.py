@@ -17,7 +17,7 @@ PAPER: Mapping[Metric, tuple[float, float, float]] = {
 """Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
 MOST_PERSONS = 200
 """People of a project that its table shows, the latest; the pay sheet has all."""
-MOST_SAMPLES = 20
+MOST_UNREAD = 20
 """Samples of a project's writers that are shown to be read, the oldest."""
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
@@ -43,7 +43,7 @@ def projects_html(
 def _samples(one: ProjectStanding) -> str:
     """What the operator has to read, if anything."""
     here = f"operators/projects/{one.campaign.name}/samples"
-    first = one.unread[:MOST_SAMPLES]
+    first = one.unread[:MOST_UNREAD]
     return HTML.samples(here, first, len(one.unread)) if first else ""
 
 

@@ -2,13 +2,14 @@
 
 import html
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from arena.database import Database
+from arena.database import Database, now
 from arena.seats.qualification import Qualification
-from arena.seats.tables import SEAT_TRY
+from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.settings import Settings
 from tests.support.campaign_worker import Worker
 from tests.support.visitors import rows
@@ -250,10 +251,14 @@ def test_who_takes_consent_back_is_read_by_nobody(make):
     assert operators(pages).unread("pets") == []
 
 
-def test_who_waits_for_an_operator_when_a_project_ends_is_paid(make):
+def test_who_waits_for_an_operator_when_a_project_ends_is_paid(make, database):
     pages = make(known=[])
     ann = describe(pages.writer("ann"), GOOD, GOOD)
     bob = pages.writer("bob")
+    long_ago = now() - timedelta(days=2)
+    with database.write() as connection:
+        connection.execute(update(SEAT_ENTRY).values(arrived_at=long_ago))
+        connection.execute(update(SEAT_TRY).values(at=long_ago))
     operators(pages).end("ada", "pets")
     assert operators(pages).unread("pets") == []
     assert (ann.get(ann.seat).title, ann.code) == (
