@@ -27,13 +27,13 @@ def test_the_median_is_the_campaigns_then_the_sites_then_the_plans(battles):
     first = battles.campaign(name="first", per_tuple=3)
     second = battles.campaign(name="second", per_tuple=3)
     assert question_seconds(battles.database, first) == SECONDS
-    answer(battles, first, 10, 20, 30, 3000)
+    answer(battles, first, 10, 20, 30, 30)
     assert question_seconds(battles.database, first) == SECONDS, "24 are too few"
     answer(battles, second, 90)
     assert question_seconds(battles.database, first) == 30, "of all 30 on the site"
-    answer(battles, second, 90, 90, 40, 40, 40, 40)
-    assert question_seconds(battles.database, second) == 40
-    assert question_seconds(battles.database, first) == 40, "of the site, while its own are few"
+    answer(battles, second, 60, 75, 80, 3000)
+    assert question_seconds(battles.database, second) == 80
+    assert question_seconds(battles.database, first) == 60, "of the site, while its own are few"
 
 
 def test_what_can_be_undone_is_no_answer_yet(battles):

@@ -745,6 +745,13 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
             < page.locator("#choose-a").bounding_box()["y"]
             < page.viewport_size["height"]
         )
+        above, picture, below = (
+            page.locator(f"#subject {part}").bounding_box()
+            for part in (".instruction", ".picture", ".about")
+        )
+        covered = 8  # around the picture, so that nothing shows there when it stays in view
+        assert above["y"] + above["height"] + covered <= picture["y"]
+        assert picture["y"] + picture["height"] + covered <= below["y"]
 
 
 SCREENS = (
