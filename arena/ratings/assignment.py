@@ -75,7 +75,7 @@ class Served:
 
 
 def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
-    """A draw of a tuple that has votes already or, only where the design has none of these for a seat, of any."""
+    """A draw of a tuple that has votes already or, only where a seat can have none of these, of any."""
     return draw(served.started) or draw(served)
 
 
