@@ -147,7 +147,7 @@ class Collection:
         return Votes(a, b, outcome.astype(np.int8), self.poll.models, item, worker)
 
     def _is_any_left(self) -> bool:
-        return self._served.wanted.any() or any(seat.at for seat in self._seats)
+        return bool(self._served.wanted.any()) or any(seat.at for seat in self._seats)
 
     def _new_seat(self) -> SeatAtWork:
         self._came += 1
