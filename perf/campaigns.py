@@ -347,6 +347,7 @@ def main(words: Sequence[str] = ()) -> int:
     parser = ArgumentParser("python -m perf.campaigns")
     parser.add_argument("--runs", type=int, default=RUNS)
     runs = parser.parse_args(words).runs
+    some = max(10, runs // 5)  # of campaigns, which take longer than arenas
     misses = []
 
     def told(line: str, is_missed: bool) -> None:
@@ -361,13 +362,13 @@ def main(words: Sequence[str] = ()) -> int:
         falsely = sum(is_falsely_settled(design, run) for run in range(runs))
         told(f"{design.name}: {falsely} of {runs} falsely settled", falsely > ALPHA * runs)
     for poll in AIMED:
-        falsely = sum(is_campaign_falsely_settled(poll, run) for run in range(runs))
-        told(f"{poll.name}: {falsely} of {runs} falsely settled", falsely > ALPHA * runs)
-    found = saving(SETTLED, max(5, runs // 20))
+        falsely = sum(is_campaign_falsely_settled(poll, run) for run in range(some))
+        told(f"{poll.name}: {falsely} of {some} falsely settled", falsely > ALPHA * some)
+    found = saving(SETTLED, max(5, runs // 50))
     line = f"{found.settle:,.0f} votes, uniformly {found.uniform:,.0f}; {found.wrong} wrongly"
     told(f"{SETTLED.name}: settled after {line}", found.settle > SAVING * found.uniform)
     for poll in POLLS:
-        found = widths(poll, runs)
+        found = widths(poll, some)
         line = f"planned ±{found.planned:.1f}, true ±{found.true:.1f}, shown ±{found.shown:.1f}"
         told(f"{poll.name}: {line}", abs(found.planned / found.true - 1) > WITHIN)
     return int(any(misses))

@@ -22,6 +22,7 @@ from arena.ratings.assignment import (
     fixed,
     settle,
 )
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
@@ -62,7 +63,7 @@ def drawn_battle(
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
     spec = battle_spec(seat.campaign)
     layout = state.layout
-    if is_full(connection, seat, state):
+    if is_full(connection, seat.campaign, state):
         return None
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
@@ -81,12 +82,12 @@ def drawn_battle(
     return None
 
 
-def is_full(connection: Connection, seat: Seat, state: CampaignState) -> bool:
+def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
     """Whether the votes that are there and those that seats are at are all that the campaign takes."""
-    stop = battle_spec(seat.campaign).stop.votes
+    stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
-    return places_taken(connection, seat.campaign, state.left_out) >= stop
+    return places_taken(connection, campaign, state.left_out) >= stop
 
 
 def _next(
@@ -112,7 +113,10 @@ def _next(
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
     mine = connection.execute(judged(seat.voter)).all()
-    lacks = replace(state.served, wanted=state.voted < state.layout.wanted)
+    given = state.collected.given
+    if given.sum() >= battle_spec(seat.campaign).stop.votes:
+        return False
+    lacks = replace(state.served, wanted=given < state.layout.wanted)
     taken = frozenset(Seen.of(row) for row in mine)
     open_ = _for_worker(lacks, state.layout, taken, seat.campaign.spec)
     had = [_assigned(state.layout, Seen.of(row)) for row in mine if row.seat_id == seat.id]

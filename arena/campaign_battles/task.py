@@ -9,13 +9,16 @@ from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BattleStore, Draw, Seen, VoteRequest
 from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
+from arena.campaign_battles.times import question_seconds
 from arena.campaign_battles.votes import given_by, holders
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
 from arena.seats.task import SeatProgress
+from arena.seats.times import MeasuredTimes
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 
@@ -30,6 +33,7 @@ class BattleWork:
         self.items = items
         self._database = database
         self._coin = np.random.default_rng()
+        self._times = MeasuredTimes(lambda campaign: question_seconds(database, campaign))
 
     def given(self, seat: Seat) -> SeatProgress:
         with self._database.read() as connection:
@@ -73,10 +77,18 @@ class BattleWork:
         if seat.campaign.ended_at is not None:
             return False
         with self._database.read() as connection:
-            if is_full(connection, seat, state):
+            if is_full(connection, seat.campaign, state):
                 return False
             holding = holders(connection, seat.campaign, seen, state.left_out)
             return holding < state.layout.wanted[place]
+
+    def is_full(self, campaign: Campaign) -> bool:
+        """Whether all votes are there or being given, pending ones too."""
+        state = self.states.of(campaign)
+        if not state.served.wanted.any():
+            return True
+        with self._database.read() as connection:
+            return is_full(connection, campaign, state)
 
     def waits(self, seat: Seat) -> bool:
         """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""
@@ -122,6 +134,14 @@ class BattleWork:
         """How many checks a seat gets, outside its quota."""
         spec = seat.campaign.spec
         return wanted_checks(spec.checks, spec.seat.votes, len(self._checks(seat)))
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        """How long a seat's votes and checks usually take."""
+        spec = campaign.spec
+        checks = len(self.items.bank().checks(spec.checks.items))
+        questions = spec.seat.votes + wanted_checks(spec.checks, spec.seat.votes, checks)
+        seconds = self._times.of(campaign)
+        return None if seconds is None else seconds * questions
 
     def _checks(self, seat: Seat) -> list[Item]:
         """The check items that a seat may get: those that its qualification did not ask."""

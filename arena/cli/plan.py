@@ -42,7 +42,7 @@ def plan(
     within_item: Correlation = None,
     within_worker: Correlation = None,
     seat: Annotated[int, Option(min=1, max=10_000, help="votes of a worker")] = 20,
-    seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = 60,
+    seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = planner.SECONDS,
     pay: Annotated[float, Option(min=0, max=1e6, help="of an hour")] = 12,
     fee: Annotated[
         float, Option(min=0, max=10, help="of the platform, as a share of the pay")

@@ -138,12 +138,12 @@ def let_minutes_pass(database: Database, minutes: float) -> None:
             connection.execute(update(BATTLE).where(BATTLE.c.id == row.id).values(began_at=earlier))
 
 
-def answered_at_once(database: Database, seat: Seat) -> None:
-    """Make a seat's every answer a third of a second later than its battle, however slow the machine is."""
+def answered_at_once(database: Database, seat: Seat, seconds: float = 0.3) -> None:
+    """Make a seat's every answer so much later than its battle, however slow the machine is."""
     votes = select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN, BATTLE.c.seat_id == seat.id)
     with database.write() as connection:
         for battle, voted_at in connection.execute(votes).all():
-            served = voted_at - timedelta(milliseconds=300)
+            served = voted_at - timedelta(seconds=seconds)
             connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(began_at=served))
 
 

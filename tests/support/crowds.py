@@ -87,11 +87,11 @@ class Sight:
     @property
     def unfinished(self) -> np.ndarray:
         """Mask of the tuples that have votes, but not all."""
-        return (self.state.voted > 0) & (self.state.voted < self.wanted)
+        return (self.state.collected.counted > 0) & (self.state.collected.counted < self.wanted)
 
     @property
     def finished(self) -> np.ndarray:
-        return (self.wanted > 0) & (self.state.voted >= self.wanted)
+        return (self.wanted > 0) & (self.state.collected.counted >= self.wanted)
 
 
 @dataclass(eq=False)

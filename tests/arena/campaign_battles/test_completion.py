@@ -86,7 +86,7 @@ def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
         check_few_are_unfinished(people.sight(), SEAT["votes"])
     people.work()
     assert people.campaign.why_ended == "every tuple has its votes"
-    assert people.sight().state.voted.tolist() == layout.wanted.tolist()
+    assert people.sight().state.collected.counted.tolist() == layout.wanted.tolist()
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -100,7 +100,7 @@ def test_at_any_stop_few_tuples_are_unfinished(battles, design, per_tuple, overl
     seen = people.sight()
     check_few_are_unfinished(seen, SEAT["votes"])
     if overlap:
-        begun = (seen.state.voted > 0).sum()
+        begun = (seen.state.collected.counted > 0).sum()
         assert 0.05 <= (seen.overlap & seen.finished).sum() / begun <= 0.6
 
 
@@ -124,7 +124,7 @@ def test_overlap_tuples_are_there_whenever_it_stops(servers, design, overlap):
         people.work(1.1 * stop)
         seen = people.sight()
         check_few_are_unfinished(seen, PAPER["votes"])
-        counted = ~seen.asked_again & (seen.state.voted > 0)
+        counted = ~seen.asked_again & (seen.state.collected.counted > 0)
         share = (seen.overlap & counted).sum() / counted.sum()
         error = np.sqrt(overlap * (1 - overlap) / counted.sum())
         assert abs(share - overlap) <= 4 * error
@@ -142,7 +142,7 @@ def test_a_campaign_of_the_papers_size_is_filled_by_people(servers, tuples, at_w
     people.work()
     assert people.campaign.why_ended == "every tuple has its votes"
     seen = people.sight()
-    assert seen.state.voted[seen.wanted > 0].tolist() == [5] * tuples
+    assert seen.state.collected.counted[seen.wanted > 0].tolist() == [5] * tuples
     assert given(servers[0]).min() >= 5
 
 

@@ -122,7 +122,7 @@ def test_a_campaign_delivers_what_its_plan_says(battles, plan):
     asked = {"per_tuple": plan.each, "stop": {"votes": plan.votes}}
     campaign = documented(battles, design="balanced", overlap=0.0, tuples=None, **asked)
     state = work(battles, campaign, plan.workers)
-    tuples = int((state.voted == plan.each).sum())
+    tuples = int((state.collected.counted == plan.each).sum())
     workers = workers_of(battles, campaign)
     promised = (plan.votes, plan.tuples, plan.workers)
     assert (state.votes, tuples, workers) == pytest.approx(promised, rel=WITHIN)
@@ -150,7 +150,7 @@ def test_the_docs_campaign_delivers_what_is_said_when_it_is_made(battles):
         for number in _SUMMARY.search(" ".join(admin.summary(campaign))).groups()
     )
     state = work(battles, campaign, workers)
-    full = (state.voted >= state.layout.wanted) & (state.layout.wanted > 0)
+    full = (state.collected.counted >= state.layout.wanted) & (state.layout.wanted > 0)
     delivered = (int(full.sum()), state.votes, workers_of(battles, campaign))
     several = full & (state.layout.wanted == 5)
     assert delivered == pytest.approx((tuples, votes, workers), rel=WITHIN)

@@ -355,5 +355,5 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
     assert checked.again(campaign).why_ended == "every tuple has its votes"
     with checked.database.read() as connection:
         found = collected(connection, campaign, state.layout)
-    assert found.voted.tolist() == state.layout.wanted.tolist()
+    assert found.counted.tolist() == state.layout.wanted.tolist()
     assert len(rows(checked.database, BATTLE)) > 18 + 6
