@@ -99,14 +99,15 @@ def _next(
     coin: np.random.Generator,
 ) -> Assigned | None:
     """The next tuple by the design; what was started is finished before anything is begun."""
-    if spec.design == "fixed":
-        return finishing_first(served, lambda some: fixed(some, had, state.layout.tuples))
-    if spec.design == "settle":
-        aims = state.looked.gains if state.looked else None
-        return finishing_first(served, lambda some: settle(some, had, aims, coin))
-    return finishing_first(served, lambda some: balanced(some, had, size, coin)) or finishing_first(
-        served, lambda some: settle(some, had, None, coin)
-    )
+
+    def by_design(some: Served) -> Assigned | None:
+        if spec.design == "fixed":
+            return fixed(some, had, state.layout.tuples)
+        if spec.design == "settle":
+            return settle(some, had, state.looked.gains if state.looked else None, coin)
+        return balanced(some, had, size, coin) or settle(some, had, None, coin)
+
+    return finishing_first(served, by_design)
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:

@@ -1,10 +1,11 @@
 """Assignment: which pair of models a worker judges next, and on which item, by the design of a campaign.
 
 *Balanced* takes the least-served pair, then the item least served with it and at all (a random incomplete block design,
-a seat being a block). *Settle* gives most votes to the pair that tells most about the least settled neighbouring order:
+a seat being a block). *Settle* gives most votes to the pair left that tells most about the least settled neighbours:
 a vote on models i and j with win probability p lowers the variance of a contrast d of the strengths, which have the
 covariance C, by p(1-p)(d'C(e_i-e_j))^2 to first order (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes
-through a list. In a seat no item comes twice. Functions here are pure but for the generator that they are given.
+through a list. In a seat no item comes twice, and what was started is finished first. Functions here are pure but for
+the generator that they are given.
 """
 
 from collections.abc import Callable, Sequence
@@ -75,7 +76,7 @@ class Served:
 
 
 def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
-    """A draw of a tuple that has votes already or, only where the design has none of these for a seat, of any."""
+    """A draw of a tuple that has votes already or, only where a seat can have none of these, of any."""
     return draw(served.started) or draw(served)
 
 

@@ -105,6 +105,8 @@ class Crowd:
     habits: Habits = Habits()
     prefers: Callable[[Battle], str] | None = None
     """The side that a worker chooses; None: either."""
+    places: int = 10**6
+    """The most workers that come."""
     minutes: float = 0.0
     answers: int = 0
     """Those to checks too."""
@@ -124,14 +126,14 @@ class Crowd:
     def campaign(self) -> Campaign:
         return self.servers[0].campaigns.get(self.name)
 
-    def work(self, answers: int | None = None) -> None:
+    def work(self, answers: float | None = None) -> None:
         """Go on until the campaign ended and nobody is there any more, or so many answers were given."""
         while (answers is None or self.answers < answers) and self.act():
             pass
 
     def act(self) -> bool:
         """Let the next worker do what he does next; False if nobody is there any more."""
-        while len(self._working) < self.at_work and self.campaign.ended_at is None:
+        while self._has_room() and self.campaign.ended_at is None:
             self._come()
         if not self._queue:
             return False
@@ -148,6 +150,9 @@ class Crowd:
         else:
             self._decide(worker, worker.battle)
         return True
+
+    def _has_room(self) -> bool:
+        return len(self._working) < self.at_work and self.came < self.places
 
     def look(self) -> None:
         """Let every server read what is there, as it does each second."""

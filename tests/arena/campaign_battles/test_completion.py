@@ -7,12 +7,19 @@ from contextlib import closing
 import numpy as np
 import pytest
 
+from arena.battles.choices import ChoiceError
 from arena.campaign_battles.layout import layout_of
 from arena.database import Database
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
-from tests.support.battle_campaigns import Battles, at_once, check_drafts, votes_by_tuple
+from tests.support.battle_campaigns import (
+    Battles,
+    at_once,
+    check_drafts,
+    let_minutes_pass,
+    votes_by_tuple,
+)
 from tests.support.crowds import PEOPLE, Crowd, Habits, Sight
 from tests.support.servers import drafts
 
@@ -97,14 +104,23 @@ def test_at_any_stop_few_tuples_are_unfinished(battles, design, per_tuple, overl
         assert 0.05 <= (seen.overlap & seen.finished).sum() / begun <= 0.6
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+def test_nothing_is_begun_while_something_lacks_votes(battles, design):
+    """In a file that goes item by item, each of which a seat gets once, what comes next is not what was started."""
+    designed(battles, design, per_tuple=2, seat=SEAT)
+    for person, most in (("first", 2), ("second", 1), ("third", 1)):
+        battles.do(battles.seat(battles.campaigns.get("pilot"), person), most=most)
+    assert given(battles).tolist() == [2, 2]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("overlap", OVERLAPS)
 @pytest.mark.parametrize("design", DESIGNS)
 def test_overlap_tuples_are_there_whenever_it_stops(servers, design, overlap):
     """After 10, 30, 50 and 100% of the votes their share is the one asked for, but for those in work."""
     designed(servers[0], design, overlap=overlap, seat=PAPER, checks={"items": "checks"})
-    people = crowd(*servers, at_work=30, seed=5)
-    for stop in (100, 300, 500, 1000):
+    people = crowd(*servers, at_work=15, seed=5)
+    for stop in (50, 150, 250, 500):
         people.work(1.1 * stop)
         seen = people.sight()
         check_few_are_unfinished(seen, PAPER["votes"])
@@ -184,3 +200,25 @@ def test_no_more_votes_are_taken_than_the_stop_needs(battles):
                 server.decide(seat, battle, "a")
     assert given(battles).sum() == 30
     assert battles.again(campaign).why_ended == "30 votes of 30 are there"
+
+
+@pytest.mark.locks_or_dialect
+def test_who_comes_back_late_adds_nothing_to_a_full_campaign(battles):
+    campaign = battles.campaign(seat=SEAT, stop={"votes": 2})
+    late = battles.seat(campaign, "late")
+    battle = battles.next(late)
+    let_minutes_pass(battles.database, 21)
+    assert battles.do(battles.seat(campaign, "other")) == 2
+    assert battle
+    with pytest.raises(ChoiceError, match="You were away for long"):
+        battles.decide(late, battle, "a")
+    assert given(battles).sum() == 2
+
+
+def test_a_file_of_tuples_has_an_overlap_too(battles):
+    tuples = battles.all_tuples()[:100]
+    changes = {"design": "fixed", "fixed": [*tuples, *tuples[:10]], "overlap": 0.3}
+    wanted = battles.states.of(battles.campaign(**changes)).layout.wanted
+    numbers = np.bincount(wanted[wanted > 0], minlength=6)
+    assert numbers.sum() == 100 and 15 <= numbers[5] <= 45
+    assert 5 <= numbers[2] <= 10 and numbers[[3, 4]].sum() == 0
