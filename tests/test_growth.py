@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from arena.authoring.known import lacking
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
@@ -184,6 +185,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
     "neutralise": injection.neutralise,
+    "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,

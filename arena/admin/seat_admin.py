@@ -1,6 +1,7 @@
 """What operators do with campaigns of every task: links, participants, the end."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -91,13 +92,18 @@ class SeatAdmin(ABC):
         return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
 
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
+        """Replace a campaign's list of participants, and say what is in it: whose work counts changes at once.
+
+        Raises CampaignError and RowsError.
+        """
         records = list(records)
         campaign = self.store.get(name)
         listed = listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note)
-        came = {seat.person: seat.session for seat in self.seats.all(campaign)}
+        seats = self.seats.all(campaign)
+        came = {seat.person: seat.session for seat in seats}
+        told = Counter(seat.confirmation for seat in seats)
         sessions = listed_sessions(records)
         twice = [person for person, those in sessions.items() if len(those) > 1]
         other = [
@@ -107,7 +113,8 @@ class SeatAdmin(ABC):
         ]
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
-            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."
+            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
+            f"{told['confirmed']} confirmed, {told['rejected']} rejected, {told['pending']} pending."
             + _named(" More than once in it, to be paid once", twice)
             + _named(" Came under another submission than the list's, to be looked at", other)
         )

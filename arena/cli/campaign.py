@@ -139,7 +139,10 @@ def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
     battles, projects = admins()
     for one in battles.standings():
-        votes = f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
+        pending = f" ({one.pending:,} pending)" if one.pending else ""
+        votes = (
+            f"{one.votes:,} of {one.wanted:,} votes{pending}, {one.full:,} of {one.tuples:,} tuples"
+        )
         yield _standing(one, one.problem or votes)
     for project in projects.standings():
         accepted, wanted = (

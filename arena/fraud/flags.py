@@ -46,7 +46,7 @@ from arena.fraud.detectors import (
     inattentive,
     one_sided,
 )
-from arena.fraud.eligibility import counted_until
+from arena.fraud.eligibility import CountedVotes, counted_votes
 from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
@@ -110,18 +110,15 @@ def flagged_voters(flags: Table) -> Select:
 
 @dataclass(frozen=True, eq=False)
 class VoterMarks:
-    """Whose votes count and who is flagged, by a rule: arrays by the voter's id, the last place for unknown voters."""
+    """Whose votes count and who is flagged, by a rule."""
 
-    counted_until: npt.NDArray[np.int64] | None
-    """Microseconds; None: everyone's votes count."""
+    counted: CountedVotes
     is_flagged: npt.NDArray[np.bool_]
+    """By the voter's id; the last place is for unknown voters."""
 
     def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Return which of the votes cast here count."""
-        if self.counted_until is None:
-            return np.ones(len(votes), bool)
-        until = self.counted_until.take(values(votes, "voter"), mode="clip")
-        return values(votes, "voted_at") <= until
+        return self.counted.mask(votes)
 
     def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Return which of the votes cast here are of flagged voters."""
@@ -132,7 +129,7 @@ def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
     flagged = list(connection.scalars(flagged_voters(flags_of(who))))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    return VoterMarks(counted_until(connection, who), is_flagged)
+    return VoterMarks(counted_votes(connection, who), is_flagged)
 
 
 def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:

@@ -2,7 +2,8 @@
 
 Prolific: *Download demographic data* of a study, with `Submission id`, `Participant id` and `Status`. MTurk: a batch's
 results, with `AssignmentId`, `WorkerId` and `AssignmentStatus`. Any other table with `worker` and, if there are such,
-`status` and `session`.
+`status` and `session`. Being in it confirms a worker, whose votes count from then on; who gave the work back, was
+rejected or is not in it is rejected.
 """
 
 import re
@@ -11,12 +12,17 @@ from collections.abc import Iterable, Mapping
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.worker_names import listed_name
-from arena.types import grouped
+from arena.types import Confirmation, grouped
 
 _PERSON = ("participantid", "workerid", "worker")
 _STATUS = ("status", "assignmentstatus")
 _SESSION = ("submissionid", "assignmentid", "session")
 _BETWEEN = re.compile(r"[^a-z0-9]+")
+GIVEN_BACK = frozenset({"returned", "timedout", "rejected", "screenedout"})
+"""Statuses, without signs and blanks, of who is not waiting to be paid: Prolific's and MTurk's."""
+AT_WORK = frozenset({"active", "reserved"})
+_HANDED_IN = frozenset({"", "submitted", "awaitingreview", "approved", "partiallyapproved"})
+"""Empty: a table without statuses."""
 
 
 def listed_participants(records: Iterable[Record]) -> dict[str, str]:
@@ -40,6 +46,13 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
                 column=column,
             )
         found[person] = str(values[status]).strip() if status else ""
+        if plain_status(found[person]) not in GIVEN_BACK | AT_WORK | _HANDED_IN:
+            raise RowsError(
+                f"expected a status of Prolific or MTurk, such as APPROVED, AWAITING REVIEW, RETURNED or Submitted, "
+                f"found {found[person][:80]!r}; write APPROVED or REJECTED instead",
+                row=row,
+                column=status,
+            )
     if not found:
         raise RowsError(
             "expected a row for each worker, found a header alone; download the list anew"
@@ -58,6 +71,26 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
                 str(values[session]).strip() if session else ""
             )
     return found
+
+
+def plain_status(status: str) -> str:
+    """A status without case, signs and blanks."""
+    return _BETWEEN.sub("", status.lower())
+
+
+def confirmation_of(
+    person: str, known: Confirmation, has_ended: bool, platform: str, listed: Mapping[str, str]
+) -> Confirmation:
+    """What a platform's list says of a seat's worker; `known`: what was known before.
+
+    MTurk's names those alone who have handed in: of others at work it says nothing.
+    """
+    if person not in listed:
+        return known if platform == "mturk" and not has_ended else "rejected"
+    status = plain_status(listed[person])
+    if status in AT_WORK:
+        return "pending"
+    return "rejected" if status in GIVEN_BACK else "confirmed"
 
 
 def _person(values: Mapping[str, object], column: str) -> str:

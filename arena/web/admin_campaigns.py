@@ -61,6 +61,15 @@ class _CampaignOrders:
             lambda who: self.projects.reject(who, campaign, number, why.strip()),
         )
 
+    async def judges(self, campaign: str, request: Request) -> Response:
+        """Say whether a writer's sample is good; its number comes first, and then good or poor."""
+        sample, _, verdict = (await request.body()).decode(errors="replace").strip().partition(" ")
+        return await run_in_threadpool(
+            self._tried,
+            request,
+            lambda who: self.projects.judge(who, campaign, sample, verdict.strip()),
+        )
+
     async def links(self, campaign: str, request: Request) -> Response:
         """A CSV of the signed links of workers, whose names come one a line or in a table's column."""
         lines = (await request.body()).decode("utf-8-sig", "replace").split("\n")
@@ -115,6 +124,7 @@ def routes(campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operator
     router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
     router.add_api_route("/operators/projects", does.makes_project, methods=["POST"])
     router.add_api_route("/operators/projects/{campaign}/reject", does.rejects, methods=["POST"])
+    router.add_api_route("/operators/projects/{campaign}/samples", does.judges, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/links", does.links, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/end", does.ends, methods=["POST"])
     router.add_api_route(PARTICIPANTS, does.lists, methods=["POST"])

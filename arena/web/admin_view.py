@@ -85,7 +85,7 @@ def _campaign(
     workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
     settled = f"{one.settled} of {one.neighbours}" if one.neighbours else _UNSEEN
     rows = [
-        ("Votes", f"{one.votes:,} of {one.wanted:,}"),
+        ("Votes", _campaign_votes(one)),
         ("Tuples with all their votes", f"{one.full:,} of {one.tuples:,}"),
         ("Workers", workers or "none yet"),
         ("Settled orders of neighbours", settled),
@@ -95,6 +95,11 @@ def _campaign(
         ),
     ]
     return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]
+
+
+def _campaign_votes(one: CampaignStanding) -> str:
+    pending = f", {one.pending:,} waiting for the platform's list" if one.pending else ""
+    return f"{one.votes:,} of {one.wanted:,}{pending}"
 
 
 def _board(one: BoardHealth) -> tuple[str, ...]:

@@ -196,9 +196,13 @@ CHINESE: Mapping[str, str] = {
         "您所在网络今天的图片数量已用完。午夜（UTC）后可以继续。"
     ),
     (
-        "Your network has opened {} campaign links today, the most for one network. Go on under a link that you opened "
-        "before, or come again tomorrow."
-    ): "您所在网络今天已打开 {} 个活动链接，这是每个网络的上限。请在先前打开的链接中继续，或明天再来。",
+        "Your network has opened {} links of this campaign today, the most for one network. Go on under a link that you "
+        "opened before, or come again tomorrow."
+    ): "您所在网络今天已打开本活动的 {} 个链接，这是每个网络的上限。请在先前打开的链接中继续，或明天再来。",
+    (
+        "Every question is answered or being answered. Some may come back once the platform's list has told who took "
+        "part: try again later, or return this on your platform."
+    ): "所有题目都已回答或正在回答。平台的名单确认参与者之后，部分题目可能会重新开放：请稍后再试，或在您的平台上退还。",
     "There are no items yet. Bring some in: python -m arena items folder DIR": (
         "还没有题目。导入方法：python -m arena items folder DIR"
     ),
@@ -298,6 +302,7 @@ CHINESE: Mapping[str, str] = {
     "A practice question was taken out. Tell whoever sent you the link.": "一道练习题已被移除。请告知给您发送链接的人。",
     "Nothing was chosen; press A or B.": "尚未选择；请按 A 或 B。",
     "Choose one of the answers.": "请选择一个回答。",
+    "The practice is over; nothing more can be sent.": "练习已结束，不能再发送。",
     "The link lacks its {}. Open it from the platform's page, which fills it in.": "链接缺少 {}。请从平台的页面打开，平台会自动填写。",
     "There is no such campaign. Open the link as you were sent it.": "没有这个活动。请按收到的链接原样打开。",
     "There is no such seat. Open the link as you were sent it.": "没有这个席位。请按收到的链接原样打开。",

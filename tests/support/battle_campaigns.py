@@ -60,6 +60,17 @@ class Battles:
         values |= {"seat": {"votes": 20, "minutes": 20, "pay": 1}, **changes}
         return self.campaigns.create("battles", read_spec(BattleSpec, values))
 
+    def all_tuples(self) -> list[dict[str, str]]:
+        """The tuples that can be drawn of the source "test", item by item, as a file for a fixed design."""
+        names = {place: model.name for place, model in enumerate(self.items.models(), 1)}
+        checks = {item.id for item in self.items.bank().checks()}
+        return [
+            {"item": item.key, "model_a": names[one.model], "model_b": names[other.model]}
+            for item in self.items.bank().items.values()
+            if item.id not in checks
+            for one, other in combinations(item.contestants, 2)
+        ]
+
     def again(self, campaign: Campaign) -> Campaign:
         """The campaign as it is now, after its state was read anew."""
         self.states.fresh(campaign)

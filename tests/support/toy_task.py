@@ -15,20 +15,36 @@ from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
+from arena.seats.task import ExamAnswer, Piece, SeatProgress, SeatTask, Words
 from arena.templates import macros
 from arena.validation import whole
+from arena.web.exam_questions import ChoiceQuestion
 
 HTML = macros("campaign.html")
 EXAM = "small numbers"
 CHECKS = range(100, 110)
 """Numbers of the checks; others are work."""
+NOTES = range(50, 70)
+"""Numbers of the sample tasks, whose answers an operator reads."""
 
 
 class ToySpec(CampaignSpec):
     """Numbers from 1000 on, each given to one worker."""
 
     numbers: Annotated[int, whole(1, 1000)] = 100
+    notes: int = 0
+    """Sample tasks."""
+
+    @property
+    def sample_count(self) -> int:
+        return self.notes
+
+
+class Note(ChoiceQuestion):
+    """A sample task: whatever is chosen, an operator says whether it is right."""
+
+    def read(self, form: Mapping[str, str]) -> ExamAnswer:
+        return super().read(form)._replace(is_right=None)
 
 
 @dataclass
@@ -55,7 +71,7 @@ def right(number: int) -> str:
     return "ba"[number % 2 == 0]
 
 
-class ToyTask:
+class ToyTask(SeatTask):
     """See `seats.task.SeatTask`."""
 
     def __init__(self) -> None:
@@ -165,8 +181,14 @@ class ToyTask:
     def exam_names(self, source: str) -> Sequence[str]:
         return [str(number) for number in range(20)] if source == EXAM else []
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
+    def sample_names(self, seat: Seat) -> Sequence[str]:
+        spec = seat.campaign.spec
+        assert isinstance(spec, ToySpec)
+        return [str(number) for number in NOTES[: spec.notes]]
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
+        kind = Note if int(name) in NOTES else ChoiceQuestion
+        return kind(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
 
 
 def _page(number: object) -> Markup:

@@ -122,10 +122,14 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     one.answer("5f01")
     one.answer("5f02", most=1)
     let_minutes_pass(arena, 1)
-    assert "pilot (prolific), running; 4 of 1,000 votes" in campaign(capsys, "list")[1]
+    assert "pilot (prolific), running; 0 of 1,000 votes (4 pending)" in campaign(capsys, "list")[1]
     export = "Submission id,Participant id,Status\nsitting,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
-    assert out == "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker.\n"
+    assert out == (
+        "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker. Workers who came: 1 confirmed, "
+        "1 rejected, 0 pending.\n"
+    )
+    assert "running; 3 of 1,000 votes," in campaign(capsys, "list")[1]
     rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
     assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
         ("done", "approve"),

@@ -15,7 +15,6 @@ from sqlalchemy import func, select
 from arena.battles.tables import SEAT
 from arena.battles.voters import Account, Voters
 from arena.database import Database
-from arena.seats import seats
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.seats.tables import SEAT_ENTRY
@@ -375,9 +374,8 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
 
 
 @pytest.mark.locks_or_dialect
-def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
-    monkeypatch.setattr(seats, "MOST_OF_NETWORK", 3)
-    campaign = toys.campaign(**PROLIFIC)
+def test_a_network_takes_so_many_seats_a_day(toys, database):
+    campaign = toys.campaign(platform=PROLIFIC["platform"] | {"network_seats": 3})
     workers = [
         toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)
     ]

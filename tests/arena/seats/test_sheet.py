@@ -40,7 +40,20 @@ def seat(
     kind: str = "plain", person: str = "ann", end: SeatEvent | None = "done", at: datetime = AT
 ) -> Seat:
     ended = at if end else None
-    return Seat(7, campaign(kind), 3, person, "sitting", "", "PAY4TOY", BEGAN, True, end, ended)
+    return Seat(
+        id=7,
+        campaign=campaign(kind),
+        voter=3,
+        person=person,
+        session="sitting",
+        reply_to="",
+        code="PAY4TOY",
+        arrived_at=BEGAN,
+        confirmation="confirmed",
+        is_qualified=True,
+        end=end,
+        ended_at=ended,
+    )
 
 
 def row(one: Seat, work: SeatWork | None = None, listed: dict[str, str] | None = None) -> SheetRow:
@@ -262,9 +275,9 @@ def test_the_lists_of_both_platforms_are_read():
     )
     rows = [
         Record(number, {"WorkerId": "A2", "AssignmentStatus": status})
-        for number, status in ((2, "x"), (3, "y"))
+        for number, status in ((2, "Submitted"), (3, "Approved"))
     ]
-    assert listed_participants(rows) == {"A2": "y"}, "the last of several rows"
+    assert listed_participants(rows) == {"A2": "Approved"}, "the last of several rows"
 
 
 @given(
@@ -294,6 +307,10 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         (
             [Record(2, {"WorkerId": " "})],
             "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": "fine"})],
+            "row 2, column 'status': expected a status of Prolific or MTurk, .* found 'fine'; write",
         ),
     ],
 )

@@ -10,15 +10,18 @@ import pytest
 from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select, update
 
-from arena.admin.campaigns import KINDS
+from arena.admin.campaigns import KINDS, CampaignAdmin
 from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
+from arena.io.tables import Record
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
-from arena.items.store import FAMILY, IMAGE, ITEM, MODEL
+from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.seats.tables import SEAT_ENTRY
+from arena.settings import Settings
 from arena.types import RIGHT, UNRELATED
 from arena.web.words import ENGLISH
 from tests.support.axe import faults
@@ -334,6 +337,7 @@ def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
         expect(hands.frame.locator("#copy")).to_have_text("Copied")
         assert_back(hands, site, code)
     assert_given(server, worker)
+    assert_rejected_afterwards(server, at, worker)
     assert wire.bytes
     assert told(names_of(server), wire.bytes) == set()
 
@@ -402,6 +406,25 @@ def assert_given(server: AppServer, worker: str) -> None:
         battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat]
         assert len(battles) == PIECES
         assert counted(database).keys() >= set(battles)
+
+
+def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> None:
+    """The platform's list does not name the worker: nothing counts, and what was held is asked of others."""
+    with database_of(server) as database:
+        settings = Settings.from_env({"DATA_DIR": str(server.data_dir)})
+        admin = CampaignAdmin(settings, database, ItemBank(database), VoteTable(database))
+        campaign = admin.store.get(name)
+        standing = admin.standing(campaign)
+        assert (standing.votes, standing.pending) == (0, VOTES)
+        told_ = admin.bring_participants("ada", name, [Record(2, {"worker": "somebody-else"})])
+        assert "Workers who came: 0 confirmed" in told_
+        standing = admin.standing(campaign)
+        assert (standing.votes, standing.pending) == (0, 0)
+        held = admin.states.fresh(campaign).served.votes
+        assert held.sum() == 0
+        (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
+        sheet = {row[0]: row for row in admin.sheet(name)}
+        assert "unknown to the platform: pay nobody" in sheet[mine.person]
 
 
 def pages_of_a_script(link: str, *servers: AppServer) -> list[str]:
