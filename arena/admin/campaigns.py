@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 from arena.admin.seat_admin import SeatAdmin, noted
+from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
@@ -18,7 +19,7 @@ from arena.database import Database, now
 from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
-from arena.seats.campaigns import Campaign, CampaignStore
+from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
@@ -93,6 +94,10 @@ class CampaignAdmin(SeatAdmin):
         with suppress(CampaignError):
             self.states.fresh(self.store.get(name))
         return told
+
+    def taken_back(self, campaign: Campaign) -> Note:
+        source = battle_spec(campaign).source
+        return lambda connection: forget_orders(connection, campaign.name, source)
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""

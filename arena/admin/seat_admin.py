@@ -43,6 +43,10 @@ class SeatAdmin(ABC):
     def tables(self) -> Mapping[str, Callable[[str], Rows]]:
         """The downloads of a campaign by name; each raises CampaignError."""
 
+    def taken_back(self, campaign: Campaign) -> Note | None:
+        """What else is stored where a platform's list takes back work that counted."""
+        return None
+
     def check_server(self, spec: CampaignSpec) -> None:
         """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
         if spec.platform.kind == "login" and self._settings.oauth is None:
@@ -100,7 +104,7 @@ class SeatAdmin(ABC):
         campaign = self.store.get(name)
         listed = listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
-        self.seats.bring_participants(campaign, listed, note)
+        self.seats.bring_participants(campaign, listed, note, self.taken_back(campaign))
         seats = self.seats.all(campaign)
         came = {seat.person: seat.session for seat in seats}
         told = Counter(seat.confirmation for seat in seats)

@@ -204,7 +204,7 @@ LIVE_FAILURE = Table(
     Column("failed_at", Moment, nullable=False),
 )
 CONFIRMATIONS = "confirmations"
-"""Counter of the platforms' lists that were brought in: they confirm and reject seats."""
+"""Counter that is bumped when seats are confirmed or rejected: by a platform's list, or by who takes consent back."""
 NO_SEAT = 0
 """No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
 

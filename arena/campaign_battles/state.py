@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.battles.settlements import extend_record, read_record
+from arena.battles.settlements import campaign_board, extend_record, read_record
 from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec, battle_spec
@@ -190,7 +190,7 @@ class CampaignStates:
         )
         fit = bradley_terry(win_matrix(votes), start=start)
         found = intervals(fit, votes, "item")
-        board = f"campaign {campaign.name}"
+        board = campaign_board(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))

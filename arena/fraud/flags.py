@@ -30,10 +30,10 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import SEAT, VOTER, VOTER_NETWORK
+from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
-from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
+from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.fraud.cohorts import Cohort, in_cohorts
 from arena.fraud.detectors import (
     ENOUGH,
@@ -160,24 +160,29 @@ class FlagService:
         self._flags = flags_of(who)
         self._looked_at = -1
         """Number of votes cast at the last review; -1: there was none."""
+        self._confirmations = -1
         self._words: Codes = np.zeros(0, np.int64)
         """Number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Review all votes if they have grown by GROWTH since the last review; raise and lift flags.
+        """Review all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
+        list; raise and lift flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
         votes = self._votes.read().votes
         cast = len(votes)
-        if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
-            return
+        is_grown = not 0 <= cast - self._looked_at < GROWTH * self._looked_at
         with self._database.read() as connection:
+            confirmations = counter(connection, CONFIRMATIONS)
+            if not is_grown and confirmations == self._confirmations:
+                return
             flags = frozenset(self._found(connection, votes))
             known = frozenset(self._stored(connection))
         if flags != known:
             self._store(flags)
         self._looked_at = cast
+        self._confirmations = confirmations
 
     def _found(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
         """Yield the flags that all votes give rise to, their strengths to three decimals."""

@@ -21,12 +21,14 @@ _BETWEEN = re.compile(r"[^a-z0-9]+")
 GIVEN_BACK = frozenset({"returned", "timedout", "rejected", "screenedout"})
 """Statuses, without signs and blanks, of who is not waiting to be paid: Prolific's and MTurk's."""
 AT_WORK = frozenset({"active", "reserved"})
-_HANDED_IN = frozenset({"", "submitted", "awaitingreview", "approved", "partiallyapproved"})
-"""Empty: a table without statuses."""
+_HANDED_IN = frozenset({"submitted", "awaitingreview", "approved", "partiallyapproved"})
 
 
 def listed_participants(records: Iterable[Record]) -> dict[str, str]:
-    """Each person of a platform's list with the status that it gives; of several rows the last. Raises RowsError."""
+    """Each person of a platform's list with the status that it gives, "" in a list without statuses. Raises RowsError.
+
+    Of several rows of a person, in whatever order, one that was handed in stands, else one that is at work.
+    """
     found: dict[str, str] = {}
     for row, values in records:
         column = column_named(values, _PERSON)
@@ -45,14 +47,16 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
                 row=row,
                 column=column,
             )
-        found[person] = str(values[status]).strip() if status else ""
-        if plain_status(found[person]) not in GIVEN_BACK | AT_WORK | _HANDED_IN:
+        given = _text(values, status)
+        if status and plain_status(given) not in GIVEN_BACK | AT_WORK | _HANDED_IN:
             raise RowsError(
                 f"expected a status of Prolific or MTurk, such as APPROVED, AWAITING REVIEW, RETURNED or Submitted, "
-                f"found {found[person][:80]!r}; write APPROVED or REJECTED instead",
+                f"found {given[:80]!r}; write APPROVED or REJECTED instead",
                 row=row,
                 column=status,
             )
+        if person not in found or _progress(given) >= _progress(found[person]):
+            found[person] = given
     if not found:
         raise RowsError(
             "expected a row for each worker, found a header alone; download the list anew"
@@ -67,15 +71,19 @@ def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
         person = column_named(values, _PERSON)
         session = column_named(values, _SESSION)
         if person:
-            found.setdefault(_person(values, person), []).append(
-                str(values[session]).strip() if session else ""
-            )
+            found.setdefault(_person(values, person), []).append(_text(values, session))
     return found
 
 
 def plain_status(status: str) -> str:
     """A status without case, signs and blanks."""
     return _BETWEEN.sub("", status.lower())
+
+
+def _progress(status: str) -> int:
+    """How far a worker came: gave the work back, is at it, or handed it in."""
+    plain = plain_status(status)
+    return 0 if plain in GIVEN_BACK else 1 if plain in AT_WORK else 2
 
 
 def confirmation_of(
@@ -95,7 +103,13 @@ def confirmation_of(
 
 def _person(values: Mapping[str, object], column: str) -> str:
     """Who a row is of, also in a table of links or a pay sheet from here."""
-    return listed_name(str(values[column]))
+    return listed_name(_text(values, column))
+
+
+def _text(values: Mapping[str, object], column: str | None) -> str:
+    """A cell without blanks around; "" for an empty one, and where there is no such column."""
+    cell = values[column] if column else None
+    return "" if cell is None else str(cell).strip()
 
 
 def column_named(values: Mapping[str, object], wanted: tuple[str, ...]) -> str | None:

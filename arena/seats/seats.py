@@ -7,6 +7,7 @@ server know it. Its voter is the person's, the same in every campaign of the pla
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -21,6 +22,7 @@ from arena.seats.campaigns import Campaign, Note
 from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
 from arena.seats.participants import confirmation_of
 from arena.seats.tables import CAMPAIGN, PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
+from arena.seats.worker_names import is_erased
 from arena.types import Confirmation
 
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
@@ -166,7 +168,10 @@ class SeatStore:
         ).scalar_one()
 
     def note(self, seat: Seat, kind: SeatEvent) -> Seat:
-        """Add what happened to a seat, once; a seat that has ended stays as it ended."""
+        """Add what happened to a seat, once; a seat that has ended stays as it ended.
+
+        What was given by who takes consent back counts nowhere from then on.
+        """
         with self._database.write() as connection:
             lock(connection, seat.voter)
             ended = select(SEAT_EVENT.c.kind).where(
@@ -177,6 +182,10 @@ class SeatStore:
                 connection.execute(
                     self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing()
                 )
+                if kind == "withdrew":
+                    these = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(these.values(confirmation="rejected"))
+                    bump_counter(connection, CONFIRMATIONS)
             return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
@@ -193,9 +202,16 @@ class SeatStore:
             return {person: status for person, status in connection.execute(mine)}
 
     def bring_participants(
-        self, campaign: Campaign, listed: dict[str, str], note: Note | None = None
+        self,
+        campaign: Campaign,
+        listed: dict[str, str],
+        note: Note | None = None,
+        taken_back: Note | None = None,
     ) -> None:
-        """Replace the platform's list, by which seats are confirmed and rejected."""
+        """Replace the platform's list, by which seats are confirmed and rejected.
+
+        `taken_back`: what else is stored where seats that were confirmed are so no longer.
+        """
         with self._database.write() as connection:
             take_turn(connection, PARTICIPANT)
             connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
@@ -205,24 +221,32 @@ class SeatStore:
             ]
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
+            is_loss = False
             for seat in _seats(connection, campaign):
-                told = confirmation_of(
-                    seat.person,
-                    seat.confirmation,
-                    seat.end is not None,
-                    campaign.spec.platform.kind,
-                    listed,
-                )
+                told = _confirmation(seat, listed)
                 if told != seat.confirmation:
                     these = update(SEAT).where(SEAT.c.id == seat.id)
                     connection.execute(these.values(confirmation=told))
+                    is_loss |= seat.confirmation == "confirmed"
             bump_counter(connection, CONFIRMATIONS)
+            if taken_back and is_loss:
+                taken_back(connection)
             if note:
                 note(connection)
 
     @staticmethod
     def _one(connection: Connection, campaign: Campaign, where: ColumnElement[bool]) -> Seat | None:
         return next(iter(_seats(connection, campaign, where)), None)
+
+
+def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
+    """What a platform's list says of a seat; nothing of one whose worker was forgotten: its votes stay as they are."""
+    if seat.end == "withdrew":
+        return "rejected"
+    if is_erased(seat.person):
+        return seat.confirmation
+    platform = seat.campaign.spec.platform.kind
+    return confirmation_of(seat.person, seat.confirmation, seat.end is not None, platform, listed)
 
 
 def _first_confirmation(connection: Connection, campaign: Campaign, person: str) -> Confirmation:

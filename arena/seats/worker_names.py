@@ -42,3 +42,8 @@ def is_name(text: str) -> bool:
 def listed_name(cell: str) -> str:
     """The name in a cell or on a line of a list, which may come from a spreadsheet or be a download from here."""
     return tidy_name(plain_cell(cell.strip()))
+
+
+def is_erased(person: str) -> bool:
+    """Whether a seat's person is somebody whose data were deleted."""
+    return person.startswith(ERASED)

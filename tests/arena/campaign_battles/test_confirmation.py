@@ -6,13 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
+from arena.admin.erasure import Erasure
+from arena.admin.public_export import write_export
 from arena.battles.quotas import Networks
+from arena.battles.settlements import SETTLEMENT
 from arena.battles.tables import BATTLE, CHOSEN, WAITING
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
-from arena.database import Database
+from arena.database import Database, now
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.io.tables import Record
@@ -20,6 +23,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import SOURCE
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
+from arena.live.images import OwnImages
 from arena.seats.campaigns import Campaign
 from arena.seats.links import Arrival, CampaignLinkError
 from arena.seats.qualification import Qualification
@@ -31,6 +35,7 @@ from arena.web.campaign_api import CampaignPages
 from tests.support.campaign_worker import Worker, client_of
 from tests.support.paid_campaigns import PROLIFIC, TOML, PaidCampaign, table
 from tests.support.servers import drafts
+from tests.support.visitors import rows
 
 MTURK = 'platform = { kind = "mturk" }\n'
 STOP = 60
@@ -158,6 +163,70 @@ def test_a_list_moves_boards_at_once_and_a_later_one_too(bank, boards):
     assert (boards.votes(), boards.votes(everyone=True)) == (3, 3)
     bring(one, eve="SCREENED OUT")
     assert (boards.votes(), boards.votes(everyone=True)) == (0, 0)
+
+
+def test_who_takes_consent_back_counts_on_no_board_whatever_the_list_says(bank, boards):
+    one = PaidCampaign(bank, TOML + PROLIFIC)
+    for name in ("ann", "ben"):
+        one.answer(name, most=2)
+    bring(one, ann="APPROVED", ben="APPROVED")
+    one.admin.end("ada", "pilot")
+    assert boards.votes() == 4
+    one.admin.seats.note(one.seat("ann"), "withdrew")
+    assert (boards.votes(), boards.votes(everyone=True)) == (2, 2)
+    bring(one, ann="APPROVED", ben="APPROVED")
+    assert (boards.votes(), boards.votes(everyone=True)) == (2, 2)
+
+
+def test_votes_of_who_was_forgotten_stay_whatever_the_list_says(bank, boards, tmp_path):
+    one = PaidCampaign(bank, TOML + PROLIFIC)
+    for name in ("ann", "ben"):
+        one.answer(name)
+    everyone = {"ann": "APPROVED", "ben": "RETURNED"}
+    bring(one, **everyone)
+    erasure = Erasure(bank, OwnImages(bank, tmp_path / "own"))
+    for name in everyone:
+        erasure.forget(one.seat(name).voter, "ada")
+    one.admin.end("ada", "pilot")
+    for listed in (everyone, {"eve": "APPROVED"}):
+        bring(one, **listed)
+        assert (boards.votes(), boards.votes(everyone=True)) == (3, 3)
+
+
+def test_votes_leave_in_an_export_once_they_are_confirmed(bank, tmp_path):
+    one = PaidCampaign(bank, TOML + PROLIFIC)
+    for name in ("ann", "ben", "eve"):
+        one.answer(name)
+    one.admin.end("ada", "pilot")
+    exported = [write_export(bank, tmp_path).votes]
+    for eve in ("ACTIVE", "APPROVED", "REJECTED"):
+        bring(one, ann="APPROVED", eve=eve)
+        exported.append(write_export(bank, tmp_path).votes)
+    assert exported == [0, 3, 6, 3]
+
+
+def test_what_settled_by_votes_that_are_taken_back_has_to_settle_anew(bank):
+    """Of the campaign and its source: workers hand in first, and some are rejected when their work was looked at."""
+    one = PaidCampaign(bank, TOML + PROLIFIC)
+    kept = "bank, single, counted: another source"
+    names = [
+        "campaign pilot",
+        "bank, single, counted: test",
+        "bank, multiple, everyone: test",
+        kept,
+    ]
+    settled = [
+        {"board": name, "above": 1, "below": 2, "votes": 50, "settled_at": now()} for name in names
+    ]
+    with bank.write() as connection:
+        connection.execute(insert(SETTLEMENT), settled)
+    for name in ("ann", "ben"):
+        one.answer(name)
+    for ben in ("AWAITING REVIEW", "APPROVED"):
+        bring(one, ann="RETURNED", ben=ben)
+        assert {row.board for row in rows(bank, SETTLEMENT)} == set(names), "nothing was taken back"
+    bring(one, ann="RETURNED", ben="REJECTED")
+    assert [row.board for row in rows(bank, SETTLEMENT)] == [kept]
 
 
 def test_looks_follow_the_votes_that_are_confirmed(bank):

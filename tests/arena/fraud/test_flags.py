@@ -6,22 +6,23 @@ from html import unescape
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from arena.__main__ import main
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import CHOSEN
+from arena.battles.tables import CHOSEN, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
-from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService, raised_flags
+from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, FlagRow, FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
+from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
@@ -352,6 +353,28 @@ def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
                 row.reason for row in raised_flags(connection, who) if row.voter == seat.voter
             }
         assert bool(reasons - {Suspicion.HASTY, Suspicion.ONE_SIDED}) is flagged
+
+
+def test_a_look_is_taken_again_when_a_platforms_list_confirms_votes(bank):
+    clear(bank, 300)
+    voters = Voters(bank)
+    seat = worker_of(bank, "spring")
+    with bank.write() as connection:
+        connection.execute(update(SEAT).values(confirmation="pending"))
+    for number in range(30):
+        voters.vote(seat.voter, 1 + number, "m1", "m2", "a", seat.id)
+    flag_service = FlagService(bank, CountSettings("campaign", ("spring",)), VoteTable(bank))
+    flag_service.look()
+    assert flagged_on_counted(bank) == set()
+    SeatStore(bank).bring_participants(seat.campaign, {seat.person: "APPROVED"})
+    flag_service.look()
+    assert flagged_on_counted(bank) == {seat.voter}
+
+
+def flagged_on_counted(database: Database) -> set[int]:
+    """The voters with flags on the counted board."""
+    with database.read() as connection:
+        return set(connection.scalars(select(COUNTED_FLAG.c.voter_id)))
 
 
 # Check items

@@ -273,11 +273,23 @@ def test_the_lists_of_both_platforms_are_read():
     assert listed_participants(typed) == {"Zoë Li": ""}, (
         "in the form in which the seat has the name"
     )
-    rows = [
-        Record(number, {"WorkerId": "A2", "AssignmentStatus": status})
-        for number, status in ((2, "Submitted"), (3, "Approved"))
-    ]
-    assert listed_participants(rows) == {"A2": "Approved"}, "the last of several rows"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "stands"),
+    [
+        (("Submitted", "Approved"), "Approved"),
+        (("RETURNED", "APPROVED"), "APPROVED"),
+        (("APPROVED", "RETURNED"), "APPROVED"),
+        (("ACTIVE", "TIMED-OUT"), "ACTIVE"),
+        (("REJECTED", "ACTIVE", "RETURNED"), "ACTIVE"),
+        (("RETURNED", "REJECTED"), "REJECTED"),
+    ],
+)
+def test_of_several_rows_the_one_that_came_furthest_stands(statuses, stands):
+    """However the list is sorted; of equals the last."""
+    rows = [Record(row, {"worker": "A2", "status": one}) for row, one in enumerate(statuses, 2)]
+    assert listed_participants(rows) == {"A2": stands}
 
 
 @given(
@@ -307,6 +319,18 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         (
             [Record(2, {"WorkerId": " "})],
             "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
+        (
+            [Record(2, {"WorkerId": None})],
+            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": " "})],
+            "row 2, column 'status': expected a status of Prolific or MTurk, .* found ''; write",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": None})],
+            "row 2, column 'status': .* found ''; write",
         ),
         (
             [Record(2, {"worker": "w1", "status": "fine"})],
