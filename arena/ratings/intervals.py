@@ -113,16 +113,6 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
 
 
-def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
-    """Range of each rank over draws, this rank included."""
-    rank = ranks(fit, found).astype(np.float64)
-    unrated = np.isnan(fit.ratings)
-    return Bounds(
-        low=np.where(unrated, np.nan, np.minimum(rank, drawn.low)),
-        high=np.where(unrated, np.nan, np.maximum(rank, drawn.high)),
-    )
-
-
 def percentiles(values: Floats) -> Bounds:
     """Central bounds of each column's values: a share LEVEL lies within, and as much is left out on either side."""
     low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)

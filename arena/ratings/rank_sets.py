@@ -12,13 +12,18 @@ import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.intervals import LEVEL, NORMAL, Bounds, Intervals, student_quantile
-from arena.ratings.votes import Floats
+from arena.ratings.votes import Codes, Floats
 
 STEP = 0.005
 """Step of the grid on which the studentised range is integrated, in standard errors."""
 END = 9.0
 NEARLY_NORMAL = 2000.0
 """Degrees of freedom from which Student's quantile is the normal's, far out too."""
+
+
+def sets_around(ranks: Codes, sets: Bounds) -> Bounds:
+    """Widen rank sets to include ranks, which count only the models whose intervals lie above."""
+    return Bounds(low=np.minimum(ranks, sets.low), high=np.maximum(ranks, sets.high))
 
 
 def rank_sets(fit: Strengths, found: Intervals, among: np.ndarray | None = None) -> Bounds:

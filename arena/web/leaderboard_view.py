@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from arena.battles.vote_table import LIVE_OWN
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.headline import needs, only_for
+from arena.leaderboard.headline import needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
@@ -56,7 +56,8 @@ COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "1 + the ranked models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
+        "1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards the "
+        "true places of all models lie within.",
     ),
     Column(
         "model",
@@ -68,7 +69,8 @@ COLUMNS = (
         "rating",
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
-        f"tied game against a mean model, keeps it finite. Blank under {FLOOR} votes.",
+        f"tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
+        f"{FLOOR} votes.",
     ),
     Column(
         "order",
@@ -150,6 +152,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
         *_overturn(board),
         *([ANY_TIME] if has_orders(board) else []),
         *_sides(board),
+        *_lack_of_fit(board, statistics),
     )
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
@@ -237,6 +240,19 @@ def _overturn(board: Board) -> Iterator[str]:
         share = overturn.votes / board.statistics.votes
         speak = "speaks" if overturn.votes == 1 else "speak"
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
+
+
+def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
+    """Say how far pairs differ from what the ratings expect of them."""
+    found = statistics.lack_of_fit
+    if found is None:
+        return
+    models = {line.code: line.model for line in board.standings}
+    words = found.in_words(
+        models.get(statistics.codes[found.winner], ""),
+        models.get(statistics.codes[found.loser], ""),
+    )
+    yield f"{words[0].upper()}{words[1:]}."
 
 
 def _sides(board: Board) -> Iterator[str]:
@@ -384,7 +400,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     rate_hint = f"95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)" if rate else ""
     left_range = f"{100 * left.low:.0f}–{left.high:.0%}" if left else ""
     return {
-        "rank": _span(line.rank, least=1),
+        "rank": _span(line.rank, places_in_words(line.rank), least=1),
         "rating": _span(line.rating)._replace(
             doubts=_doubts(line), bar=_bar(line.rating, low, high)
         ),
