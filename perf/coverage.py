@@ -197,7 +197,16 @@ FEW_OR_BUSY = (
         for voters in (2, 3, 4, 5, 6)
     ),
     Design("12 voters", 7, 574, 4_000, voters=12, taste=0.7),
-    Design("one voter for one model", 7, 574, 4_000, voters=40, taste=0.7, lone=True),
+    Design(
+        "one voter for one model",
+        7,
+        574,
+        4_000,
+        voters=40,
+        taste=0.7,
+        lone=True,
+        target=Target(longest=1.0, widest=1.5),
+    ),
 )
 """Boards whose voters are few, or one of them busy."""
 HANG_TOGETHER = (
