@@ -189,7 +189,7 @@ class CampaignStates:
             before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
         )
         fit = bradley_terry(win_matrix(votes), start=start)
-        found = intervals(fit, votes, "item")
+        found = intervals(fit, votes, "picture")
         board = campaign_board(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)

@@ -18,6 +18,7 @@ from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.items.alike import alike_items
 from arena.items.store import MODEL
 from arena.ratings.votes import Codes, Votes, integers
 from arena.seats.campaigns import Campaign
@@ -180,6 +181,7 @@ def counted_votes(
     loser, also = _coded(rows[:, 1], layout.model_code)
     item, there = _coded(rows[:, 2], layout.item_code)
     of_these = known & also & there
+    picture, _ = _coded(rows[:, 2], alike_items(connection))
     return Votes(
         a=winner[of_these],
         b=loser[of_these],
@@ -187,6 +189,7 @@ def counted_votes(
         models=len(layout.models),
         items=item[of_these],
         voters=rows[of_these, 3],
+        pictures=picture[of_these],
     )
 
 

@@ -33,6 +33,7 @@ def bank_votes() -> Select:
     query = select(
         *_COMMON,
         literal("bank").label("kind"),
+        ITEM.c.id.label("item_id"),
         ITEM.c.key,
         FAMILY.c.name.label("family"),
         literal(1).label("turns"),
@@ -56,6 +57,7 @@ def live_votes() -> Select:
     query = select(
         *_COMMON,
         literal("live").label("kind"),
+        ITEM.c.id.label("item_id"),
         ITEM.c.key,
         null().label("family"),
         turns.scalar_subquery().label("turns"),
@@ -67,9 +69,16 @@ def live_votes() -> Select:
 
 
 def exported_vote(
-    row: Row, models: Mapping[int, str], voter: str | None, conversation: str
+    row: Row,
+    models: Mapping[int, str],
+    pictures: Mapping[int, str],
+    voter: str | None,
+    conversation: str,
 ) -> Vote:
-    """The vote of a row of `bank_votes` or `live_votes`; `models` are the names by code."""
+    """The vote of a row of `bank_votes` or `live_votes`.
+
+    `models` are the names by code, `pictures` what `items.alike.alike_keys` returns.
+    """
     left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
     return Vote(
         model_a=models[left],
@@ -84,4 +93,5 @@ def exported_vote(
         conversation=conversation,
         blind=True,
         judge=False,
+        picture=pictures.get(row.item_id),
     )
