@@ -11,7 +11,7 @@ import numpy as np
 
 from arena.templates import plural
 from arena.types import grouped
-from scoring.report import ScoreLine, line
+from scoring.report import ScoreLine, difference
 
 WRONG = 5
 """Wrong answers that an article shows."""
@@ -48,6 +48,8 @@ class ScoredAnswer(NamedTuple):
     """Whether nobody could read the answer, and its protocol assigned the score, by lot or as wrong."""
     truth_parts: tuple[tuple[str, ...], ...] = ()
     """What is right: all elements of one of these; empty where the truth has no parts."""
+    picture: str = ""
+    """What tells its picture from those of other questions; "" where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -160,19 +162,35 @@ def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> lis
     """
     here = grouped((_asked(one), one) for one in first)
     there = grouped((_asked(one), one) for one in second)
-    groups: dict[str, list[tuple[float, float]]] = {ALL: []}
+    groups: dict[str, list[_Pair]] = {ALL: []}
     for asked, (one, *more) in here.items():
         score = there[asked][0].score if len(there.get(asked, ())) == 1 and not more else None
         if one.score is not None and score is not None:
             for name in (ALL, *one.groups):
-                groups.setdefault(name, []).append((one.score, score))
-    return [_paired(name, np.array(pairs)) for name, pairs in groups.items() if pairs]
+                groups.setdefault(name, []).append(_Pair(one.score, score, one.picture))
+    largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
+    return [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
 
 
 def _asked(answer: ScoredAnswer) -> tuple[str, str, str]:
     return answer.id, answer.question, answer.truth
 
 
-def _paired(name: str, pairs: np.ndarray) -> PairedLine:
-    here, there = (100 * pairs).mean(axis=0).tolist()
-    return PairedLine(here, there, line(name, (pairs[:, 1] - pairs[:, 0]).reshape(-1, 1)))
+class _Pair(NamedTuple):
+    """Two scores of a question."""
+
+    first: float
+    second: float
+    picture: str
+
+    @property
+    def difference(self) -> float:
+        return self.second - self.first
+
+
+def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
+    first = 100 * float(np.mean([pair.first for pair in pairs]))
+    second = 100 * float(np.mean([pair.second for pair in pairs]))
+    values = [pair.difference for pair in pairs]
+    pictures = [pair.picture for pair in pairs]
+    return PairedLine(first, second, difference(name, values, pictures, largest))

@@ -298,4 +298,5 @@ def _scored_answer(row: Row) -> ScoredAnswer:
         groups=tuple(map(capability_words, question.groups)),
         pictures=(question.image, *question.further_images) if question.image else (),
         truth_parts=truth_parts(question.truth),
+        picture=question.image,
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.inference.offline import Task, TaskError
+from arena.io.bounded_reader import digest
 from arena.io.images import PictureError, read_picture
 from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
@@ -195,7 +196,10 @@ def _without_images(records: Iterable[Record], references: dict[int, str]) -> It
         cell = _image_cell(record)
         if cell and len(cell) <= _REFERENCE:
             references[record.row] = cell.strip().removesuffix(".0")
-        values = {name: value for name, value in record.values.items() if name not in IMAGE_COLUMNS}
+        values = {
+            name: digest(value) if name in IMAGE_COLUMNS else value
+            for name, value in record.values.items()
+        }
         yield Record(record.row, values)
 
 

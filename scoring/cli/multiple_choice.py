@@ -24,6 +24,7 @@ from scoring.multiple_choice.metrics import (
     Level,
     Node,
     Success,
+    picture_problems,
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
@@ -216,7 +217,8 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 
 def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
-    yield from problem_lines(tables.problems)
+    told = picture_problems(row.question for row in report.rows)
+    yield from problem_lines((*tables.problems, *told))
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
     elif isinstance(tables, mmt_bench.MMTBenchReport):
