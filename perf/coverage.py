@@ -4,7 +4,7 @@ Each design draws items and voters anew in every run. The truth is the Bradley-T
 infinitely many items, by infinitely many voters of the same kind, with the design's pairs: every model's answer to an
 item has a quality of its own, every voter tastes of his own. Targets: intervals of 95% hold the truth in 93 to 98% of
 runs on the average of the models and in 90% for each, and are at most 1.25 times as wide as the middle 95% of the
-ratings over the runs; with fewer than 20 items they hold it in 90%.
+ratings over the runs; with fewer than 20 items they hold it in 90%. `perf.mark_coverage` follows: people's marks.
 """
 
 import sys
@@ -19,6 +19,7 @@ from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import Cluster
 from arena.ratings.intervals import intervals
 from arena.ratings.votes import Floats, Outcome, Votes
+from perf import mark_coverage
 
 RUNS = 1000
 SCALE = 0.65
@@ -177,6 +178,7 @@ def main(words: Sequence[str] = ()) -> int:
         told = f"{found.held.mean():>6.1%} {found.held.min():>6.1%} {found.width:>6.2f}"
         shape = f"{design.name:>30} {design.models:>6} {design.items:>5} {design.votes:>6}"
         print(f"{shape} {told}{'  misses its target' if found.misses(design) else ''}", flush=True)
+    missed += mark_coverage.printed(asked.runs)
     return int(missed > 0)
 
 

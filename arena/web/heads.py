@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from arena.battles.outcomes import Outcomes
 from arena.drawings import Drawing
+from arena.interval_text import interval_text
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, needs
@@ -154,10 +155,11 @@ def standing(line: Standing) -> str:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (
-        f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else ""
-    )
-    return f"Rank {places}, rating {rating.value:.0f} [{rating.low:.0f}, {rating.high:.0f}] by {cast} of people."
+    places = f"{rank.value:.0f}"
+    if rank.low != rank.high:
+        places += f" ({interval_text(rank.low, rank.high, '.0f')})"
+    interval = interval_text(rating.low, rating.high, ".0f")
+    return f"Rank {places}, rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 
 def _begun(instruction: str) -> str:

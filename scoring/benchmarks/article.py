@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.interval_text import interval_text
 from arena.templates import plural
 from arena.types import grouped
 from scoring.report import ScoreLine, line
@@ -56,6 +57,8 @@ class PublishedRow:
 
     model: str
     scores: Mapping[str, float | None]
+    spread: float | None = None
+    """Standard deviation of the first column over several runs; None where that is not told."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class PublishedBoard:
     rows: tuple[PublishedRow, ...]
     own: Mapping[str, float | None]
     """The report's numbers in these columns."""
+    own_spread: float | None = None
+    """Standard deviation of the report's number in the first column over its runs."""
     apart: tuple[str, ...] = ()
     """Why the two cannot be compared; none if they can."""
 
@@ -96,11 +101,8 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    sure = (
-        ""
-        if head.low is None or head.high is None
-        else f", 95% interval {head.low:.1f} to {head.high:.1f}"
-    )
+    interval = interval_text(head.low, head.high)
+    sure = f", {interval}" if interval else ""
     what = f"{head.name} {covered}".strip()
     places = {_place(mean, board) for mean in (head.worst, head.mean, head.best)} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
