@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from arena.interval_text import spanned
+from arena.interval_text import interval_text, spanned
 from arena.templates import plural
 from scoring.error_analysis.published import PAPER_SHARES
 from scoring.error_analysis.shares import by_group, merged
@@ -24,7 +24,8 @@ def labels_line(found: LabelResults | None) -> str:
     share = first.weighted
     return (
         f"People labelled {shares.labelled:,} of {plural(shares.errors, 'wrong answer')}. Most common: "
-        f"{ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all ({share.low:.0%} to {share.high:.0%})."
+        f"{ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all "
+        f"({interval_text(share.low, share.high, '.0%')})."
     )
 
 
