@@ -74,6 +74,7 @@ def plan(
         cells = (*(f"{number:,}" for number in numbers), plus_minus(one.half_width))
         row = "  ".join(f"{cell:>{WIDTH}}" for cell in cells)
         yield row if one.is_enough else f"{row}  not enough: more items are needed"
+    yield "Half width: that of the models' 95% intervals, on average, in rating points."
     yield from planner.comparison(found)
     yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple; where tuples share a model,"
     yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."

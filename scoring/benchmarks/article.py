@@ -70,10 +70,10 @@ class PublishedBoard:
     rows: tuple[PublishedRow, ...]
     own: Mapping[str, float | None]
     """The report's numbers in these columns."""
-    own_spread: float | None = None
-    """Standard deviation of the report's number in the first column over its runs."""
     apart: tuple[str, ...] = ()
     """Why the two cannot be compared; none if they can."""
+    own_spread: float | None = None
+    """Standard deviation of the report's number in the first column over its runs; None where there is one."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
