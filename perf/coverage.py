@@ -7,7 +7,8 @@ model's expected share likewise.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
-own. Boards of equal models are looked at every 50 votes: in at most 5% some pair is ever settled.
+own. Boards of equal models are looked at every 50 votes: in at most 5% some pair is ever settled. `perf.mark_coverage`
+follows: people's marks.
 """
 
 import sys
@@ -26,6 +27,7 @@ from arena.ratings.intervals import intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, look
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
+from perf import mark_coverage
 
 RUNS = 1000
 SCALE = 0.65
@@ -356,6 +358,7 @@ def main(words: Sequence[str] = ()) -> int:
     if chosen:
         print(f"equal models, {asked.runs} boards: falsely settled", flush=True)
     missed += sum(_falsely_told(one, asked.runs) for one in chosen)
+    missed += mark_coverage.printed(asked.runs)
     print(f"took {time.perf_counter() - begun:,.0f} s")
     return int(missed > 0)
 

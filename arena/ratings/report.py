@@ -417,7 +417,7 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
-        yield interval_plot(list(_elo_rows(report.rows)), note)
+        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over orders of the votes")
     else:
         intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
         note = f"Bradley-Terry ratings with {intervals_of}."

@@ -9,6 +9,7 @@ from arena.admin.flagged import FlaggedVoter
 from arena.drawings import counts_drawing, svg
 from arena.fraud.detectors import CHECKS, Suspicion
 from arena.fraud.flags import FlagRow
+from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
 from arena.plots import PlotTable
 from arena.ratings.settled import LOOK_EVERY
@@ -90,8 +91,8 @@ def _campaign(
         ("Workers", workers or "none yet"),
         ("Settled orders of neighbours", settled),
         (
-            "Mean half width",
-            f"±{one.half_width:.1f} points" if one.half_width is not None else _UNSEEN,
+            "Mean half width of the 95% intervals",
+            f"{plus_minus(one.half_width)} points" if one.half_width is not None else _UNSEEN,
         ),
     ]
     return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
 from arena.authoring.board import Metric, YieldRow
 from arena.authoring.store import Draft
+from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.templates import macros
 
@@ -92,7 +93,7 @@ def _yield(row: YieldRow) -> tuple[str, ...]:
 def _share(share: Share) -> str:
     if share.value is None:
         return "–"
-    return f"{share.value:.1%} ({share.low:.0%} to {share.high:.0%}) of {share.n:,}"
+    return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"
 
 
 def _item(draft: Draft) -> tuple[str, ...]:
