@@ -30,6 +30,8 @@ SURE = 0.05
 LEAST_CLUSTERS = 8
 """Clusters from which random signs differ often enough to tell chance."""
 SEED = 0
+ROUNDED = 1e-9
+"""Difference of distances that rounding may make."""
 
 
 class LackOfFit(NamedTuple):
@@ -79,7 +81,7 @@ def lack_of_fit(
         by_voters = surprises.chance(voters, FEWER, coin)
         by_both = surprises.chance(both_codes(codes, voters), FEWER, coin)
         added = by_voters.distances.mean() - by_both.distances.mean()
-        more += max(0.0, float(added / chance.distances.mean()))
+        more += max(0.0, float(added)) / max(float(chance.distances.mean()), ROUNDED)
     distance = surprises.distance(surprises.pairs)
     by_chance = more * chance.distances
     beyond = max(0.0, float(distance - by_chance.mean())) / surprises.games.sum()
@@ -94,7 +96,7 @@ def lack_of_fit(
     expected = float(fit.chances[winner, loser])
     return LackOfFit(
         share=float(np.sqrt(beyond)),
-        p=float((1 + (by_chance >= distance).sum()) / (1 + ROUNDS)),
+        p=float((1 + (by_chance >= distance - ROUNDED).sum()) / (1 + ROUNDS)),
         winner=winner,
         loser=loser,
         won=expected + abs(float(surprises.pairs[most])) / games,
