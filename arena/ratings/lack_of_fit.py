@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.bradley_terry import Strengths
+from arena.ratings.bradley_terry import Status, Strengths
 from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
 from arena.ratings.intervals import OF_ITEMS
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
@@ -67,7 +67,8 @@ def lack_of_fit(
 ) -> LackOfFit | None:
     """Compare the pairs of votes with a fit to them, clustered as intervals are.
 
-    None where no pair can differ, since no three models met in a circle, or there are too few clusters.
+    Models that have only won or only lost are left out. None where no pair can differ, since no three models met in a
+    circle, or there are too few clusters.
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
@@ -119,7 +120,9 @@ class _Surprises:
 
     def __init__(self, fit: Strengths, votes: Votes) -> None:
         m = votes.models
-        counted = fit.comparable[votes.a, votes.b]
+        # what the prior alone holds back is no surprise
+        rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+        counted = fit.comparable[votes.a, votes.b] & rated[votes.a] & rated[votes.b]
         self._counted = counted
         turned = votes.a > votes.b
         low = np.where(turned, votes.b, votes.a).astype(np.int64)

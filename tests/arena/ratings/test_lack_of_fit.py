@@ -58,6 +58,14 @@ def test_the_most_surprising_pair_is_the_one_that_was_bent():
     assert found.won == pytest.approx(0.7)
 
 
+def test_an_unbeaten_model_surprises_nobody():
+    """The prior alone keeps it from winning all; beside it three models met in a circle."""
+    wins = np.array([[0, 30, 25, 0], [30, 0, 30, 0], [30, 30, 0, 0], [0, 40, 0, 0.0]])
+    found = lack_of_fit(bradley_terry(wins), votes_of_wins(wins), "vote")
+    assert 3 not in (found.winner, found.loser)
+    assert found.p > 0.05
+
+
 def test_copies_of_votes_on_an_item_make_nothing_surprising():
     coin = np.random.default_rng(2)
     a = coin.integers(0, 4, 60)
