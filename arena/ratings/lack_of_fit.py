@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.bradley_terry import Strengths
+from arena.ratings.bradley_terry import Status, Strengths
 from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
 from arena.ratings.intervals import OF_ITEMS
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
@@ -30,6 +30,8 @@ SURE = 0.05
 LEAST_CLUSTERS = 8
 """Clusters from which random signs differ often enough to tell chance."""
 SEED = 0
+ROUNDED = 1e-9
+"""Difference of distances that rounding may make."""
 
 
 class LackOfFit(NamedTuple):
@@ -65,7 +67,8 @@ def lack_of_fit(
 ) -> LackOfFit | None:
     """Compare the pairs of votes with a fit to them, clustered as intervals are.
 
-    None where no pair can differ, since no three models met in a circle, or there are too few clusters.
+    Models that have only won or only lost are left out. None where no pair can differ, since no three models met in a
+    circle, or there are too few clusters.
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
@@ -79,7 +82,7 @@ def lack_of_fit(
         by_voters = surprises.chance(voters, FEWER, coin)
         by_both = surprises.chance(both_codes(codes, voters), FEWER, coin)
         added = by_voters.distances.mean() - by_both.distances.mean()
-        more += max(0.0, float(added / chance.distances.mean()))
+        more += max(0.0, float(added)) / max(float(chance.distances.mean()), ROUNDED)
     distance = surprises.distance(surprises.pairs)
     by_chance = more * chance.distances
     beyond = max(0.0, float(distance - by_chance.mean())) / surprises.games.sum()
@@ -94,7 +97,7 @@ def lack_of_fit(
     expected = float(fit.chances[winner, loser])
     return LackOfFit(
         share=float(np.sqrt(beyond)),
-        p=float((1 + (by_chance >= distance).sum()) / (1 + ROUNDS)),
+        p=float((1 + (by_chance >= distance - ROUNDED).sum()) / (1 + ROUNDS)),
         winner=winner,
         loser=loser,
         won=expected + abs(float(surprises.pairs[most])) / games,
@@ -117,7 +120,9 @@ class _Surprises:
 
     def __init__(self, fit: Strengths, votes: Votes) -> None:
         m = votes.models
-        counted = fit.comparable[votes.a, votes.b]
+        # what the prior alone holds back is no surprise
+        rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+        counted = fit.comparable[votes.a, votes.b] & rated[votes.a] & rated[votes.b]
         self._counted = counted
         turned = votes.a > votes.b
         low = np.where(turned, votes.b, votes.a).astype(np.int64)

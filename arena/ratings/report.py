@@ -184,16 +184,14 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     # each vote has an item of its own, and voters still count
-    if cluster == "vote" and order.cluster in ("picture", "item"):
-        bounds = replace(
-            intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
-        )
-    else:
-        bounds = intervals(fit, votes, cluster)
+    apart = cluster == "vote" and order.cluster in ("picture", "item")
+    grouped = replace(votes, items=np.arange(len(votes))) if apart else votes
+    by: Cluster = "item" if apart else cluster
+    bounds = replace(intervals(fit, grouped, by), cluster=cluster)
     orders = None
     if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
         orders = elo_orders(votes, order.bootstrap, order.seed)
-    misfit = None if order.method == "elo" else lack_of_fit(fit, votes, cluster, order.seed)
+    misfit = None if order.method == "elo" else lack_of_fit(fit, grouped, by, order.seed)
     alone = int((a == b).sum())
     judged = _is_judged(battles)
     notices = _vote_notices(battles, alone, order, cluster, repeated)

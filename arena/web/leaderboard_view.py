@@ -7,7 +7,7 @@ from typing import NamedTuple
 from arena.battles.vote_table import LIVE_OWN
 from arena.interval_text import dashed, interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.headline import needs, only_for, places_in_words
+from arena.leaderboard.headline import names, needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
@@ -252,8 +252,8 @@ def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
         return
     models = {line.code: line.model for line in board.standings}
     words = found.in_words(
-        models.get(statistics.codes[found.winner], ""),
-        models.get(statistics.codes[found.loser], ""),
+        names([models.get(statistics.codes[found.winner], "")]),
+        names([models.get(statistics.codes[found.loser], "")]),
     )
     yield f"{words[0].upper()}{words[1:]}."
 
