@@ -73,7 +73,7 @@ class Sight:
     """Seats that did something within the campaign's minutes."""
     per_tuple: int
     asked_again: np.ndarray
-    """Mask of the tuples that seats judged whose answers do not count."""
+    """Mask of the tuples that seats judged whose answers do not count, or that somebody skipped."""
 
     @property
     def wanted(self) -> np.ndarray:
@@ -167,8 +167,8 @@ class Crowd:
         again = np.zeros(state.layout.wanted.shape, bool)
         query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
         with self.servers[0].database.read() as connection:
-            rows = connection.execute(query.where(CHOSEN, BATTLE.c.seat_id.in_(state.left_out)))
-            for row in rows:
+            is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
+            for row in connection.execute(query.where(SKIPPED | is_lost)):
                 if place := state.layout.place(Seen.of(row)):
                     again[place] = True
         return Sight(state, active, battle_spec(self.campaign).per_tuple, again)
