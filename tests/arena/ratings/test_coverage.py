@@ -14,16 +14,6 @@ SOAKED = (
     "574 items",
     "574 items, all answers alike",
     "574 items, answers far apart",
-    "one voter with 35%, 40 others",
-    "one voter with 60%, 40 others",
-    "one voter with 90%, 40 others",
-    "3 voters",
-    "4 voters",
-    "5 voters",
-    "12 voters",
-    "400 pictures, some votes",
-    "win rates, 12 very uneven voters",
-    "win rates, 200 voters",
 )
 """Names of simulations that are near others."""
 
