@@ -205,14 +205,11 @@ CORRECTED = (
     CorrectedMeans("is noisy", 30, 218, between=0.4),
     CorrectedMeans("says nothing", 25, 3_000),
 )
-DIFFERENCES = tuple(
-    Differences(judge, marked, answers, alike)
-    for judge, marked, answers, alike in (
-        ("passes half of the wrong", 120, 218, 0.8),
-        ("fails half of the right", 120, 1_000, 0.8),
-        ("has one in 20 upside down", 60, 218, 0.0),
-        ("is noisy", 20, 218, 0.8),
-    )
+DIFFERENCES = (
+    Differences("passes half of the wrong", 120, 218, alike=0.8),
+    Differences("fails half of the right", 120, 1_000, alike=0.8),
+    Differences("has one in 20 upside down", 60, 218, alike=0.0),
+    Differences("is noisy", 20, 218, alike=0.8),
 )
 DELTAS = tuple(Deltas(marked) for marked in (10, 15, 30, 120))
 TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (

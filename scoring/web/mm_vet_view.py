@@ -60,7 +60,7 @@ class MMVetView:
     def opened(self, link: str, report: Report) -> tuple[str, Updates]:
         capabilities, integrations = tabulate(report)
         groups = [(capability_words(line.name), line.name) for line in capabilities.lines[:-1]]
-        return head_html(report, _total_html(report, capabilities)), {
+        return head_html(report, total_html(report, capabilities)), {
             self.capabilities: table_html(capabilities),
             self.integrations: REPORT.folded(integrations.name, table_html(integrations)),
             self.group: gr.update(choices=[EVERY, *groups], value=EVERY),
@@ -68,7 +68,7 @@ class MMVetView:
         }
 
 
-def _total_html(report: Report, table: ScoreTable) -> str:
+def total_html(report: Report, table: ScoreTable) -> str:
     line = table.lines[-1]
     if line.mean is None:
         return REPORT.total("nothing scored")

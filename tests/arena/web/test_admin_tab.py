@@ -350,7 +350,7 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
         "Votes0 of 300",
         "Tuples with all their votes0 of 9",
         "Workersnone yet",
-        "Mean half widthknown from 50 votes on",
+        "Mean half width of the 95% intervalsknown from 50 votes on",
     ):
         expect(made.locator("tr", has_text=row)).to_be_visible()
     made.get_by_label("Workers, a name").fill("e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n")
