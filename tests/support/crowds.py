@@ -18,7 +18,7 @@ from arena.battles.store import Seen
 from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
 from arena.campaign_battles.spec import battle_spec
 from arena.campaign_battles.state import CampaignState
-from arena.database import Database
+from arena.database import Database, now
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.types import Battle
@@ -73,7 +73,7 @@ class Sight:
     """Seats that did something within the campaign's minutes."""
     per_tuple: int
     asked_again: np.ndarray
-    """Mask of the tuples that seats judged whose answers do not count, or that somebody skipped."""
+    """Mask of the tuples that seats judged whose answers do not count, or that somebody skipped or walked away from."""
 
     @property
     def wanted(self) -> np.ndarray:
@@ -166,9 +166,11 @@ class Crowd:
         state = self.servers[0].states.of(self.campaign)
         again = np.zeros(state.layout.wanted.shape, bool)
         query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
+        minutes = timedelta(minutes=self.campaign.spec.seat.minutes)
         with self.servers[0].database.read() as connection:
             is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
-            for row in connection.execute(query.where(SKIPPED | is_lost)):
+            is_left = ~CHOSEN & (BATTLE.c.began_at < now() - minutes)
+            for row in connection.execute(query.where(SKIPPED | is_left | is_lost)):
                 if place := state.layout.place(Seen.of(row)):
                     again[place] = True
         return Sight(state, active, battle_spec(self.campaign).per_tuple, again)

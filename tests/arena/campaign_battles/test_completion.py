@@ -66,8 +66,8 @@ def given(battles: Battles) -> np.ndarray:
 def check_few_are_unfinished(seen: Sight, seat: int) -> None:
     """Those that somebody is at, and those of an overlap in work.
 
-    Beside them, what is asked again after a worker failed or skipped it; and where fewer are at work than a tuple
-    needs, one seat's.
+    Beside them, what is asked again after a worker failed, skipped it or walked away; and where fewer are at work than
+    a tuple needs, one seat's.
     """
     alone = seen.unfinished & ~seen.overlap & ~seen.asked_again
     in_work = seen.unfinished & seen.overlap & ~seen.asked_again
