@@ -9,8 +9,7 @@ Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of 
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
 own. Boards of equal models are looked at every 50 votes: in at most 5% some pair is ever settled.
 In at most 5% (7% are measured) some model's place lies outside its rank set, or pairs of Bradley-Terry's are found to
-differ from it; pairs that beat each other in a circle are found in 90%. `perf.mark_coverage`
-follows: people's marks.
+differ from it; pairs that beat each other in a circle are found in 90%.
 """
 
 import sys
@@ -18,8 +17,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
-from zlib import crc32
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +29,8 @@ from arena.ratings.rank_sets import rank_sets
 from arena.ratings.settled import ALPHA, LOOK_EVERY, look
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
-from perf import mark_coverage
+from perf import _mark_coverage
+from perf._simulations import Estimates, Simulation, Target, coin_of, coverage
 
 RUNS = 1000
 SCALE = 0.65
@@ -39,73 +38,10 @@ SCALE = 0.65
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
-class Target(NamedTuple):
-    """What the intervals of a simulation are to hold."""
-
-    shortest: float = 0.93
-    longest: float = 0.98
-    """Least and most share of runs that hold the truth, on the average of the cells."""
-    fewest: float = 0.90
-    """The same of each cell."""
-    widest: float = 1.25
-    """Most mean width, over the width of the middle 95% of the numbers."""
-
-
 FEW_ITEMS = Target(shortest=0.90, longest=1.0, widest=2.0)
 FEW_VOTERS = Target(longest=1.0, widest=10.0)
 """Two voters tell their spread with one degree of freedom: Student's quantile is 12.7."""
 SHARES = Target(shortest=0.92, longest=1.0, widest=2.0)
-
-
-class Estimates(NamedTuple):
-    """Numbers of one run with their intervals, by cell."""
-
-    value: Floats
-    low: Floats
-    high: Floats
-
-
-class Simulation(Protocol):
-    """What is drawn anew in every run, and the truth that its intervals should hold."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def target(self) -> Target: ...
-
-    def truth(self) -> Floats: ...
-
-    def run(self, coin: np.random.Generator) -> Estimates: ...
-
-
-class Coverage(NamedTuple):
-    """What the intervals of a simulation's runs hold: by cell, and their mean width beside the numbers' own."""
-
-    held: Floats
-    width: float
-    """Mean width over the width of the middle 95% of the numbers."""
-
-    def misses(self, target: Target) -> bool:
-        return not (
-            target.shortest <= self.held.mean() <= target.longest
-            and self.held.min() >= target.fewest
-            and self.width <= target.widest
-        )
-
-
-def coin_of(name: str, run: int) -> np.random.Generator:
-    return np.random.default_rng((crc32(name.encode()), run))
-
-
-def coverage(simulation: Simulation, runs: int) -> Coverage:
-    """Return the share of a simulation's runs whose intervals hold the truth."""
-    truth = simulation.truth()
-    found = [simulation.run(coin_of(simulation.name, run)) for run in range(runs)]
-    value, low, high = (np.array(column) for column in zip(*found, strict=True))
-    held = (low <= truth) & (truth <= high)
-    ends = np.quantile(value, (0.025, 0.975), axis=0)
-    return Coverage(held.mean(0), float((high - low).mean() / (ends[1] - ends[0]).mean()))
 
 
 @dataclass(frozen=True)
@@ -396,7 +332,7 @@ TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("items that hang together", HANG_TOGETHER),
     ("win rates", WIN_RATES),
 )
-"""All simulations, by what is hard about them."""
+"""Simulations of boards, by what is hard about them."""
 
 
 class Counting(NamedTuple):
@@ -425,7 +361,7 @@ def main(words: Sequence[str] = ()) -> int:
     asked = parser.parse_args(words)
     begun = time.perf_counter()
     missed = 0
-    for title, simulations in TABLE:
+    for title, simulations in (*TABLE, *_mark_coverage.TABLE):
         chosen = [one for one in simulations if asked.only in one.name]
         if chosen:
             print(f"{title}, {asked.runs} runs: held, least of a cell, width over need", flush=True)
@@ -435,7 +371,6 @@ def main(words: Sequence[str] = ()) -> int:
         if chosen:
             print(f"{counting.title}, of {asked.runs} boards", flush=True)
         missed += sum(_counted(counting, one, asked.runs) for one in chosen)
-    missed += mark_coverage.printed(asked.runs)
     print(f"took {time.perf_counter() - begun:,.0f} s")
     return int(missed > 0)
 

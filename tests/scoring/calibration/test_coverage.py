@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from perf.mark_coverage import CORRECTED, HARD, RUNS, TABLE
-from perf.simulations import coverage
+from perf._mark_coverage import CORRECTED, HARD, TABLE
+from perf._simulations import coverage
 
 SUITE = 100
 LEAST = 0.82
@@ -38,7 +38,7 @@ def test_intervals_of_marks_hold_the_truth(simulation):
 @pytest.mark.soak
 @pytest.mark.parametrize("simulation", ALL, ids=[one.name for one in ALL])
 def test_intervals_of_marks_hold_the_truth_in_many_runs(simulation):
-    assert not coverage(simulation, RUNS).misses(HARD)
+    assert not coverage(simulation, 1000).misses(HARD)
 
 
 def test_with_smaller_pseudo_residuals_they_would_not():

@@ -1,11 +1,9 @@
 """Coverage of what people's marks say of a judge: corrected means, their differences, Delta.
 
-`python -m perf.mark_coverage [--runs 100]`; `perf.coverage` prints it too. The truth of a corrected mean is the mean
-mark of that run's answers; the cells are models that are right in 3% to 97%, those of Delta kinds of distances.
+`perf.coverage` prints it. The truth of a corrected mean is the mean mark of that run's answers; the cells are models that
+are right in 3% to 97%, those of Delta kinds of distances.
 """
 
-import sys
-from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from arena.ratings.votes import Codes, Floats
-from perf.simulations import Estimates, Simulation, Target, coverage
+from perf._simulations import Estimates, Simulation, Target
 from scoring.calibration.corrected_mean import (
     PSEUDO,
     CorrectedMean,
@@ -23,7 +21,6 @@ from scoring.calibration.corrected_mean import (
 )
 from scoring.calibration.measures import distance_interval
 
-RUNS = 1000
 RIGHT = (0.03, 0.06, 0.15, 0.3, 0.5, 0.7, 0.85, 0.94, 0.97)
 """Shares of right answers."""
 HARD = Target(shortest=0.92, longest=1.0, widest=4.0)
@@ -217,29 +214,3 @@ TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("differences of corrected means", DIFFERENCES),
     ("Delta of judges", DELTAS),
 )
-
-
-def printed(runs: int) -> int:
-    """Print each simulation's coverage; return how many missed their target."""
-    missed = 0
-    for title, simulations in TABLE:
-        print(f"{title}, {runs} runs: held, least of a cell, width over need", flush=True)
-        for simulation in simulations:
-            found = coverage(simulation, runs)
-            misses = found.misses(simulation.target)
-            missed += misses
-            told = f"{found.held.mean():>6.1%} {found.held.min():>6.1%} {found.width:>6.2f}"
-            end = "  misses its target" if misses else ""
-            print(f"{simulation.name:>60} {told}{end}", flush=True)
-    return missed
-
-
-def main(words: Sequence[str] = ()) -> int:
-    """Print the table; return 1 if a target was missed."""
-    parser = ArgumentParser("python -m perf.mark_coverage")
-    parser.add_argument("--runs", type=int, default=RUNS)
-    return int(printed(parser.parse_args(words).runs) > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
