@@ -14,13 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.intervals import NORMAL, student_quantile
-from arena.ratings.shares import wilson
 from arena.ratings.votes import Codes, Floats, summed
 
 DOUBT = 0.5
 """Pictures that are taken to say, beside those seen, that all questions on a picture are answered alike."""
-PARTIAL = 0.1
-"""Share of unknown scores from which an interval is that of the mean of these questions, and not of new ones."""
+PARTIAL = 0.2
+"""Share of unknown scores from which an interval is that of the mean of all its questions, not of new ones."""
 SMOOTHED = 2
 """Answers as good as the mean of all groups, added to each group where it tells how much its answers vary."""
 
@@ -66,11 +65,15 @@ def share_ends(sample: Sample) -> Ends:
 
 
 def _wilson(sample: Sample) -> Ends:
-    right = sample.scores.sum()
-    n = len(sample.scores)
-    effect = _effect(np.full(n, 1 / n), sample.scores - right / n, sample.pictures)
-    bounds = wilson(np.array([right / effect]), np.array([n / effect]))
-    return Ends(float(bounds.low[0]), float(bounds.high[0]))
+    size = len(sample.scores)
+    share = float(sample.scores.sum() / size)
+    weight = _weight(np.full(size, 1 / size), sample.scores - share, sample.pictures)
+    added = NORMAL**2
+    whole = weight.beside + added
+    middle = (share * weight.beside + added / 2) / whole
+    squares = weight.beside**2 * share * (1 - share) / weight.n + added / 4
+    reach = NORMAL * float(np.sqrt(squares)) / whole
+    return Ends(max(middle - reach, 0.0), min(middle + reach, 1.0))
 
 
 def mean_ends(
@@ -91,9 +94,9 @@ def mean_ends(
     moved = (weights * (known - run_means)).sum(axis=1)
     weight = weights.sum(axis=1)
     residuals = np.divide(moved, weight, out=np.zeros(len(weight)), where=weight > 0)
-    n = float(1 / (weight @ weight))
-    effect = _effect(weight, residuals, pictures)
-    return _student_ends(run_means.mean(), n * (moved @ moved), n / effect, added, scale)
+    told = _weight(weight, residuals, pictures)
+    variance = float(moved @ moved / (weight @ weight))
+    return _student_ends(float(run_means.mean()), variance, told, added, scale)
 
 
 def mean_of_shares(groups: Sequence[Sample]) -> Ends:
@@ -116,12 +119,12 @@ def _mean_of_shares(samples: Sequence[Sample]) -> Ends:
     share = (right + SMOOTHED * mean) / (sizes + SMOOTHED)
     shrunk = 1 - sizes / (sizes + SMOOTHED) ** 2
     weight = 1 / sizes / len(samples)
-    n = float(1 / (weight**2 @ sizes))
-    variance = n * (weight**2 @ (share * (1 - share) / shrunk * sizes))
+    squares = weight**2 * sizes
+    variance = float(squares @ (share * (1 - share) / shrunk) / squares.sum())
     scores = np.concatenate([sample.scores for sample in samples])
     pictures = [picture for sample in samples for picture in sample.pictures]
-    effect = _effect(weight.repeat(sizes), scores - share.repeat(sizes), pictures)
-    return _student_ends(mean, variance, n / effect, UNIT, UNIT)
+    told = _weight(weight.repeat(sizes), scores - share.repeat(sizes), pictures)
+    return _student_ends(float(mean), variance, told, UNIT, UNIT)
 
 
 def percent(ends: Ends) -> Ends:
@@ -129,48 +132,71 @@ def percent(ends: Ends) -> Ends:
 
 
 def possible(ends: Ends, least: float, most: float, scale: Ends = UNIT) -> Ends:
-    """The interval of a mean of which some scores are unknown; from a share of PARTIAL on, within what is possible.
+    """The interval of a mean of which some scores are unknown: where many are, within what is possible.
 
-    `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest.
+    `least` and `most` are the mean if all unknown scores were the scale's lowest, and if they were its highest. Few are
+    unknown where they can move the mean by less than PARTIAL of the scale, and by less than chance does.
     """
-    if most - least < PARTIAL * (scale.high - scale.low):
+    unknown = most - least
+    if unknown < min(PARTIAL * (scale.high - scale.low) - 1e-9, ends.high - ends.low):
         return ends
     return Ends(max(ends.low, least), min(ends.high, most))
 
 
-def _student_ends(mean: float, variance: float, n: float, added: Ends, scale: Ends) -> Ends:
-    """Interval of the mean of n scores, to which two are added."""
-    middle = (n * mean + added.low + added.high) / (n + 2)
-    squares = n * variance + n * (mean - middle) ** 2
+class _Weight(NamedTuple):
+    """How many questions, each on a picture of its own and of one weight, tell as much as those of a weighted mean."""
+
+    n: float
+    beside: float
+    """How many stand beside an added score, which is that of more than a question, and of less than a picture."""
+
+
+def _student_ends(mean: float, variance: float, weight: _Weight, added: Ends, scale: Ends) -> Ends:
+    """Interval of a mean of scores of this variance, to which two are added."""
+    beside = weight.beside
+    middle = (beside * mean + added.low + added.high) / (beside + 2)
+    squares = beside**2 * (variance + (mean - middle) ** 2) / weight.n
     squares += (added.low - middle) ** 2 + (added.high - middle) ** 2
-    error = np.sqrt(squares / (n + 1) / (n + 2))
-    reach = float(student_quantile(np.array([n + 2]))[0] * error)
-    return Ends(max(float(middle) - reach, scale.low), min(float(middle) + reach, scale.high))
+    error = np.sqrt(squares / (beside + 1) / (beside + 2))
+    reach = float(student_quantile(np.array([beside + 2]))[0] * error)
+    return Ends(max(middle - reach, scale.low), min(middle + reach, scale.high))
 
 
-def _effect(weights: Floats, residuals: Floats, pictures: Sequence[str]) -> float:
-    """By how much a weighted mean varies more because questions are on common pictures; 1 where none are.
+def _weight(weights: Floats, residuals: Floats, pictures: Sequence[str]) -> _Weight:
+    """Kish's (1965) number, less for pictures with several questions; the weights add up to 1."""
+    n = float(1 / (weights @ weights))
+    picture = _codes(pictures)
+    if picture is None:
+        return _Weight(n, n)
+    together = summed(picture, weights, int(picture.max()) + 1)
+    alone = float(1 / (together @ together))
+    n /= _effect(weights, residuals, picture)
+    return _Weight(n, float(np.sqrt(n * alone)))
+
+
+def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
+    """By how much a weighted mean varies more because its questions share pictures.
 
     Answers on a picture are alike by how much more the residuals of two of them agree than those of two answers on two
     pictures. Few pictures tell this badly, so the effect holds what Student's quantile adds (degrees of freedom by
     Satterthwaite 1946); where residuals are mostly those of few pictures they tell it worse, hence DOUBT. A picture is
     never less than one question.
     """
-    picture = _codes(pictures)
-    if picture is None:
-        return 1.0
-    pictures_n = int(picture.max()) + 1
-    together = summed(picture, weights, pictures_n)
-    moved = summed(picture, weights * residuals, pictures_n)
-    squares = summed(picture, (weights * residuals) ** 2, pictures_n)
+    size = int(picture.max()) + 1
+    together = summed(picture, weights, size)
+    moved = summed(picture, weights * residuals, size)
+    squares = summed(picture, (weights * residuals) ** 2, size)
     own = weights @ weights
     common = together @ together
     most = float(common / own)
-    if common >= 1 - 1e-9 or squares.sum() == 0:
+    if most < 1 + 1e-9:  # those that share a picture are unscored
+        return 1.0
+    if common > 1 - 1e-9 or squares.sum() == 0:
         return most
     within = (moved @ moved - squares.sum()) / (common - own)
     between = (moved.sum() ** 2 - moved @ moved) / (1 - common)
-    alike = min(max((within - between) / (squares.sum() / own - between), 0.0), 1.0)
+    spread = squares.sum() / own - between
+    alike = min(max((within - between) / spread, 0.0), 1.0) if spread > 0 else 1.0
     telling = squares.sum() ** 2 / (squares @ squares)
     alike = (telling * alike + DOUBT) / (telling + DOUBT)
     others = alike * (most - 1)
