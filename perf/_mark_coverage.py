@@ -1,7 +1,7 @@
 """Coverage of what people's marks say of a judge: corrected means, their differences, Delta.
 
-`perf.coverage` prints it. The truth of a corrected mean is the mean mark of that run's answers; the cells are models that
-are right in 3% to 97%, those of Delta kinds of distances.
+`perf.coverage` prints it. The truth of a corrected mean is the mean mark of that run's answers; the cells are models
+that are right in 3% to 97%, those of Delta kinds of distances.
 """
 
 from collections.abc import Callable, Mapping, Sequence
