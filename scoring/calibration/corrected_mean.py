@@ -20,6 +20,7 @@ import numpy as np
 from arena.ratings.intervals import LEVEL
 from arena.ratings.votes import Codes, Floats
 from scoring.calibration.measures import Interval, MarksError
+from scoring.intervals import Ends
 
 PSEUDO = 0.7
 ANCHOR = 0.5
@@ -29,13 +30,6 @@ LEAST = 5
 """Marks below which there is no corrected mean."""
 LEAST_OF_GROUP = 20
 """Marks of a capability below which it has none."""
-
-
-class Ends(NamedTuple):
-    """Lower and upper end of a range."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
