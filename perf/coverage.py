@@ -3,7 +3,7 @@
 Each simulation draws items and voters anew in every run; its seeds are its name's. A board's truth is the Bradley-Terry
 fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
 every model's answer to an item has a quality of its own, every voter tastes of his own. The truth of win rates is a
-model's expected share likewise.
+model's expected share likewise; `score_coverage` says what that of scores is.
 
 Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
 and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
@@ -30,6 +30,7 @@ from arena.ratings.settled import ALPHA, LOOK_EVERY, look
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
 from perf import _mark_coverage
+from perf._score_coverage import SCORES
 from perf._simulations import Estimates, Simulation, Target, coin_of, coverage
 
 RUNS = 1000
@@ -331,8 +332,9 @@ TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
     ("few voters, or a busy one", FEW_OR_BUSY),
     ("items that hang together", HANG_TOGETHER),
     ("win rates", WIN_RATES),
+    ("scores", SCORES),
 )
-"""Simulations of boards, by what is hard about them."""
+"""Simulations of boards and of scores, by what is hard about them."""
 
 
 class Counting(NamedTuple):

@@ -191,7 +191,7 @@ def _effect(weights: Floats, residuals: Floats, picture: Codes) -> float:
     most = float(common / own)
     if most < 1 + 1e-9:  # those that share a picture are unscored
         return 1.0
-    if common > 1 - 1e-9 or squares.sum() == 0:
+    if common > 1 - 1e-9 or squares.sum() < 1e-12 * own:  # one picture, or all scores alike
         return most
     within = (moved @ moved - squares.sum()) / (common - own)
     between = (moved.sum() ** 2 - moved @ moved) / (1 - common)

@@ -14,8 +14,12 @@ SOAKED = (
     "574 items",
     "574 items, all answers alike",
     "574 items, answers far apart",
+    "162 subtasks of 8 to 30",
+    "162 subtasks of 3 to 8",
+    "28 subtasks of 100 to 300",
+    "28 subtasks, 4 questions a picture",
 )
-"""Names of simulations that are near others."""
+"""Names of simulations that are near others, or take long."""
 
 
 @pytest.mark.parametrize(
