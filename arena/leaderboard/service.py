@@ -435,7 +435,7 @@ def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | 
         if source
         else key.source
     )
-    return source_board(key.kind, key.multi, rule, name)
+    return source_board(key.kind, key.multi, rule, str(name))
 
 
 def _tell(computing: "Future[Any]") -> None:
