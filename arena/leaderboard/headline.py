@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from arena.drawings import shortened
+from arena.interval_text import spanned
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
@@ -95,7 +96,7 @@ def places_in_words(rank: Span | None) -> str:
         return ""
     if rank.low == rank.high:
         return f"place {rank.low:.0f}, 95%"
-    return f"places {rank.low:.0f} to {rank.high:.0f}, 95%"
+    return f"places {spanned(rank.low, rank.high, '.0f')}, 95%"
 
 
 def needs(line: Standing) -> str:
