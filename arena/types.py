@@ -107,6 +107,8 @@ class Item:
         return self.instruction.casefold()
 
 
+Confirmation = Literal["pending", "confirmed", "rejected"]
+"""What the platform has said of the worker of a seat; a seat of our own links needs no word of it."""
 Outside = Literal["stopped", "named itself"]
 """Why a live vote is excluded from the ranking: an answer was stopped, or told its model."""
 

@@ -420,7 +420,7 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
             cells = ("" if mean is None else repr(mean) for mean in means)
             rows.append([name, line.name, line.n, line.unscored, *cells])
     return csv_bytes(
-        ["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows
+        ["table", "name", "n", "unscored", "mean", "low_95", "high_95", "worst", "best"], rows
     )
 
 

@@ -19,7 +19,7 @@ import pandas as pd
 from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.choices import publish_votes
-from arena.battles.tables import BATTLE, IS_FINAL
+from arena.battles.tables import BATTLE, IS_FINAL, NO_SEAT
 from arena.database import Database, counter
 from arena.items.alike import Alike, items_with_pictures
 from arena.items.store import ITEM
@@ -39,6 +39,7 @@ COLUMNS: Mapping[str, type] = {
     "tied": np.bool_,
     "outside": np.int8,  # 0: ranked; else why not, a place in OUTSIDE
     "voter": np.int64,
+    "seat": np.int64,  # 0: not in a campaign
     "voted_at": np.int64,  # microseconds since 1970
     "milliseconds": np.int64,  # from when it was shown to the choice
     "answer_a": np.int64,  # 0: answered live
@@ -67,6 +68,7 @@ _VOTES = (
         case((BATTLE.c.choice.in_(("a", "b")), 0), else_=1).label("tied"),
         _OUTSIDE.label("outside"),
         BATTLE.c.voter_id.label("voter"),
+        func.coalesce(BATTLE.c.seat_id, NO_SEAT).label("seat"),
         BATTLE.c.voted_at,
         BATTLE.c.began_at,
         func.coalesce(BATTLE.c.answer_a, 0).label("answer_a"),

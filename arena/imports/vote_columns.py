@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Connection, Select, case, func, select, type_coerce
 
+from arena.battles.tables import NO_SEAT
 from arena.battles.vote_table import COLUMNS, rows_of, whole_numbers
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
 from arena.items.alike import alike_items
@@ -39,6 +40,7 @@ def read_imported(connection: Connection) -> ImportedVotes:
         "milliseconds": 0,
         "answer_a": 0,
         "answer_b": 0,
+        "seat": NO_SEAT,
         "origin": told["origin"],
     }
     common |= {name: told[name] for name in ("winner", "loser", "tied", "voter", "voted_at")}

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from arena.drawings import shortened
-from arena.leaderboard.board import Board, Standing
+from arena.interval_text import spanned
+from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
 from arena.templates import plural
@@ -87,6 +88,15 @@ def leaders(board: Board) -> list[str]:
         if len(ranked) > 1
         else []
     )
+
+
+def places_in_words(rank: Span | None) -> str:
+    """Return the places that a model may have, as a rank's range gives them; "" where it is not known."""
+    if rank is None or rank.low is None or rank.high is None:
+        return ""
+    if rank.low == rank.high:
+        return f"place {rank.low:.0f}, 95%"
+    return f"places {spanned(rank.low, rank.high, '.0f')}, 95%"
 
 
 def needs(line: Standing) -> str:

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_matrix
 from arena.ratings.clusters import are_several, cluster_codes
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
 from arena.ratings.intervals import Bounds, Intervals, intervals
+from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
+from arena.ratings.rank_sets import rank_sets
 from arena.ratings.settled import LOOK_EVERY, Look, look
 from arena.ratings.shares import Share, clustered_shares, design_effects
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
@@ -27,8 +28,6 @@ TRUSTED = 30
 """Votes below which a model's numbers are provisional."""
 WIDE = 200.0
 """Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
-ROUNDS = 1000
-"""Draws of the bootstrap for the intervals of ranks."""
 ORDERS = 100
 """Orders of the votes for Elo's median."""
 GROWTH = 0.01
@@ -101,7 +100,9 @@ class Statistics:
     for_new_voters: bool
     """Whether intervals hold for new voters like these; else for these voters only."""
     ranks: Bounds
-    """The ranges of the ranks; NaN for provisional models."""
+    """First and last place that each model may have, all at once; NaN for provisional models."""
+    lack_of_fit: LackOfFit | None
+    """By place; None where no pair can differ from Bradley-Terry."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -164,7 +165,8 @@ def compute_statistics(
         clusters=found.clusters,
         reach=reach,
         for_new_voters=found.for_new_voters,
-        ranks=bootstrap(fit, found, ROUNDS, SEED).rank_bounds(ranked),
+        ranks=rank_sets(fit, found, ranked),
+        lack_of_fit=lack_of_fit(fit, cast.votes, "picture"),
         elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=cast.crowd,

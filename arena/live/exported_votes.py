@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Row, Select, case, func, literal, null, select
 
-from arena.battles.tables import BATTLE, IS_LIVE, RANKED, TURN
+from arena.battles.tables import BATTLE, IS_LIVE, RANKED, SEAT, TURN
 from arena.formats.base import Vote
 from arena.items.store import FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
@@ -22,9 +22,14 @@ _COMMON = (
     BATTLE.c.draw_probability,
 )
 
+_CONFIRMED = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
+
 
 def bank_votes() -> Select:
-    """A SELECT of the final votes on stored answers, in the order they came, without those on check items."""
+    """A SELECT of the final votes on stored answers, in the order they came, without those on check items.
+
+    Those of a platform's workers come once its list confirms them.
+    """
     query = select(
         *_COMMON,
         literal("bank").label("kind"),
@@ -37,6 +42,7 @@ def bank_votes() -> Select:
     return query.where(
         RANKED,
         ~IS_LIVE,
+        BATTLE.c.seat_id.is_(None) | BATTLE.c.seat_id.in_(_CONFIRMED),
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SOURCE.c.id == ITEM.c.source_id,

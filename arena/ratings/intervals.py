@@ -50,6 +50,8 @@ class Intervals:
     clusters: int
     few: np.ndarray
     """Mask of models with too few clusters for their spread to be believed."""
+    freedom: Floats
+    """Degrees of freedom of each model's variance; infinite where it is taken for known."""
     for_new_voters: bool
     """Whether they hold for new voters like these; else for these voters only."""
 
@@ -76,9 +78,12 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     variance = _variances(bread, spread.scores)
     alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
+    clusters_of = spread.clusters_of
     by_voters = cluster in OF_ITEMS and are_several(votes.voters)
     if by_voters:
-        reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance, cluster))
+        voters = _by_voters(fit, votes, bread, spread, variance, cluster)
+        reach = np.maximum(reach, voters.reach)
+        clusters_of = voters.clusters_of
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
     few = blind | (np.minimum(spread.clusters_of, spread.decided) < FEW) | (alone > variance)
     if few.any():
@@ -97,6 +102,7 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
         cluster=cluster,
         clusters=spread.clusters,
         few=few,
+        freedom=np.where(clusters_of > 1, clusters_of - 1, np.inf),
         for_new_voters=by_voters or (cluster == "voter" and are_several(votes.voters)),
     )
 
@@ -105,16 +111,6 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
     """1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
     above = (bounds.low[None, :] > bounds.high[:, None]) & fit.comparable
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
-
-
-def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
-    """Range of each rank over draws, this rank included."""
-    rank = ranks(fit, found).astype(np.float64)
-    unrated = np.isnan(fit.ratings)
-    return Bounds(
-        low=np.where(unrated, np.nan, np.minimum(rank, drawn.low)),
-        high=np.where(unrated, np.nan, np.maximum(rank, drawn.high)),
-    )
 
 
 def percentiles(values: Floats) -> Bounds:
@@ -304,14 +300,22 @@ def _paired(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
     return between + between.T
 
 
-def _reach_by_voters(
+class _ByVoters(NamedTuple):
+    """What voters add to intervals by clusters of items."""
+
+    reach: Floats
+    clusters_of: Floats
+    """Equal clusters by model, items or voters, whichever are fewer."""
+
+
+def _by_voters(
     fit: Strengths,
     votes: Votes,
     bread: Floats,
     items: _Spread,
     variance: Floats,
     cluster: Cluster,
-) -> Floats:
+) -> _ByVoters:
     """Reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
 
     Voters add what they spread beyond the clusters of both: nothing where none votes twice. What one voter alone
@@ -321,9 +325,11 @@ def _reach_by_voters(
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
     both = _light_scores(fit, votes, both_codes(cluster_codes(votes, cluster), voters_of))
     added = np.maximum(_variances(bread, voters.scores) - _variances(bread, both), 0)
-    several = student_quantile(np.minimum(items.clusters_of, voters.clusters_of))
+    clusters_of = np.minimum(items.clusters_of, voters.clusters_of)
+    several = student_quantile(clusters_of)
     alone = _variances(bread, voters.alone)
-    return np.sqrt(several**2 * (variance + added) + NORMAL**2 * alone)
+    reach = np.sqrt(several**2 * (variance + added) + NORMAL**2 * alone)
+    return _ByVoters(reach, clusters_of)
 
 
 def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:

@@ -17,7 +17,6 @@ from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
 from arena.io.csv_text import csv_text
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
-from arena.ratings.bootstrap import Bootstrap, bootstrap
 from arena.ratings.bradley_terry import (
     PRIOR,
     Status,
@@ -28,7 +27,9 @@ from arena.ratings.bradley_terry import (
 )
 from arena.ratings.clusters import Cluster, are_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
-from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
+from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ranks
+from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
+from arena.ratings.rank_sets import rank_sets, sets_around
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
@@ -57,7 +58,7 @@ class RatingOrder:
 
     method: Method = "all"
     bootstrap: int = 1000
-    """Rounds: orders of the votes for Elo, draws of ratings for rank intervals; 0 for neither."""
+    """Orders of the votes for Elo; 0 for its one pass alone."""
     cluster: ClusterChoice = "picture"
     """Where pictures are not told, each item has one of its own."""
     prior: float = PRIOR
@@ -104,7 +105,8 @@ class RatingReport:
     whose: str
     """Whose choices the intervals hold for: "for voters like these"."""
     orders: EloOrders | None
-    draws: Bootstrap | None
+    lack_of_fit: LackOfFit | None
+    """None for Elo alone, and where no pair can differ from Bradley-Terry."""
     notices: tuple[str, ...]
 
     @cached_property
@@ -143,8 +145,8 @@ class RatingReport:
         placed = ranks(self.fit, Bounds(self.rating, self.rating) if by_elo else self.bounds)
         rank = _numbers(np.where(placed > 0, placed, np.nan), int)
         ranges = Bounds(blank, blank)
-        if self.draws:
-            ranges = rank_ranges(self.fit, self.bounds, self.draws.rank_bounds())
+        if not by_elo:
+            ranges = sets_around(placed, rank_sets(self.fit, self.bounds))
         rank_low = _numbers(ranges.low, int)
         rank_high = _numbers(ranges.high, int)
         return tuple(
@@ -182,23 +184,22 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     # each vote has an item of its own, and voters still count
-    if cluster == "vote" and order.cluster in ("picture", "item"):
-        bounds = replace(
-            intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
-        )
-    else:
-        bounds = intervals(fit, votes, cluster)
-    orders = draws = None
+    apart = cluster == "vote" and order.cluster in ("picture", "item")
+    grouped = replace(votes, items=np.arange(len(votes))) if apart else votes
+    by: Cluster = "item" if apart else cluster
+    bounds = replace(intervals(fit, grouped, by), cluster=cluster)
+    orders = None
     if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
         orders = elo_orders(votes, order.bootstrap, order.seed)
-    if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
-        draws = bootstrap(fit, bounds, order.bootstrap, order.seed)
+    misfit = None if order.method == "elo" else lack_of_fit(fit, grouped, by, order.seed)
     alone = int((a == b).sum())
     judged = _is_judged(battles)
     notices = _vote_notices(battles, alone, order, cluster, repeated)
     notices += _model_notices(names, fit)
     if order.method != "elo":
         notices += _few_notice(names, fit, bounds)
+        if misfit:
+            notices.append(misfit.in_words(names[misfit.winner], names[misfit.loser]))
         notices = [*_whose_notice(votes, bounds, judged), *battles.notices, *notices]
     else:
         notices = [*battles.notices, *notices]
@@ -210,7 +211,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
         bounds=bounds,
         whose=_whose(bounds, judged),
         orders=orders,
-        draws=draws,
+        lack_of_fit=misfit,
         notices=tuple(notices),
     )
 
@@ -414,7 +415,7 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
-        yield interval_plot(list(_elo_rows(report.rows)), note)
+        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over orders of the votes")
     else:
         intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
         note = f"Bradley-Terry ratings with {intervals_of}."
@@ -441,7 +442,7 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
     fit = report.fit
-    draws = report.draws
+    misfit = report.lack_of_fit
     groups = range(max(fit.components, default=-1) + 1)
     return {
         "file": {
@@ -484,8 +485,20 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "clusters": report.bounds.clusters,
                 "whose": report.whose,
             },
-            "rank_low_high": draws
-            and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
+            "rank_low_high": None
+            if report.order.method == "elo"
+            else {
+                "kind": "rank sets of all models at once",
+                "level": LEVEL,
+                "cluster": report.bounds.cluster,
+            },
+            "estimand": "the pairs as they were played",
+            "lack_of_fit": misfit
+            and {
+                **misfit._asdict(),
+                "winner": report.models[misfit.winner],
+                "loser": report.models[misfit.loser],
+            },
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

@@ -104,7 +104,9 @@ def _alike(parts: _Parts, size: Floats, hits: Floats) -> float:
     """
     beside = size[parts.cell] - parts.size
     tells = (parts.size > 1) & (beside > 0)
-    (of, n, won) = (column[tells] for column in parts)
+    of = parts.cell[tells]
+    n = parts.size[tells]
+    won = parts.hits[tells]
     beside = beside[tells]
     expected = (hits[of] - won) / beside
     products = (won - n * expected) ** 2

@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from arena.battles.outcomes import Outcomes
 from arena.drawings import Drawing
+from arena.interval_text import interval_text
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import headline, needs, only_for
+from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.markdown import visible_text
@@ -153,11 +154,9 @@ def standing(line: Standing, only: str = "") -> str:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (
-        f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else ""
-    )
-    interval = f"[{rating.low:.0f}, {rating.high:.0f}]{f' {only}' if only else ''}"
-    return f"Rank {places}, rating {rating.value:.0f} {interval} by {cast} of people."
+    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
+    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
+    return f"Rank {places}, rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 
 def _begun(instruction: str) -> str:

@@ -5,8 +5,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from arena.battles.vote_table import LIVE_OWN
+from arena.interval_text import dashed, interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.headline import needs, only_for
+from arena.leaderboard.headline import names, needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.ratings.bradley_terry import Status
@@ -56,7 +57,8 @@ COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "1 + the ranked models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
+        "1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards the "
+        "true places of all models lie within.",
     ),
     Column(
         "model",
@@ -68,7 +70,8 @@ COLUMNS = (
         "rating",
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
-        f"tied game against a mean model, keeps it finite. Blank under {FLOOR} votes.",
+        f"tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
+        f"{FLOOR} votes.",
     ),
     Column(
         "order",
@@ -150,6 +153,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
         *_overturn(board),
         *([ANY_TIME] if has_orders(board) else []),
         *_sides(board),
+        *_lack_of_fit(board, statistics),
     )
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
@@ -187,7 +191,9 @@ def _limits(board: Board, statistics: Statistics) -> str:
     """Say what the intervals cover, and what no interval covers."""
     if not statistics.crowd.items:
         unit = "voters, not a voter's votes," if statistics.for_new_voters else "each vote"
-        return f"Intervals take {unit} for independent: no vote says which item it is about."
+        return (
+            f"The 95% intervals take {unit} for independent: no vote says which item it is about."
+        )
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
     crowd = statistics.crowd
@@ -198,8 +204,8 @@ def _limits(board: Board, statistics: Statistics) -> str:
             "copies are one) nor the votes on one item"
         )
     return (
-        f"Intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take {cases}. "
-        "They do not tell whether "
+        f"The 95% intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take "
+        f"{cases}. They do not tell whether "
         f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
 
@@ -239,6 +245,19 @@ def _overturn(board: Board) -> Iterator[str]:
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
 
+def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
+    """Say how far pairs differ from what the ratings expect of them."""
+    found = statistics.lack_of_fit
+    if found is None:
+        return
+    models = {line.code: line.model for line in board.standings}
+    words = found.in_words(
+        names([models.get(statistics.codes[found.winner], "")]),
+        names([models.get(statistics.codes[found.loser], "")]),
+    )
+    yield f"{words[0].upper()}{words[1:]}."
+
+
 def _sides(board: Board) -> Iterator[str]:
     """Warn of a side bias that the votes show."""
     left = board.left
@@ -247,7 +266,7 @@ def _sides(board: Board) -> Iterator[str]:
         noise = "a model that stood there more often may have gained by it"
     if left is not None and not left.low <= 0.5 <= left.high:
         side = "left" if left.low > 0.5 else "right"
-        told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
+        told = f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}"
         yield f"The {side} answer won more often than by chance (left: {told}); {noise}."
 
 
@@ -381,10 +400,10 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     rate = line.win_rate
     mean = line.mean_win_rate
     left = line.left
-    rate_hint = f"95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)" if rate else ""
-    left_range = f"{100 * left.low:.0f}–{left.high:.0%}" if left else ""
+    rate_hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
+    left_range = dashed(left.low, left.high, ".0%") if left else ""
     return {
-        "rank": _span(line.rank, least=1),
+        "rank": _span(line.rank, places_in_words(line.rank), least=1),
         "rating": _span(line.rating)._replace(
             doubts=_doubts(line), bar=_bar(line.rating, low, high)
         ),
@@ -397,7 +416,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
         if rate
         else TableCell(),
         "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),
-        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% (Wilson)")
+        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% interval (Wilson)")
         if left
         else TableCell(),
     }
@@ -409,7 +428,7 @@ def _span(span: Span | None, hint: str = "", least: int = 0) -> TableCell:
         return TableCell()
     wide = span.low is not None and span.high is not None and span.high - span.low >= least
     return TableCell(
-        span.value, f"{span.value:.0f}", f"{span.low:.0f}–{span.high:.0f}" if wide else "", hint
+        span.value, f"{span.value:.0f}", dashed(span.low, span.high) if wide else "", hint
     )
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.interval_text import interval_text
 from arena.templates import plural
 from arena.types import grouped
 from scoring.report import ScoreLine, difference
@@ -58,6 +59,8 @@ class PublishedRow:
 
     model: str
     scores: Mapping[str, float | None]
+    spread: float | None = None
+    """Standard deviation of the first column over several runs; None where that is not told."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class PublishedBoard:
     """The report's numbers in these columns."""
     apart: tuple[str, ...] = ()
     """Why the two cannot be compared; none if they can."""
+    own_spread: float | None = None
+    """Standard deviation of the report's number in the first column over its runs; None where there is one."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
@@ -98,11 +103,8 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    sure = (
-        ""
-        if head.low is None or head.high is None
-        else f", 95% interval {head.low:.1f} to {head.high:.1f}"
-    )
+    interval = interval_text(head.low, head.high)
+    sure = f", {interval}" if interval else ""
     what = f"{head.name} {covered}".strip()
     places = {_place(mean, board) for mean in (head.worst, head.mean, head.best)} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it

@@ -304,4 +304,4 @@ def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
         [one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
         for one in lines
     )
-    return csv_bytes(["name", "n", "difference", "low", "high"], cells)
+    return csv_bytes(["name", "n", "difference", "low_95", "high_95"], cells)

@@ -105,8 +105,8 @@ def differences_csv(found: Sequence[ModeDifference]) -> bytes:
         "first accuracy",
         "other accuracy",
         "difference",
-        "low",
-        "high",
+        "low_95",
+        "high_95",
     ]
     rows = []
     for one in found:

@@ -166,7 +166,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, also those from few matches."""
     rows: list[Sequence[object]] = [
-        ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")
+        ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low_95", "high_95")
     ]
     for board in boards:
         kind = "multiple" if board.multi else "single"

@@ -230,7 +230,7 @@ def test_a_table_of_lines_has_empty_cells_where_nothing_is_scored():
     found = list(
         csv.reader(io.StringIO(lines_csv([("skills", [scored, unscored])]).decode("utf-8-sig")))
     )
-    assert found[0] == "table name n unscored mean low high worst best".split()
+    assert found[0] == "table name n unscored mean low_95 high_95 worst best".split()
     assert found[1][:4] == ["skills", "ocr", "3", "0"]
     assert list(map(float, found[1][4:])) == [
         scored.mean, scored.low, scored.high, scored.worst, scored.best,

@@ -406,7 +406,7 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
-        "Intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
+        "The 95% intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
     )
 
 

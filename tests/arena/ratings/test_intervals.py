@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, bradley_terry, win_matrix
 from arena.ratings.clusters import cluster_codes, freedom
 from arena.ratings.intervals import (
@@ -14,9 +13,9 @@ from arena.ratings.intervals import (
     Bounds,
     Intervals,
     intervals,
-    rank_ranges,
     ranks,
 )
+from arena.ratings.rank_sets import rank_sets
 from arena.ratings.votes import SCORES, Outcome, Votes, VotesError
 from tests.support.arenas import (
     POINTS,
@@ -176,20 +175,9 @@ def test_ties_alone_leave_room_and_order_nobody():
     votes = Votes(a, b, np.full(60, Outcome.TIE), 3)
     fit = bradley_terry(win_matrix(votes))
     found = intervals(fit, votes, "vote")
-    drawn = bootstrap(fit, found, 200, 0).rank_bounds()
     assert (found.high - found.low > 50).all()
-    for bounds in (drawn, rank_ranges(fit, found, drawn)):
-        assert (bounds.low.tolist(), bounds.high.tolist()) == ([1, 1, 1], [3, 3, 3])
-
-
-def test_ranks_lie_within_their_ranges():
-    for seed in range(20):
-        votes = even_votes(seed, 8, 60, ties=0.3)
-        fit = bradley_terry(win_matrix(votes))
-        found = intervals(fit, votes, "vote")
-        ranges = rank_ranges(fit, found, bootstrap(fit, found, 100, 0).rank_bounds())
-        assert (ranges.low <= ranks(fit, found)).all() and (ranks(fit, found) <= ranges.high).all()
-        assert (ranges.low >= 1).all() and (ranges.high <= 8).all()
+    places = rank_sets(fit, found)
+    assert (places.low.tolist(), places.high.tolist()) == ([1, 1, 1], [3, 3, 3])
 
 
 def corrected_sandwich(votes, cluster: np.ndarray, prior: float) -> np.ndarray:

@@ -17,7 +17,14 @@ from arena.ratings.settled import (
     recorded,
 )
 from arena.ratings.votes import ELO, Outcome, Votes, VotesError
-from perf.campaigns import EQUAL
+from perf.campaigns import (
+    AIMED,
+    EQUAL,
+    SAVING,
+    SETTLED,
+    is_campaign_falsely_settled,
+    saving,
+)
 from perf.coverage import Design, is_falsely_settled, votes_of
 
 
@@ -39,6 +46,21 @@ def test_equal_models_hardly_ever_settle():
     """Looks every 50 votes; ordinary intervals would settle some pair in nearly all arenas."""
     falsely = sum(is_falsely_settled(replace(EQUAL[0], votes=1_500), run) for run in range(20))
     assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("poll", AIMED, ids=lambda poll: poll.name)
+def test_equal_models_hardly_ever_settle_in_a_campaign_that_aims(poll):
+    short = replace(poll, votes=1_500)
+    falsely = sum(is_campaign_falsely_settled(short, run) for run in range(20))
+    assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
+
+
+@pytest.mark.soak
+def test_aiming_saves_more_than_half_of_the_votes():
+    found = saving(SETTLED, 5)
+    assert found.settle <= SAVING * found.uniform
+    assert found.wrong <= 1
 
 
 @pytest.mark.parametrize("told", [3.0, 40.0, 300.0])

@@ -43,6 +43,7 @@ from scoring.web.article import (
     trust_lines,
     wrong_html,
 )
+from scoring.web.mm_vet_view import total_html
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS
@@ -103,6 +104,21 @@ def test_groups_of_few_questions_are_neither_best_nor_worst():
     )
 
 
+def test_the_spread_of_runs_is_called_so():
+    report = mm_vet_report(0.2)
+    rows = [
+        replace(row, grades=(row.grades[0], Grade(row.question.id, 1, row.grades[0].score + 0.1)))
+        for row in report.rows
+    ]
+    twice = replace(report, rows=tuple(rows), runs=2)
+    (table, _) = mm_vet_tables.tabulate(twice)
+    shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
+    assert shown in figure_html(twice)
+    assert "(runs ±5.0)" in total_html(twice, table)
+    (once, _) = mm_vet_tables.tabulate(report)
+    assert "runs ±" not in total_html(report, once)
+
+
 def test_the_figure_holds_the_published_rows_and_this_model():
     report = mm_vet_report(0.2)
     board = MM_VET.published(report)
@@ -124,6 +140,8 @@ def test_the_figure_holds_the_published_rows_and_this_model():
         and "A &lt;b&gt;model&lt;/b&gt;" in html
         and "<b>model" not in html
     )
+    assert "13.4 (runs ±0.5)" in html, "as the paper has Transformers Agent (GPT-4)"
+    assert html.count("(runs ±") == len(mm_vet_tables.published()), "this report has one run"
     partial = replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
     sample = replace(report, questions=replace(report.questions, official=False))
     for part in (partial, sample):  # neither has a place among the paper's models

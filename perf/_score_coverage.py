@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from arena.ratings.votes import Floats
-from perf.simulations import Estimates, Target
+from perf._simulations import Estimates, Target
 from scoring.multiple_choice.metrics import mean_of, share
 from scoring.report import ScoreLine, difference, line
 

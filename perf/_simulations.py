@@ -1,4 +1,4 @@
-"""Simulations of intervals: what is drawn anew in every run, and how often its intervals hold the truth."""
+"""What simulations of intervals share: their targets, and how often their intervals hold the truth."""
 
 from typing import NamedTuple, Protocol
 from zlib import crc32
