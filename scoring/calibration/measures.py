@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.intervals import LEVEL
 from arena.ratings.votes import Floats, mean_ranks
+from scoring.intervals import mean_ends
 
 GRADES = 11
 """0.0, 0.1 ... 1.0."""
@@ -141,19 +141,13 @@ def delta_of_median(scores: Floats, marks: Floats) -> float:
 def distance_interval(distances: Floats) -> Interval | None:
     """The 95% interval of a mean distance, all of them from 0 to 1; None below LEAST_INTERVAL.
 
-    A bootstrap of few answers does not see the far ones that it did not draw. A distance of 0 and one of 1 are added
-    (as Agresti and Coull 1998 do for shares), and Student's quantile taken.
+    A bootstrap of few answers does not see the far ones that it did not draw.
     """
-    from scipy.special import stdtrit
-
     if len(distances) < LEAST_INTERVAL:
         return None
-    filled = np.append(distances, (0.0, 1.0))
-    n = len(filled)
-    middle = float(filled.mean())
-    error = float(filled.std(ddof=1)) / n**0.5
-    reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * error
-    return Interval(float(distances.mean()), max(middle - reach, 0.0), min(middle + reach, 1.0))
+    ends = mean_ends(distances[:, None])
+    assert ends is not None
+    return Interval(float(distances.mean()), ends.low, ends.high)
 
 
 def spearman(scores: Floats, marks: Floats) -> float | None:
