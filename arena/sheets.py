@@ -1,0 +1,337 @@
+"""Sheets: tables with typed columns, made once and rendered as HTML, text, CSV, Markdown, LaTeX and JSON."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+
+from arena.interval_text import bracketed, spanned
+from arena.io.csv_text import csv_text
+from arena.templates import macros
+
+Kind = Literal["text", "count", "percent", "score", "difference", "rank", "interval"]
+"""percent: a share from 0 to 1; score: of 100, or of another scale; difference: of two scores, with its sign;
+interval: two ends without a number between them."""
+Place = Literal["main", "beside", "below", "folded"]
+"""Where a sheet stands in a report: before all others, in a narrow column beside them, below both, or folded away."""
+_SPECS: Mapping[Kind, str] = {
+    "count": ",.0f",
+    "percent": ".{places}%",
+    "score": ".{places}f",
+    "difference": "+.{places}f",
+    "rank": ".0f",
+    "interval": ".{places}f",
+}
+_MISSING = "–"
+_INDENT = "  "
+_GAP = "  "
+_WIDEST = 68
+"""Characters of a text in a terminal."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a sheet, of one or, with an interval, three columns of its frame."""
+
+    key: str
+    """The frame's column; of an interval alone, what its two columns begin with."""
+    head: str
+    kind: Kind = "text"
+    low: str = ""
+    high: str = ""
+    """The frame's columns with the ends of its 95% interval; "" without one."""
+    places: int = 1
+    """Digits after the point."""
+    bar: bool = False
+    """Whether the page draws a bar: of a score from 0 to 100 with its interval, of a share beside the largest."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The frame's columns that it shows."""
+        ends = (self.low, self.high) if self.low else ()
+        return ends if self.kind == "interval" else (self.key, *ends)
+
+    @property
+    def spec(self) -> str:
+        return _SPECS[self.kind].format(places=self.places)
+
+
+def interval(low: str, high: str, head: str = "95% interval", places: int = 1) -> Column:
+    """A column of the two ends alone."""
+    return Column(low, head, "interval", low, high, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table with its title and a note. The first column names the rows."""
+
+    name: str
+    """What its files are called."""
+    title: str
+    frame: pd.DataFrame
+    columns: tuple[Column, ...]
+    note: str = ""
+    place: Place = "main"
+    level: str = ""
+    """The frame's column that says how deep a row stands below others, from 0; "" where none does."""
+    unfolded: int = 9
+    """Rows from this level on are folded away at first."""
+    bold: str = ""
+    """The frame's column that says which rows are bold; "" where none is."""
+
+    @property
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """The frame's rows; what is missing is None."""
+        records: Any = self.frame.to_dict("records")
+        for record in records:
+            yield {key: None if _is_missing(value) else value for key, value in record.items()}
+
+
+class Cell(NamedTuple):
+    """What a cell says: a number or a text, and its interval in words, "" for none."""
+
+    text: str
+    beside: str = ""
+
+
+class HtmlCell(NamedTuple):
+    column: Column
+    text: str
+    beside: str
+    bar: str
+    """Its measures as a style; "" for none."""
+
+
+class HtmlRow(NamedTuple):
+    cells: Sequence[HtmlCell]
+    depth: int
+    folds: bool
+    """Whether there are rows below it."""
+    is_bold: bool
+
+
+def as_html(sheet: Sheet) -> str:
+    """Return a table of a page with its title and note; "" without rows."""
+    rows = list(sheet.rows)
+    if not rows:
+        return ""
+    most = _largest_share(sheet, rows)
+    depths = [_depth(sheet, row) for row in rows]
+    shown = [
+        HtmlRow(
+            cells=[_html_cell(column, row, most) for column in sheet.columns],
+            depth=depth,
+            folds=below > depth,
+            is_bold=bool(sheet.bold and row[sheet.bold]),
+        )
+        for row, depth, below in zip(rows, depths, [*depths[1:], 0], strict=True)
+    ]
+    return macros("sheet.html").sheet(sheet, shown)
+
+
+def as_text(sheet: Sheet) -> Iterator[str]:
+    """Yield the lines of a table for a terminal, its title first; intervals are in brackets.
+
+    Rows that are folded away are in its files alone.
+    """
+    grid = [[text for column in sheet.columns for text in _text_heads(column)]]
+    for row in sheet.rows:
+        if _depth(sheet, row) >= sheet.unfolded:
+            continue
+        indent = _INDENT * _depth(sheet, row)
+        cells = [text for column in sheet.columns for text in _text_cells(column, row)]
+        cells[0] = (indent + cells[0])[:_WIDEST]
+        grid.append(cells)
+    widths = [max(map(len, cells)) for cells in zip(*grid, strict=True)]
+    is_text = [kind for column in sheet.columns for kind in _alignments(column)]
+    yield sheet.title
+    for cells in grid:
+        aligned = (
+            cell.ljust(width) if left else cell.rjust(width)
+            for cell, width, left in zip(cells, widths, is_text, strict=True)
+        )
+        yield _GAP.join(aligned).rstrip()
+    if sheet.note:
+        yield sheet.note
+
+
+def as_csv(sheet: Sheet) -> str:
+    """Return the frame's columns that are shown, numbers with all their digits."""
+    keys = _keys(sheet)
+    whole = {column.key for column in sheet.columns if column.kind in ("count", "rank")}
+    rows = ([_csv_cell(row[key], key in whole) for key in keys] for row in sheet.rows)
+    return csv_text([keys, *rows])
+
+
+def as_markdown(sheet: Sheet) -> str:
+    """Return a table of GitHub's Markdown."""
+    heads = [_markdown_text(column.head) for column in sheet.columns]
+    rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
+    rows = [[_markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
+
+
+def as_latex(sheet: Sheet) -> str:
+    """Return a `tabular` of the package booktabs."""
+    form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
+    heads = [_latex_text(column.head) for column in sheet.columns]
+    lines = [f"\\begin{{tabular}}{{{form}}}", "\\toprule", _latex_row(heads), "\\midrule"]
+    for row in sheet.rows:
+        first, *others = map(_latex_text, _joined_cells(sheet, row))
+        lines.append(_latex_row(["\\quad " * _depth(sheet, row) + first, *others]))
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def as_json(sheet: Sheet) -> str:
+    """Return the title, the note, the columns and the rows; what is missing is null."""
+    keys = _keys(sheet)
+    columns = [
+        {"key": column.key, "head": column.head, "kind": column.kind, "keys": column.keys}
+        for column in sheet.columns
+    ]
+    rows = [{key: _plain(row[key]) for key in keys} for row in sheet.rows]
+    return json.dumps(
+        {"title": sheet.title, "note": sheet.note, "columns": columns, "rows": rows},
+        ensure_ascii=False,
+    )
+
+
+FORMATS: Mapping[str, Any] = {
+    "csv": as_csv,
+    "md": as_markdown,
+    "tex": as_latex,
+    "json": as_json,
+}
+"""Renderers of files by suffix."""
+
+
+def _keys(sheet: Sheet) -> list[str]:
+    """The frame's columns that are shown, and the level."""
+    keys = [key for column in sheet.columns for key in column.keys]
+    return [sheet.level, *keys] if sheet.level else keys
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value is pd.NA or isinstance(value, float) and math.isnan(value)
+
+
+def _cell(column: Column, row: Mapping[str, Any]) -> Cell:
+    ends = spanned(row[column.low], row[column.high], column.spec) if column.low else ""
+    if column.kind == "interval":
+        return Cell(ends or _MISSING)
+    return Cell(_number(column, row[column.key]), ends)
+
+
+def _number(column: Column, value: Any) -> str:
+    if value is None:
+        return _MISSING
+    return str(value) if column.kind == "text" else f"{value:{column.spec}}".replace("-", "−")
+
+
+def _joined_cells(sheet: Sheet, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a row's cells, each with its interval in parentheses."""
+    for column in sheet.columns:
+        cell = _cell(column, row)
+        yield f"{cell.text} ({cell.beside})" if cell.beside else cell.text
+
+
+def _depth(sheet: Sheet, row: Mapping[str, Any]) -> int:
+    return row[sheet.level] if sheet.level else 0
+
+
+def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
+    return HtmlCell(column, *_cell(column, row), bar=_bar(column, row, most))
+
+
+def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
+    """Return a bar's measures as a style; "" for none."""
+    value = row.get(column.key)
+    if not column.bar or value is None:
+        return ""
+    if column.kind == "percent":
+        return f"--share:{value / most:.3f}" if most else ""
+    low = row[column.low] if column.low else None
+    high = row[column.high] if column.high else None
+    if low is None or high is None:
+        return ""
+    return f"--from:{max(low, 0):.1f}%;--to:{min(high, 100):.1f}%;--at:{value:.1f}%"
+
+
+def _largest_share(sheet: Sheet, rows: Sequence[Mapping[str, Any]]) -> float:
+    keys = [column.key for column in sheet.columns if column.bar and column.kind == "percent"]
+    return max((row[key] or 0.0 for row in rows for key in keys), default=0.0)
+
+
+def _text_heads(column: Column) -> list[str]:
+    return [column.head, ""] if column.low and column.kind != "interval" else [column.head]
+
+
+def _alignments(column: Column) -> list[bool]:
+    """Whether each of a column's texts stands at the left."""
+    left = column.kind in ("text", "interval")
+    return [left, True] if column.low and column.kind != "interval" else [left]
+
+
+def _text_cells(column: Column, row: Mapping[str, Any]) -> list[str]:
+    ends = bracketed(row[column.low], row[column.high], column.spec) if column.low else ""
+    if column.kind == "interval":
+        return [ends]
+    value = row[column.key]
+    text = "" if value is None else str(value)
+    if value is not None and column.kind != "text":
+        text = f"{value:{column.spec}}"
+    return [text, ends] if column.low else [text]
+
+
+def _csv_cell(value: Any, is_whole: bool) -> Any:
+    if value is None:
+        return ""
+    if is_whole:
+        return int(value)
+    return repr(value) if isinstance(value, float) else value
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    return value.item() if hasattr(value, "item") else value
+
+
+_MARKDOWN = re.compile(r"([\\`*\[\]<>|])")
+
+
+def _markdown_text(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+_LATEX = {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "–": "--",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "−": "$-$",
+    "×": "$\\times$",
+    "≤": "$\\leq$",
+    "≥": "$\\geq$",
+    "≈": "$\\approx$",
+    "→": "$\\to$",
+    "α": "$\\alpha$",
+    "β": "$\\beta$",
+    "κ": "$\\kappa$",
+    "μ": "$\\mu$",
+    "ρ": "$\\rho$",
+    "τ": "$\\tau$",
+    "Δ": "$\\Delta$",
+}
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"

@@ -1,0 +1,86 @@
+"""Score sheets: lines of scores, and trees of them, as sheets."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from arena.sheets import Column, Sheet, interval
+from scoring.multiple_choice.metrics import Node
+from scoring.report import ScoreLine
+
+Label = Callable[[str], str]
+"""The words for a name of a file."""
+
+
+def line_sheet(
+    name: str, title: str, lines: Iterable[ScoreLine], head: str, label: Label = str, **how: Any
+) -> Sheet:
+    """A row for each line; `head` stands over their names, and `how` are other fields of the sheet."""
+    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in lines]
+    columns = (Column("name", head), Column("n", "n", "count"), _column("mean", "Mean"))
+    return Sheet(name, title, pd.DataFrame(rows), (*columns, *_unscored(rows, "mean")), **how)
+
+
+def tree_sheet(
+    name: str, title: str, trees: Mapping[str, Node], head: str, label: Label = str, **how: Any
+) -> Sheet:
+    """A row for each node from Overall down; a column for each tree, the first of which has every node."""
+    first, *beside = trees.values()
+    others = [{_place(path): node.line for path, node in _paths(tree)} for tree in beside]
+    keys = [words.lower().replace(" ", "_") for words in trees]
+    rows = []
+    for path, node in _paths(first):
+        row = {"level": len(path) - 1, "name": label(node.line.name), "n": node.line.n}
+        row |= _score(keys[0], node.line)
+        for key, known in zip(keys[1:], others, strict=True):
+            row |= _score(key, known.get(_place(path)))
+        rows.append(row)
+    columns = [Column("name", head), Column("n", "n", "count")]
+    columns += [_column(key, words) for key, words in zip(keys, trees, strict=True)]
+    columns += _unscored(rows, keys[0])
+    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **how)
+
+
+def worst_sheet(title: str, nodes: Iterable[Node], head: str, label: Label = str) -> Sheet:
+    """The same scores, the lowest first."""
+    scored = [node.line for node in nodes if node.line.mean is not None]
+    lowest = sorted(scored, key=lambda line: line.mean or 0.0)
+    return line_sheet("worst", title, lowest, head, label, place="beside")
+
+
+def _paths(node: Node, above: Sequence[Node] = ()) -> Iterator[tuple[Sequence[Node], Node]]:
+    """Yield each node with those above it and itself."""
+    path = (*above, node)
+    yield path, node
+    for child in node.children:
+        yield from _paths(child, path)
+
+
+def _place(path: Sequence[Node]) -> tuple[str, ...]:
+    return tuple(node.line.name for node in path)
+
+
+def _column(key: str, head: str) -> Column:
+    return Column(key, head, "score", f"{key}_low", f"{key}_high", bar=True)
+
+
+def _score(key: str, line: ScoreLine | None) -> dict[str, float | None]:
+    if line is None:
+        return dict.fromkeys((key, f"{key}_low", f"{key}_high"))
+    return {
+        key: line.mean,
+        f"{key}_low": line.low,
+        f"{key}_high": line.high,
+        f"{key}_unscored": line.unscored,
+        f"{key}_least": line.worst,
+        f"{key}_most": line.best,
+    }
+
+
+def _unscored(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
+    """How many are unscored, and within what the mean then lies; no column where all are scored."""
+    if not any(row[f"{key}_unscored"] for row in rows):
+        return []
+    possible = interval(f"{key}_least", f"{key}_most", "Whatever they are")
+    return [Column(f"{key}_unscored", "Unscored", "count"), possible]
