@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from arena.interval_text import bracketed, spanned
+from arena.interval_text import bracketed, runs_text, spanned
 from arena.io.csv_text import csv_text
 from arena.templates import macros
 
-Kind = Literal["text", "count", "percent", "score", "difference", "rank", "interval"]
+Kind = Literal["text", "count", "percent", "score", "difference", "rank", "p", "interval"]
 """percent: a share from 0 to 1; score: of 100, or of another scale; difference: of two scores, with its sign;
 interval: two ends without a number between them."""
 Place = Literal["main", "beside", "below", "folded"]
@@ -24,6 +24,7 @@ _SPECS: Mapping[Kind, str] = {
     "score": ".{places}f",
     "difference": "+.{places}f",
     "rank": ".0f",
+    "p": ".4f",
     "interval": ".{places}f",
 }
 _MISSING = "–"
@@ -44,6 +45,8 @@ class Column:
     low: str = ""
     high: str = ""
     """The frame's columns with the ends of its 95% interval; "" without one."""
+    runs: str = ""
+    """The frame's column with its standard deviation over runs; "" without one."""
     places: int = 1
     """Digits after the point."""
     bar: bool = False
@@ -52,8 +55,8 @@ class Column:
     @property
     def keys(self) -> tuple[str, ...]:
         """The frame's columns that it shows."""
-        ends = (self.low, self.high) if self.low else ()
-        return ends if self.kind == "interval" else (self.key, *ends)
+        more = tuple(filter(None, (self.low, self.high, self.runs)))
+        return more if self.kind == "interval" else (self.key, *more)
 
     @property
     def spec(self) -> str:
@@ -62,7 +65,7 @@ class Column:
 
 def interval(low: str, high: str, head: str = "95% interval", places: int = 1) -> Column:
     """A column of the two ends alone."""
-    return Column(low, head, "interval", low, high, places)
+    return Column(low, head, "interval", low, high, places=places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,18 +171,20 @@ def as_csv(sheet: Sheet) -> str:
 
 
 def as_markdown(sheet: Sheet) -> str:
-    """Return a table of GitHub's Markdown."""
+    """Return a table of GitHub's Markdown below its title."""
     heads = [_markdown_text(column.head) for column in sheet.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
     rows = [[_markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
+    return f"**{_markdown_text(sheet.title)}**\n\n{table}"
 
 
 def as_latex(sheet: Sheet) -> str:
-    """Return a `tabular` of the package booktabs."""
+    """Return a `tabular` of the package booktabs below a comment with its title."""
     form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
     heads = [_latex_text(column.head) for column in sheet.columns]
-    lines = [f"\\begin{{tabular}}{{{form}}}", "\\toprule", _latex_row(heads), "\\midrule"]
+    lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{form}}}"]
+    lines += ["\\toprule", _latex_row(heads), "\\midrule"]
     for row in sheet.rows:
         first, *others = map(_latex_text, _joined_cells(sheet, row))
         lines.append(_latex_row(["\\quad " * _depth(sheet, row) + first, *others]))
@@ -223,13 +228,19 @@ def _cell(column: Column, row: Mapping[str, Any]) -> Cell:
     ends = spanned(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
-    return Cell(_number(column, row[column.key]), ends)
+    return Cell(_number(column, row) or _MISSING, ends)
 
 
-def _number(column: Column, value: Any) -> str:
+def _number(column: Column, row: Mapping[str, Any]) -> str:
+    """A value in words, with its spread over runs; "" for none."""
+    value = row[column.key]
     if value is None:
-        return _MISSING
-    return str(value) if column.kind == "text" else f"{value:{column.spec}}".replace("-", "−")
+        return ""
+    if column.kind == "text":
+        return str(value)
+    text = f"{value:{column.spec}}".replace("-", "−")
+    spread = row[column.runs] if column.runs else None
+    return text if spread is None else f"{text} {runs_text(spread, column.spec)}"
 
 
 def _joined_cells(sheet: Sheet, row: Mapping[str, Any]) -> Iterator[str]:
@@ -280,10 +291,7 @@ def _text_cells(column: Column, row: Mapping[str, Any]) -> list[str]:
     ends = bracketed(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return [ends]
-    value = row[column.key]
-    text = "" if value is None else str(value)
-    if value is not None and column.kind != "text":
-        text = f"{value:{column.spec}}"
+    text = _number(column, row)
     return [text, ends] if column.low else [text]
 
 

@@ -405,25 +405,6 @@ def missing_csv(report: Report) -> bytes:
     return csv_bytes(["id", "groups", "question"], rows)
 
 
-def bounds(line: ScoreLine, runs: int = 1) -> str:
-    """How much of a line is unscored, with its worst-case and best-case mean; "" if nothing is."""
-    if not line.unscored:
-        return ""
-    return f"{line.unscored:,} of {line.n * runs:,} unscored: {line.worst:.1f} to {line.best:.1f}"
-
-
-def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
-    rows = []
-    for name, lines in tables:
-        for line in lines:
-            means = (line.mean, line.low, line.high, line.worst, line.best)
-            cells = ("" if mean is None else repr(mean) for mean in means)
-            rows.append([name, line.name, line.n, line.unscored, *cells])
-    return csv_bytes(
-        ["table", "name", "n", "unscored", "mean", "low_95", "high_95", "worst", "best"], rows
-    )
-
-
 _NOT_IN_A_NAME = re.compile(r"[^\w.+@ -]|^\.+")
 
 

@@ -1,12 +1,14 @@
 """Score sheets: lines of scores, and trees of them, as sheets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from arena.sheets import Column, Sheet, interval
+from arena.sheets import Column, Sheet, as_csv, as_json, as_latex, as_markdown, interval
 from scoring.multiple_choice.metrics import Node
+from scoring.no_answers import NO_ANSWER
 from scoring.report import ScoreLine
 
 Label = Callable[[str], str]
@@ -49,6 +51,26 @@ def worst_sheet(title: str, nodes: Iterable[Node], head: str, label: Label = str
     return line_sheet("worst", title, lowest, head, label, place="beside")
 
 
+def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
+    """How answers that are none of a model score, by the reason."""
+    return line_sheet("no-answers", NO_ANSWER.capitalize(), lines, "Reason", place="below")
+
+
+def sheet_files(stem: str, sheets: Sequence[Sheet]) -> dict[str, Callable[[], bytes]]:
+    """What makes each file: a sheet as CSV, and all sheets in one for a paper, for a README and for programs."""
+    files: dict[str, Callable[[], bytes]] = {
+        f"{stem}-{sheet.name}.csv": partial(_csv_file, sheet) for sheet in sheets
+    }
+    files[f"{stem}-tables.tex"] = lambda: "\n".join(map(as_latex, sheets)).encode()
+    files[f"{stem}-tables.md"] = lambda: "\n".join(map(as_markdown, sheets)).encode()
+    files[f"{stem}-tables.json"] = lambda: f"[{', '.join(map(as_json, sheets))}]\n".encode()
+    return files
+
+
+def _csv_file(sheet: Sheet) -> bytes:
+    return as_csv(sheet).encode("utf-8-sig")
+
+
 def _paths(node: Node, above: Sequence[Node] = ()) -> Iterator[tuple[Sequence[Node], Node]]:
     """Yield each node with those above it and itself."""
     path = (*above, node)
@@ -82,5 +104,5 @@ def _unscored(rows: Sequence[Mapping[str, Any]], key: str) -> list[Column]:
     """How many are unscored, and within what the mean then lies; no column where all are scored."""
     if not any(row[f"{key}_unscored"] for row in rows):
         return []
-    possible = interval(f"{key}_least", f"{key}_most", "Whatever they are")
+    possible = interval(f"{key}_least", f"{key}_most", "Possible mean")
     return [Column(f"{key}_unscored", "Unscored", "count"), possible]

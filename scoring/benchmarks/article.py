@@ -4,12 +4,14 @@ Scores of answers are from 0 to 1; means, their intervals and differences are in
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from arena.interval_text import interval_text
+from arena.sheets import Column, Sheet
 from arena.templates import plural
 from arena.types import grouped
 from scoring.report import ScoreLine, difference
@@ -26,6 +28,24 @@ class Caveat(NamedTuple):
 
     kind: str
     text: str
+
+
+class Total(NamedTuple):
+    """A number at the head of a report, in words, with notes below it."""
+
+    name: str
+    value: str
+    notes: tuple[str, ...]
+
+
+def score_total(name: str, line: ScoreLine) -> Total:
+    value = "–" if line.mean is None else f"{line.mean:.1f}"
+    reach = interval_text(line.low, line.high)
+    if not line.unscored:
+        return Total(name, value, (reach, f"n {line.n:,}"))
+    decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
+    bounds = f"over all {line.n:,}: {line.worst:.1f} to {line.best:.1f}"
+    return Total(name, value, (reach, decided, bounds))
 
 
 class ScoredAnswer(NamedTuple):
@@ -149,6 +169,21 @@ def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
     return [*first, *(one for one in wrong if one not in first[:WRONG])][:WRONG]
 
 
+def published_sheet(board: PublishedBoard, title: str) -> Sheet:
+    """The paper's table with the report in it, bold, best first."""
+    own = PublishedRow(title, board.own, board.own_spread)
+    first = board.columns[0]
+    ordered = sorted((*board.rows, own), key=lambda row: -(row.scores.get(first) or 0))
+    rows = [
+        {"model": row.model, **row.scores, "runs": row.spread, "own": row is own} for row in ordered
+    ]
+    columns = [Column(name, name, "score") for name in board.columns]
+    columns[0] = replace(columns[0], runs="runs")
+    caption = f"{board.source[0].upper()}{board.source[1:]}"
+    frame = pd.DataFrame(rows, columns=["model", *board.columns, "runs", "own"])
+    return Sheet("published", caption, frame, (Column("model", "Model"), *columns), bold="own")
+
+
 class PairedLine(NamedTuple):
     """Two models on the same questions, in percent; `difference` is the other's mean less this one's."""
 
@@ -196,3 +231,32 @@ def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
     values = [pair.difference for pair in pairs]
     pictures = [pair.picture for pair in pairs]
     return PairedLine(first, second, difference(name, values, pictures, largest))
+
+
+def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
+    """Two models on the same questions; rows whose interval leaves out zero are bold."""
+    rows = []
+    for line in lines:
+        apart = line.difference
+        ends = (apart.low or 0.0, apart.high or 0.0)
+        rows.append(
+            {
+                "questions": apart.name,
+                "n": apart.n,
+                "this": line.first,
+                "other": line.second,
+                "difference": apart.mean,
+                "difference_low": apart.low,
+                "difference_high": apart.high,
+                "differs": min(ends) > 0 or max(ends) < 0,
+            }
+        )
+    columns = (
+        Column("questions", "Questions"),
+        Column("n", "n", "count"),
+        Column("this", f"{first} (this)", "score"),
+        Column("other", f"{second} (other)", "score"),
+        Column("difference", "Difference", "difference", "difference_low", "difference_high"),
+    )
+    title = f"{second} less {first}"
+    return Sheet("comparison", title, pd.DataFrame(rows), columns, bold="differs")

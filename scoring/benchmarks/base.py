@@ -14,13 +14,23 @@ from pydantic import TypeAdapter
 
 from arena.database import now
 from arena.io.tables import Record, read_records
+from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import Caveat, PublishedBoard, ScoredAnswer, part_of, sentence
+from scoring.benchmarks.article import (
+    Caveat,
+    PublishedBoard,
+    ScoredAnswer,
+    Total,
+    part_of,
+    score_total,
+    sentence,
+)
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
+from scoring.score_sheets import line_sheet
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -95,9 +105,19 @@ class Benchmark(ABC, Generic[R]):
     def files(self, report: R) -> Mapping[str, bytes]:
         """Every download by file name."""
 
-    def tables(self, report: R) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
-        """Named tables; the first line of the first is the headline."""
+    def scores(self, report: R) -> Sequence[ScoreLine]:
+        """The score that stands for the report, named by how it is counted, then those of what the questions test."""
         return ()
+
+    def sheets(self, report: R) -> Sequence[Sheet]:
+        """Every table of the report, for its page, its files and the command line."""
+        lines = self.scores(report)
+        return (line_sheet("scores", self.edition(report), lines, "Score"),) if lines else ()
+
+    def totals(self, report: R) -> Sequence[Total]:
+        """The numbers at the head of the report's page."""
+        head = self.headline(report)
+        return (score_total(head.name, head),) if head and head.mean is not None else ()
 
     def outcome_text(self, outcome: Any) -> str:
         """The outcome of a task in a word, while a job is under way."""
@@ -111,11 +131,11 @@ class Benchmark(ABC, Generic[R]):
 
     def headline(self, report: R) -> ScoreLine | None:
         """The number that stands for the report, named by how it is counted."""
-        return next((line for _, lines in self.tables(report) for line in lines[:1]), None)
+        return next(iter(self.scores(report)), None)
 
     def groups(self, report: R) -> Sequence[ScoreLine]:
         """Scores of what the questions test, by written-out names."""
-        return next((lines[1:] for _, lines in self.tables(report)), ())
+        return self.scores(report)[1:]
 
     def covered(self, report: R) -> str:
         """How many of the questions the headline is over, in words; "" where it is over all."""

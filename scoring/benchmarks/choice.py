@@ -1,12 +1,13 @@
 """Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
 from arena.io.tables import Record
+from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import folded, grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
@@ -18,6 +19,7 @@ from scoring.benchmarks.base import (
     Workflow,
     while_wanted,
 )
+from scoring.benchmarks.choice_sheets import letter_sheet, steps_sheet
 from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -61,16 +63,16 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import EMPTY, NO_ANSWER, fate, named, no_answer
+from scoring.no_answers import EMPTY, fate, named, no_answer
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
-    csv_bytes,
     file_stem,
-    lines_csv,
     mostly_unread,
     remembered,
+    safe_name,
 )
+from scoring.score_sheets import no_answer_sheet, sheet_files, tree_sheet
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -276,8 +278,23 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             report = replace(report, protocol="strict", rows=rows)
         return self.tabulate(report.rows, report.protocol, report.missing, report.file)
 
-    def tables(self, report: ChoiceReport) -> Iterable[tuple[str, Sequence[ScoreLine]]]:
-        yield from self.tabulated(report).tables()
+    def words(self, name: str) -> str:
+        """An ability, category or subtask in words."""
+        return name
+
+    def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
+        """Scores by level of the whole file, then of each split, and how letters were read."""
+        found = self.tabulated(report)
+        sheets = [*self.split_sheets(found.splits[-1])] if found.splits else []
+        for scores in found.splits[:-1] if len(found.splits) > 2 else ():
+            for sheet in self.split_sheets(scores):
+                name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
+                title = f"{scores.split or 'No split'}: {sheet.title}"
+                sheets.append(replace(sheet, name=name, title=title, place="folded"))
+        if found.success.n:
+            sheets.append(self.steps_sheet(report))
+        if found.letters:
+            sheets.append(letter_sheet(found.letters))
         reasons = failed_rows(report)
         rows = grouped(
             (reasons[str(row.question.index)], row)
@@ -286,7 +303,16 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         )
         if rows:
             lines = [self._no_answer_line(report, why, given) for why, given in rows.items()]
-            yield NO_ANSWER.capitalize(), lines
+            sheets.append(no_answer_sheet(lines))
+        return sheets
+
+    def split_sheets(self, scores: Any) -> Iterator[Sheet]:
+        """Yield the tables of one split."""
+        trees = {"Accuracy": scores.tree}
+        yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
+
+    def steps_sheet(self, report: ChoiceReport) -> Sheet:
+        return steps_sheet(report.title, self.tabulated(report).success)
 
     def _no_answer_line(
         self, report: ChoiceReport, reason: str, rows: Sequence[Decided]
@@ -302,9 +328,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-scores.csv": lambda: lines_csv(self.tables(report)),
-            f"{stem}-letters.csv": found.letters_csv,
-            f"{stem}-steps.csv": found.steps_csv,
             f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
@@ -322,7 +345,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         blind = [row for row in report.rows if row.question.split not in answered]
         if blind:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
-        return LazyFiles(makers)
+        return LazyFiles(makers | sheet_files(stem, self.sheets(report)))
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -528,20 +551,3 @@ def _declined(decision: Decision, reason: str) -> Decision:
 
 def _is_read(row: Decided) -> bool:
     return row.decision.letter is not None and row.decision.step != "fallback"
-
-
-def comparison_csv(found: Iterable[Compared]) -> bytes:
-    rows = (
-        (
-            compared.over,
-            one.name,
-            one.both,
-            one.first_only,
-            one.second_only,
-            one.neither,
-            repr(one.p),
-        )
-        for compared in found
-        for one in compared.lines
-    )
-    return csv_bytes(["over", "name", "both", "first only", "second only", "neither", "p"], rows)

@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from arena.database import now
+from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
@@ -25,6 +26,7 @@ from scoring.benchmarks.mm_vet_tables import (
     OFF_GRID,
     UNREADABLE,
     MMVetArticle,
+    capability_sheet,
     scored_only,
     tabulate,
     ungraded,
@@ -48,18 +50,17 @@ from scoring.report import (
     QuestionSet,
     Report,
     Row,
-    ScoreLine,
     ScoreTable,
     audit,
     csv_bytes,
     file_stem,
     line,
-    lines_csv,
     missing_csv,
     safe_csv,
     safe_name,
     scores,
 )
+from scoring.score_sheets import no_answer_sheet, sheet_files
 
 _ROW = prompt_text("mm_vet_hardened_row.txt")
 PARSERS: Mapping[Protocol, str] = {"paper": "mm-vet first token 1", "hardened": "judge score 1"}
@@ -382,21 +383,23 @@ class MMVet(MMVetArticle):
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
 
-    def tables(self, report: Report) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        for each in tabulate(report):
-            yield each.name, each.lines
+    def sheets(self, report: Report) -> Sequence[Sheet]:
+        capabilities, integrations = tabulate(report)
+        sheets = [
+            capability_sheet("capabilities", capabilities),
+            capability_sheet("integrations", integrations, place="folded"),
+        ]
         reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
         if reasons:
-            yield (
-                NO_ANSWER.capitalize(),
-                [line(why, scores(rows, report.runs)) for why, rows in reasons.items()],
-            )
+            lines = [line(why, scores(rows, report.runs)) for why, rows in reasons.items()]
+            sheets.append(no_answer_sheet(lines))
+        return sheets
 
     def files(self, report: Report) -> Mapping[str, bytes]:
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         stem = f"{'partial_' if report.missing else ''}{model_stem(report.file)}"
         more = {
-            f"{stem}-scores.csv": lines_csv(self.tables(report)),
+            **sheet_files(stem, self.sheets(report)),
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }

@@ -5,12 +5,11 @@ A file holds {id: {"model": [...], "content": [...], "score": [...]}} with one p
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
@@ -19,7 +18,7 @@ from arena.io.strict_json import row_errors
 from arena.io.tables import KEY, PAGE, FileLimits, Record, RowsError, read_records
 from arena.validation import one_line
 from scoring.benchmarks.mm_vet import missed, model_stem, read_paper
-from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE, tabulate
+from scoring.benchmarks.mm_vet_tables import OFF_GRID, UNREADABLE
 from scoring.benchmarks.predictions import (
     Missing,
     Prediction,
@@ -40,10 +39,6 @@ from scoring.report import (
     QuestionSet,
     Report,
     Row,
-    ScoreLine,
-    csv_bytes,
-    difference,
-    scores,
 )
 
 PARSER = "grades of a file 1"
@@ -271,37 +266,3 @@ def _grade(id: str, run: int, model: str, content: str, score: float | None) -> 
         return Grade(id, run, score, reason, (UNREADABLE,), (content,), model)
     flags = () if round(score * 10, 9) in range(11) else (OFF_GRID,)
     return Grade(id, run, float(score), "", flags, (content,), model)
-
-
-def differences(first: Report, second: Report) -> tuple[ScoreLine, ...]:
-    """Mean score of the first less that of the second, by capability and in total, over the questions both have.
-
-    Means are over runs and questions, times 100, with a 95% interval over such questions.
-    """
-    means = ({row.question.id: mean for row, mean in _means(report)} for report in (first, second))
-    one, other = means
-    shared = [row.question for row in first.rows if row.question.id in one.keys() & other.keys()]
-    moved = {question.id: one[question.id] - other[question.id] for question in shared}
-    largest = max(map(abs, moved.values()), default=0.0)
-    lines = []
-    for found in tabulate(first)[0].lines:
-        own = [question for question in shared if found.name in ("total", *question.groups)]
-        values = [moved[question.id] for question in own]
-        pictures = [question.image for question in own]
-        lines.append(difference(found.name, values, pictures, largest))
-    return tuple(lines)
-
-
-def _means(report: Report) -> Iterator[tuple[Row, float]]:
-    """Rows with a score, and its mean over runs."""
-    for row, given in zip(report.rows, scores(report.rows, report.runs), strict=True):
-        if not np.isnan(given).all():
-            yield row, float(np.nanmean(given))
-
-
-def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
-    cells = (
-        [one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
-        for one in lines
-    )
-    return csv_bytes(["name", "n", "difference", "low_95", "high_95"], cells)

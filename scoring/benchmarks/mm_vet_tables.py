@@ -3,14 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
+from arena.interval_text import runs_text
+from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
     PublishedBoard,
     PublishedRow,
     ScoredAnswer,
+    Total,
     part_of,
+    score_total,
 )
 from scoring.benchmarks.base import Benchmark, read_table
 from scoring.benchmarks.mm_vet_questions import (
@@ -33,6 +38,7 @@ from scoring.report import (
     remembered,
     table,
 )
+from scoring.score_sheets import line_sheet
 
 TOOLKITS: Mapping[str, str] = {
     f"grades of {name} 1": f"Grades read from {name}'s result file, given with its own wording of the paper's prompt; "
@@ -192,6 +198,20 @@ class MMVetArticle(Benchmark[Report]):
         lines = tabulate(report)[0].lines[:-1]
         return [replace(line, name=capability_words(line.name)) for line in lines]
 
+    def totals(self, report: Report) -> Sequence[Total]:
+        """The total, with the spread of several runs and each run's own."""
+        scored = tabulate(report)[0]
+        head = scored.lines[-1]
+        if head.mean is None:
+            return ()
+        total = score_total(f"Total {self.covered(report)}".strip(), head)
+        if len(scored.run_totals) < 2 or scored.spread is None:
+            return (total,)
+        means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)
+        runs = f"runs: {', '.join(means)}"
+        value = f"{total.value} {runs_text(scored.spread)}"
+        return (total._replace(value=value, notes=(*total.notes, runs)),)
+
     def caveats(self, report: Report) -> Sequence[Caveat]:
         found = [*super().caveats(report)]
         nothing = ungraded(report)
@@ -295,6 +315,13 @@ class MMVetArticle(Benchmark[Report]):
 def capability_words(codes: str) -> str:
     """A capability, or an integration of several (`rec_know_gen`), in words."""
     return " + ".join(CAPABILITY_NAMES.get(code, code.capitalize()) for code in codes.split("_"))
+
+
+def capability_sheet(name: str, scored: ScoreTable, **how: Any) -> Sheet:
+    """A table of the paper, its total bold."""
+    sheet = line_sheet(name, scored.name, scored.lines, "Capability", capability_words, **how)
+    is_total = [line is scored.lines[-1] for line in scored.lines]
+    return replace(sheet, frame=sheet.frame.assign(total=is_total), bold="total")
 
 
 def _scored_answer(row: Row) -> ScoredAnswer:

@@ -11,8 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
+from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import PublishedBoard, PublishedRow, ScoredAnswer
+from scoring.benchmarks.article import (
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    Total,
+    score_total,
+)
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.circular_eval import (
@@ -41,6 +48,7 @@ from scoring.multiple_choice.metrics import (
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import PASS, ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
+from scoring.score_sheets import tree_sheet, worst_sheet
 
 Edition = Literal[
     "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
@@ -79,6 +87,13 @@ L3: Mapping[str, tuple[str, ...]] = {
 }
 """The 20 abilities of the third level (Figure 2), as spelled in the files."""
 
+ABILITY_WORDS: Mapping[str, str] = {
+    **{
+        name: name.replace("_", " ").capitalize()
+        for name in (*L1, *(ability for abilities in L3.values() for ability in abilities))
+    },
+    "ocr": "OCR",
+}
 _L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
@@ -112,15 +127,6 @@ class MMBenchReport(ChoiceTables[MMBenchScores]):
     """MMBench results of one file under one protocol; the splits end with "all" if there are several."""
 
     edition: Edition
-
-    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        for scores in self.splits:
-            for name, tree in (("circular", scores.circular), ("vanilla", scores.vanilla)):
-                if tree is not None:
-                    yield (
-                        f"{scores.split or '(no split)'}: {name}",
-                        [node.line for node in tree.walk()],
-                    )
 
 
 @dataclass(frozen=True)
@@ -447,6 +453,12 @@ def published() -> tuple[PublishedTable, ...]:
     return read_table(PublishedTable, "mmbench_published.csv", ("Overall", *L3))
 
 
+def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
+    """A split's accuracies by how they are counted, the paper's way first."""
+    circular = {"CircularEval": scores.circular} if scores.circular else {}
+    return {**circular, "Vanilla": scores.vanilla}
+
+
 class MMBench(MultipleChoice):
     """MMBench and its editions: CircularEval where a file has all passes."""
 
@@ -454,6 +466,23 @@ class MMBench(MultipleChoice):
         found = super().tabulated(report)
         assert isinstance(found, MMBenchReport)
         return found
+
+    def words(self, name: str) -> str:
+        if name in L2_WORDS:
+            return f"{L2_WORDS[name]} ({name})"
+        return ABILITY_WORDS.get(name, name)
+
+    def split_sheets(self, scores: MMBenchScores) -> Iterator[Sheet]:
+        trees = _trees(scores)
+        way, first = next(iter(trees.items()))
+        yield tree_sheet("levels", f"{way} by level", trees, "Ability", self.words)
+        abilities = first.find("L-3")
+        yield worst_sheet("Worst abilities first", abilities, "Ability", self.words)
+
+    def totals(self, report: ChoiceReport) -> Sequence[Total]:
+        splits = self.tabulated(report).splits
+        trees = _trees(splits[-1]) if splits else {}
+        return [score_total(way, tree.line) for way, tree in trees.items()]
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)

@@ -7,14 +7,16 @@ the 127 subtasks outside Visual Recognition: each is computed under its own name
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Annotated, NamedTuple
 
+import pandas as pd
 from pydantic import BeforeValidator
 
+from arena.sheets import Column, Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import PublishedBoard, PublishedRow
+from scoring.benchmarks.article import PublishedBoard, PublishedRow, Total, score_total
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.metrics import (
@@ -36,6 +38,7 @@ from scoring.multiple_choice.metrics import (
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NO_CATEGORY, ChoiceQuestion, Decided, Protocol
 from scoring.report import ScoreLine
+from scoring.score_sheets import line_sheet, tree_sheet, worst_sheet
 
 VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
@@ -116,15 +119,6 @@ class MMTBenchScores(SplitScores):
 class MMTBenchReport(ChoiceTables[MMTBenchScores]):
     """MMT-Bench results of one file under one protocol; the last split is of all rows, ALL where rows name theirs."""
 
-    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        for scores in self.splits:
-            below = (node.line for node in scores.tree.walk() if node.level != "overall")
-            split = scores.split or "(no split)"
-            yield split, [*scores.overall, *below]
-            yield f"{split}: image types", scores.image_types
-            yield f"{split}: capabilities", scores.capabilities
-            yield f"{split}: clusters of the task map", [cluster.own for cluster in scores.clusters]
-
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`, with the Overall over samples; blank where the file has no questions."""
         tree = self.splits[-1].tree
@@ -146,9 +140,9 @@ class SuccessRow:
     """A row of Table A17, in percent; None for the paper's dash."""
 
     model: str
-    step1: float
-    step2: float
-    step3: float
+    step1: float | None
+    step2: float | None
+    step3: float | None
     refused: float | None = None
 
 
@@ -454,8 +448,87 @@ def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) 
     ]
 
 
+_OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
+
+
+def overall_sheet(scores: MMTBenchScores) -> Sheet:
+    """The three Overalls beside what guessing gets."""
+    ways = zip(scores.overall, scores.random, scores.frequency, strict=True)
+    rows = [
+        {
+            "name": own.name,
+            "mean": own.mean,
+            "mean_low": own.low,
+            "mean_high": own.high,
+            "random": random.mean,
+            "frequency": frequent.mean,
+        }
+        for own, random, frequent in ways
+    ]
+    columns = (
+        Column("name", "Mean"),
+        Column("mean", "This file", "score", "mean_low", "mean_high", bar=True),
+        Column("random", "Random", "score"),
+        Column("frequency", "Frequency", "score"),
+    )
+    note = (
+        "Random: a guess among the options. Frequency: always the most frequent right letter of a subtask. Both are of "
+        "the questions of this file."
+    )
+    return Sheet("overall", "Overall, beside guessing", pd.DataFrame(rows), columns, note)
+
+
 class MMTBench(MultipleChoice):
     """MMT-Bench: the mean over subtasks stands for a report."""
+
+    def words(self, name: str) -> str:
+        known = subtasks().get(name) or meta_tasks().get(name)
+        return known.name if known else name
+
+    def split_sheets(self, scores: MMTBenchScores) -> Iterator[Sheet]:
+        yield overall_sheet(scores)
+        title = "By meta-task and subtask"
+        trees = {"Accuracy": scores.tree}
+        yield tree_sheet("levels", title, trees, "Task", self.words, unfolded=2)
+        nodes = scores.tree.find("subtask")
+        yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
+        for name, lines in (
+            ("Image type", scores.image_types),
+            ("Capability", scores.capabilities),
+        ):
+            title = f"By {name.lower()}"
+            key = title.lower().replace(" ", "-")
+            yield line_sheet(key, title, lines, name, place="below", note=_OVERLAP)
+        title = "By cluster of the task map"
+        clusters = [cluster.own for cluster in scores.clusters]
+        yield line_sheet("by-cluster", title, clusters, "Cluster", place="folded")
+
+    def steps_sheet(self, report: ChoiceReport) -> Sheet:
+        """The share of answers that were read after each step, beside Table A17, in percent."""
+        read = self.tabulated(report).success
+        own = SuccessRow(
+            model=report.title,
+            step1=read.rate("letter"),
+            step2=read.rate("letter", "content"),
+            step3=read.rate("letter", "content", "judge"),
+            refused=read.refused,
+        )
+        table = [replace(row, model=f"{row.model} (Table A17)") for row in published_success()]
+        frame = pd.DataFrame(map(asdict, (own, *table))).assign(own=[True, *[False] * len(table)])
+        columns = (
+            Column("model", "Model"),
+            Column("step1", "Step 1: letters", "score"),
+            Column("step2", "Step 2: and contents", "score"),
+            Column("step3", "Step 3: and judge", "score"),
+            Column("refused", "Refused", "score"),
+        )
+        title = "Answers read after each step, in percent"
+        note = "Table A17 is of the whole benchmark."
+        return Sheet("steps", title, frame, columns, note, "below", bold="own")
+
+    def totals(self, report: ChoiceReport) -> Sequence[Total]:
+        splits = self.tabulated(report).splits
+        return [score_total(line.name, line) for line in splits[-1].overall] if splits else []
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)

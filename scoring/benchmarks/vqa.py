@@ -9,17 +9,27 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from pydantic import StrictInt
 
+from arena.interval_text import interval_text
 from arena.io.tables import Record
+from arena.sheets import Column, Sheet, interval
 from arena.templates import plural
 from arena.types import grouped
-from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
+from scoring.benchmarks.article import (
+    Caveat,
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    Total,
+    score_total,
+)
 from scoring.benchmarks.base import (
     AnswerLook,
     FileBenchmark,
@@ -55,10 +65,10 @@ from scoring.report import (
     csv_bytes,
     file_stem,
     line,
-    lines_csv,
     mostly_unread,
     remembered,
 )
+from scoring.score_sheets import line_sheet, no_answer_sheet, sheet_files
 
 Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
@@ -382,15 +392,34 @@ class VQAMarks(FileBenchmark[MarksReport]):
             why = f"the judge gave none of {len(report.grades):,} marks ({report.grades[0].reason})"
         return f"Nothing was graded: {why}" if why else unread(report)
 
-    def tables(self, report: MarksReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        table = tabulated(report)
-        yield self.key, [table.exact, table.consensus, *([table.marks] if report.judge else [])]
+    def scores(self, report: MarksReport) -> Sequence[ScoreLine]:
+        found = tabulated(report)
+        return (found.exact, found.consensus)
+
+    def sheets(self, report: MarksReport) -> Sequence[Sheet]:
+        found = tabulated(report)
+        sheets = [line_sheet("scores", self.key, self.scores(report), "Score")]
+        if found.marks.mean is not None:
+            sheets += [mean_mark_sheet(found.marks), mark_counts_sheet(found.marks)]
         reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
         if reasons:
-            yield (
-                f"{NO_ANSWER.capitalize()}: exact match",
-                [self._no_answer_line(report, reason, rows) for reason, rows in reasons.items()],
-            )
+            lines = [self._no_answer_line(report, reason, rows) for reason, rows in reasons.items()]
+            sheets.append(no_answer_sheet(lines))
+        return sheets
+
+    def totals(self, report: MarksReport) -> Sequence[Total]:
+        found = tabulated(report)
+        marks = found.marks
+        value = "–" if marks.mean is None else f"{marks.mean:.2f}"
+        notes = (
+            interval_text(marks.low, marks.high, ".2f"),
+            f"{marks.n - marks.unscored:,} of {marks.n:,} marked",
+        )
+        return (
+            score_total("Exact match", found.exact),
+            score_total("VQA accuracy", found.consensus),
+            Total("Mean mark, 1 to 5", value, notes),
+        )
 
     def _no_answer_line(
         self, report: MarksReport, reason: str, rows: Sequence[VQAnswer]
@@ -482,9 +511,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return LazyFiles(
             {
                 f"{stem}_acc.csv": lambda: _marks_csv(tabulated(report)),
-                f"{stem}-scores.csv": lambda: lines_csv(self.tables(report)),
                 f"{stem}-problems.csv": lambda: problems_csv(report.problems),
                 f"{stem}-audit.jsonl": lambda: "".join(_marked_lines(report)).encode("ascii"),
+                **sheet_files(stem, self.sheets(report)),
             }
         )
 
@@ -523,6 +552,32 @@ def told_wrappers(report: MarksReport) -> tuple[str, ...]:
         )
     counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
     return (f"{counted}. {compared}",)
+
+
+def mean_mark_sheet(marks: Marks) -> Sheet:
+    columns = (
+        Column("n", "Answers", "count"),
+        Column("unscored", "Not marked", "count"),
+        Column("mean", "Mean", "score", "low", "high", places=2),
+        interval("worst", "best", "Possible mean", places=2),
+    )
+    frame = pd.DataFrame([asdict(marks)])
+    return Sheet("mean-mark", "Mean mark from 1 to 5", frame, columns)
+
+
+def mark_counts_sheet(marks: Marks) -> Sheet:
+    """How often the judge gave each mark."""
+    total = sum(marks.times.values())
+    rows = [
+        {"mark": mark, "answers": times, "share": times / total}
+        for mark, times in sorted(marks.times.items(), reverse=True)
+    ]
+    columns = (
+        Column("mark", "Mark", "rank"),
+        Column("answers", "Answers", "count"),
+        Column("share", "Share", "percent", bar=True),
+    )
+    return Sheet("marks", "Marks given", pd.DataFrame(rows), columns)
 
 
 def _marks_csv(table: VQAReport) -> bytes:

@@ -6,27 +6,30 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
-from arena.interval_text import BRACKETS, bracketed
+from arena.interval_text import BRACKETS
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
+from arena.sheets import as_text
 from arena.templates import plural
+from scoring.benchmarks.article import paired, paired_sheet
+from scoring.benchmarks.base import LazyFiles
 from scoring.benchmarks.mm_vet import MM_VET, Options, missed
 from scoring.benchmarks.mm_vet_grades import (
-    differences,
-    differences_csv,
     graded_report,
     grades_for,
     holds_grades,
 )
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
-from scoring.benchmarks.mm_vet_tables import tabulate, told_no_answers, told_zeros
+from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import fate
-from scoring.report import Probed, Protocol, QuestionSet, Report, bounds, file_stem, missing_notice
+from scoring.registry import BENCHMARKS
+from scoring.report import Probed, Protocol, QuestionSet, Report, file_stem, missing_notice
+from scoring.score_sheets import sheet_files
 
 app = Typer(rich_markup_mode=None)
 LOAD: Mapping[str | None, Callable[[Settings, Path | None], QuestionSet]] = {
@@ -184,18 +187,16 @@ def fetch(folder: Path) -> Iterator[str]:
 
 
 def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
-    found = differences(report, baseline)
-    name = f"{file_stem(report.file)}-against-{file_stem(baseline.file)}.csv"
-    progress.written({name: differences_csv(found)}, out)
-    yield f"\n{report.title} less {baseline.title}, over the questions that both have. {BRACKETS}"
-    for line in found:
-        mean = "" if line.mean is None else f"{line.mean:+6.1f}"
-        interval = bracketed(line.low, line.high, "+.1f")
-        yield f"{line.name:>24} {line.n:>5} {mean}  {interval}".rstrip()
+    benchmark = BENCHMARKS[report.benchmark]
+    answers = (benchmark.scored_answers(one) for one in (baseline, report))
+    sheet = paired_sheet(baseline.title, report.title, paired(*answers))
+    name = f"{file_stem(report.file)}-against-{file_stem(baseline.file)}"
+    yield ""
+    yield from as_text(sheet)
     if report.judge.versions != baseline.judge.versions:
         ours, theirs = (", ".join(one.judge.versions) for one in (report, baseline))
         yield f"These grades are of different judges: {ours}; and {theirs}."
-    yield f"\nThe comparison is in {out / name}."
+    yield f"\n{progress.written(LazyFiles(sheet_files(name, [sheet])), out)}"
 
 
 def _tables(report: Report) -> Iterator[str]:
@@ -204,11 +205,6 @@ def _tables(report: Report) -> Iterator[str]:
     if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
         yield zeros
     yield BRACKETS
-    for table in tabulate(report):
-        yield f"\n{table.name}"
-        for line in table.lines:
-            mean = "unscored" if line.mean is None else f"{line.mean:5.1f}"
-            interval = bracketed(line.low, line.high)
-            yield f"{line.name:>24} {line.n:>5} {mean}  {interval}  {bounds(line, report.runs)}".rstrip()
+    yield from progress.sheet_lines(BENCHMARKS[report.benchmark].sheets(report))
     if not report.trusted:
         yield f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}."

@@ -1,36 +1,31 @@
 """Commands `score`, `mmbench`, `mmt-bench` and `vqa`: rules, and a judge for what they leave open; reports as text."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
-from arena.interval_text import BRACKETS, bracketed
+from arena.interval_text import BRACKETS
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
-from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks.base import ChoicesError, OpenedFile
-from scoring.benchmarks.choice import ChoiceReport, comparison_csv, told_no_answers
+from scoring.benchmarks.base import ChoicesError, LazyFiles, OpenedFile
+from scoring.benchmarks.choice import ChoiceReport, told_no_answers
+from scoring.benchmarks.choice_sheets import comparison_sheets
 from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.benchmarks.vqa_answers import read_references
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
 from scoring.multiple_choice.metrics import (
-    ChoiceTables,
-    Compared,
-    LetterCount,
-    Level,
-    Node,
-    Success,
     picture_problems,
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
 from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file, unrecognised
-from scoring.report import AnyReport, ScoreLine, bounds, file_stem
+from scoring.report import AnyReport, file_stem
+from scoring.score_sheets import sheet_files
 
 app = Typer(rich_markup_mode=None)
 File = Annotated[Path, Argument(help="TSV, XLSX, CSV, JSON or JSONL")]
@@ -110,10 +105,10 @@ def score_choices(
     if second:
         other = yield from _judged(second.opened, second.report, judge, serving)
         found = choice_benchmark(report).comparisons(report, other)
-        name = f"{file_stem(report.file)}-against-{file_stem(other.file)}.csv"
-        progress.written({name: comparison_csv(found)}, out)
-        yield from comparison_lines(report.title, other.title, found)
-        yield f"\nThe comparison is in {out / name}."
+        name = f"{file_stem(report.file)}-against-{file_stem(other.file)}"
+        sheets = comparison_sheets(report.title, other.title, found)
+        yield from progress.sheet_lines(sheets)
+        yield f"\n{progress.written(LazyFiles(sheet_files(name, sheets)), out)}"
 
 
 @app.command("vqa")
@@ -196,43 +191,23 @@ def _told_no_answers(report: AnyReport) -> tuple[str, ...]:
 
 
 _SHOWN = 20
-_WIDTH = 68
-_DEPTH: dict[Level, int] = {
-    "overall": 0,
-    "L-1": 1,
-    "L-2": 2,
-    "L-3": 3,
-    "meta-task": 1,
-    "subtask": 2,
-}
 
 
 def report_lines(report: AnyReport) -> Iterator[str]:
     yield BRACKETS
     if isinstance(report, vqa_marks.MarksReport):
         yield from vqa_marks.told_wrappers(report)
-        yield from _marks(vqa_marks.tabulated(report))
     elif isinstance(report, ChoiceReport):
-        yield from _choices(report, choice_benchmark(report).tabulated(report))
-    else:
-        yield from _tables(BENCHMARKS[report.benchmark].tables(report))
-
-
-def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
-    told = picture_problems(row.question for row in report.rows)
-    yield from problem_lines((*tables.problems, *told))
-    if isinstance(tables, mmbench.MMBenchReport):
-        yield from _mmbench(tables)
-    elif isinstance(tables, mmt_bench.MMTBenchReport):
-        yield from _mmt_bench(tables)
-    else:
-        yield from _tables(tables.tables())
-    yield from _success(tables.success)
-    yield from _letters(tables.letters)
-    if report.protocol == "mmbench-paper" and report.judge:
-        yield f"What the judge left open was assigned at random from the seed {SEED}."
-    if tables.without_answer:
-        yield f"{plural(tables.without_answer, 'answer')} without a right letter: extracted, not scored."
+        tables = choice_benchmark(report).tabulated(report)
+        told = picture_problems(row.question for row in report.rows)
+        yield from problem_lines((*tables.problems, *told))
+    yield from progress.sheet_lines(BENCHMARKS[report.benchmark].sheets(report))
+    if isinstance(report, ChoiceReport):
+        if report.protocol == "mmbench-paper" and report.judge:
+            yield f"What the judge left open was assigned at random from the seed {SEED}."
+        if tables.without_answer:
+            count = plural(tables.without_answer, "answer")
+            yield f"{count} without a right letter: extracted, not scored."
 
 
 def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
@@ -241,98 +216,3 @@ def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
         yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
     if len(problems) > _SHOWN:
         yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
-
-
-def comparison_lines(first: str, second: str, found: Sequence[Compared]) -> Iterator[str]:
-    """Yield where two models differ, with McNemar's exact p."""
-    for compared in found:
-        yield f"\n{first} against {second}, {compared.over}"
-        yield f"{'':{_WIDTH}}   both  first only  second only  neither       p"
-        for one in compared.lines:
-            counts = f"{one.both:>7,}{one.first_only:>12,}{one.second_only:>13,}{one.neither:>9,}"
-            yield f"{one.name[:_WIDTH]:{_WIDTH}}{counts}{one.p:>8.4f}"
-
-
-def _tables(tables: Iterable[tuple[str, Sequence[ScoreLine]]]) -> Iterator[str]:
-    for name, lines in tables:
-        yield f"\n{name}"
-        yield from (_line(line.name, line) for line in lines)
-
-
-def _mmbench(tables: mmbench.MMBenchReport) -> Iterator[str]:
-    for scores in tables.splits:
-        for over, tree in (
-            ("circular, over questions", scores.circular),
-            ("vanilla, over base rows", scores.vanilla),
-        ):
-            if tree is not None and tree.line.n:
-                partial = "partial, " if tables.partial else ""
-                yield f"\n{tables.edition} {scores.split or '(no split)'}: {partial}{over}"
-                yield from map(_node, tree.walk())
-
-
-def _mmt_bench(tables: mmt_bench.MMTBenchReport) -> Iterator[str]:
-    for scores in tables.splits if len(tables.splits) > 2 else tables.splits[:1]:
-        if scores.overall.samples.n:
-            yield f"\nMMT-Bench {scores.split or '(no split)'}{': partial' if tables.partial else ''}"
-            for overalls, name in (
-                (scores.overall, ""),
-                (scores.random, "Random: "),
-                (scores.frequency, "Frequency: "),
-            ):
-                for line in (overalls.subtasks, overalls.samples, overalls.star):
-                    yield _line(f"{name}{line.name}", line)
-            yield from (_node(node) for node in scores.tree.children if node.line.n)
-            for name, board in (
-                ("By image type", scores.image_types),
-                ("By capability", scores.capabilities),
-            ):
-                yield f"\n{name}"
-                yield from (_line(line.name, line) for line in board if line.n)
-
-
-def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
-    yield f"\n{tables.dataset}"
-    yield _line(tables.exact.name, tables.exact)
-    yield _line(tables.consensus.name, tables.consensus)
-    marks = tables.marks
-    if marks.mean is None:
-        yield "No answer is marked."
-        return
-    interval = bracketed(marks.low, marks.high, ".2f")
-    unscored = (
-        f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
-        if marks.unscored
-        else ""
-    )
-    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}  {interval}{unscored}"
-
-
-def _success(success: Success) -> Iterator[str]:
-    if success.n:
-        shares = {step: 100 * times / success.n for step, times in success.by_step.items()}
-        yield "\nLetters come from: " + ", ".join(
-            f"{step} {share:.1f}%" for step, share in shares.items()
-        )
-
-
-def _letters(letters: Sequence[LetterCount]) -> Iterator[str]:
-    predicted = sum(one.predicted for one in letters) or 1
-    right = sum(one.right for one in letters)
-    if letters:
-        beside = [f" ({one.right / right:.1%})" if right else "" for one in letters]
-        shares = (
-            f"{one.letter} {one.predicted / predicted:.1%}{own}"
-            for one, own in zip(letters, beside, strict=True)
-        )
-        yield f"Letters predicted{' (right)' if right else ''}: {', '.join(shares)}"
-
-
-def _node(node: Node) -> str:
-    return _line("  " * _DEPTH[node.level] + node.line.name, node.line)
-
-
-def _line(name: str, line: ScoreLine) -> str:
-    mean = "" if line.mean is None else f"{line.mean:.1f}"
-    interval = bracketed(line.low, line.high)
-    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}  {interval}  {bounds(line)}".rstrip()

@@ -24,6 +24,7 @@ from arena.database import Database
 from arena.inference.endpoint import Endpoint
 from arena.io.images import Picture, PictureStore
 from arena.settings import Settings
+from arena.sheets import Sheet, as_text
 from arena.templates import plural
 from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
@@ -252,6 +253,14 @@ def finished(
     yield f"\n{kept}"
     if ungraded:
         raise NothingGradedError(ungraded)
+
+
+def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
+    """Yield the tables of a report; what stands beside them shows the same in another order."""
+    for sheet in sheets:
+        if sheet.place != "beside":
+            yield ""
+            yield from as_text(sheet)
 
 
 def check_unread_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:

@@ -12,9 +12,9 @@ from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import results
-from arena.interval_text import spanned
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
+from arena.sheets import as_text
 from scoring.cli import progress
 from scoring.jobs.submissions import Opponents, SubmissionRequest, Submissions
 from scoring.registry import BENCHMARKS
@@ -22,7 +22,6 @@ from scoring.report import Protocol
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import (
     AutomaticBoard,
-    BoardLine,
     automatic_board,
     family_table,
     played_of,
@@ -37,6 +36,7 @@ from scoring.visit_bench.matches import (
     ungraded,
 )
 from scoring.visit_bench.reader import read_submission
+from scoring.visit_bench.sheets import board_sheet
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 OWNER = "operator"
@@ -205,17 +205,7 @@ def _steady(pairs: Iterable[Pair]) -> Iterator[str]:
 
 def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
     for made in boards:
-        yield f"\n{'Multiple images' if made.multi else 'Single image'}: {made.matches:,} matches"
-        yield f"{'rank':>4}  {'model':<32} {'Elo':>5} {'rating':>6} {'95% interval':>14} {'matches':>7}  vs. reference"
-        yield from map(_line, made.lines)
+        kind = "Multiple images" if made.multi else "Single image"
+        yield ""
+        yield from as_text(board_sheet(kind, f"{kind}: {made.matches:,} matches", made))
         yield from made.notices
-
-
-def _line(line: BoardLine) -> str:
-    row = line.row
-    elo, rating = (" " if value is None else f"{value:.0f}" for value in (row.elo_median, row.bt))
-    interval = spanned(row.bt_low, row.bt_high, ".0f")
-    ties = f", {line.reference.ties:,} ties" if line.reference and line.reference.ties else ""
-    unscored = f"  {line.unscored:,} unscored" if line.unscored else ""
-    shown = f"{row.rank or '':>4}  {row.model:<32} {elo:>5} {rating:>6} {interval:>14} {row.battles:>7,}"
-    return f"{shown}  {line.reference or '-'}{ties}{unscored}"

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
@@ -220,11 +220,6 @@ class ChoiceTables(Generic[S]):
     partial: bool
     """Whether answers are missing, so that the score is not that of the whole benchmark."""
 
-    def tables(self) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        """Every table with its name; the first line of each is its Overall."""
-        for scores in self.splits:
-            yield scores.split or "(no split)", [node.line for node in scores.tree.walk()]
-
     def accuracy_csv(self) -> bytes:
         """The public toolkit's `_acc.csv`: fractions, one line per split."""
         trees = {scores.split or "none": scores.tree for scores in self.splits}
@@ -237,18 +232,6 @@ class ChoiceTables(Generic[S]):
             means = {(node.level, node.line.name): node.line.mean for node in tree.walk()}
             rows.append((split, [means.get(key) for key in keys]))
         return fractions_csv([name for _, name in keys], rows)
-
-    def letters_csv(self) -> bytes:
-        """How often each letter is predicted, and how often it is right, Z for none of the options."""
-        return csv_bytes(["letter", "predicted", "right"], self.letters, "utf-8")
-
-    def steps_csv(self) -> bytes:
-        """How many answers each step of the extraction read, with their share of all in percent."""
-        rows = (
-            (step, times, repr(100 * times / self.success.n))
-            for step, times in self.success.by_step.items()
-        )
-        return csv_bytes(["step", "answers", "percent"], rows, "utf-8")
 
 
 def fractions_csv(

@@ -10,14 +10,16 @@ import numpy as np
 
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import coded
+from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
-from scoring.benchmarks.base import Benchmark, read_table
+from scoring.benchmarks.base import Benchmark, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.metrics import share
 from scoring.no_answers import AS_THEY_ARE, NO_ANSWER, named, no_answer
 from scoring.report import ScoreLine
+from scoring.score_sheets import sheet_files
 from scoring.serialize import record_json
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
@@ -30,6 +32,7 @@ from scoring.visit_bench.matches import (
     ungraded,
 )
 from scoring.visit_bench.prompts import ORDERS, Contest, judging
+from scoring.visit_bench.sheets import board_sheet
 
 _COLUMNS: tuple[str, ...] = ("Win rate", "Elo")
 _LETTERS = {"a": "A", "b": "B", "tie": "Tie", None: None}
@@ -100,6 +103,18 @@ class VisitBench(Benchmark[MatchReport]):
             (family_words(report.by_item[match.item].family), match) for match in _counted(report)
         )
         return _won(report, families)
+
+    def sheets(self, report: MatchReport) -> Sequence[Sheet]:
+        """The report's own boards, of single and of multiple images."""
+        kinds = {False: "Single image", True: "Multiple images"}
+        return [
+            board_sheet(
+                name=kinds[board.multi].lower().replace(" ", "-"),
+                title=f"{kinds[board.multi]}, this report's matches",
+                board=board,
+            )
+            for board in boards(report)
+        ]
 
     def caveats(self, report: MatchReport) -> Sequence[Caveat]:
         caveats = [*super().caveats(report)]
@@ -176,6 +191,7 @@ class VisitBench(Benchmark[MatchReport]):
         told = listed(report)
         battles = "".join(json.dumps(battle) + "\n" for battle in battle_rows(told))
         return {
+            **LazyFiles(sheet_files("visit-bench", self.sheets(report))),
             "battles.jsonl": battles.encode("ascii"),
             "steadiness.csv": f"share,part,of\n{shares}".encode("ascii"),
             "report.json": record_json(replace(told, judge=told.judge.public)).encode("ascii"),

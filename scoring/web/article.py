@@ -7,20 +7,21 @@ from textwrap import wrap
 
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
-from arena.interval_text import interval_text, runs_text, spanned
+from arena.interval_text import interval_text
+from arena.sheets import as_html
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
-    PairedLine,
     PublishedBoard,
-    PublishedRow,
     ScoredAnswer,
     paired,
+    paired_sheet,
+    published_sheet,
     wrong_answers,
 )
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
-from scoring.web.report_parts import PARTS, REPORT, TableRow, judge_text, number
+from scoring.web.report_parts import PARTS, REPORT, judge_text
 
 _ROW = 22
 _NAMES = 0.43
@@ -39,9 +40,11 @@ CALIBRATION = (
 )
 
 
-def head_html(report: AnyReport, totals: str, parts: Iterable[str] = ()) -> str:
+def head_html(report: AnyReport, parts: Iterable[str] = ()) -> str:
     """Return a report's title, its sentence, its headline numbers, and what limits them."""
     benchmark = BENCHMARKS[report.benchmark]
+    found = benchmark.totals(report)
+    totals = REPORT.totals(found) if found else REPORT.total("nothing scored")
     when = f"{report.created[:16].replace('T', ' ')} UTC"
     limits = [PARTS.warning(one.text) for one in benchmark.caveats(report)]
     name = benchmark.edition(report)
@@ -69,7 +72,7 @@ def figure_html(report: AnyReport) -> str:
     )
     tall = drawing.height > _TALL
     return REPORT.figure(
-        svg(drawing, "published"), caption, published_table(board, report.title), tall
+        svg(drawing, "published"), caption, as_html(published_sheet(board, report.title)), tall
     )
 
 
@@ -165,30 +168,6 @@ def _bars(
         yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
 
 
-def published_table(board: PublishedBoard, title: str) -> str:
-    own = PublishedRow(title, board.own, board.own_spread)
-    rows = [*board.rows, own]
-    rows.sort(key=lambda row: -(row.scores.get(board.columns[0]) or 0))
-    shown = [
-        TableRow(
-            (REPORT.name(row.model), *_published_cells(row, board.columns)),
-            {"class": "own" if row is own else None},
-        )
-        for row in rows
-    ]
-    columns = {"Model": "name", **dict.fromkeys(board.columns, "")}
-    return REPORT.table(
-        "figures numbers", f"{board.source[0].upper()}{board.source[1:]}", columns, shown
-    )
-
-
-def _published_cells(row: PublishedRow, columns: Sequence[str]) -> list[str]:
-    cells = [number(row.scores.get(column)) for column in columns]
-    if row.spread is not None:
-        cells[0] += f" {runs_text(row.spread)}"
-    return cells
-
-
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
     return wrong_answers(BENCHMARKS[report.benchmark].scored_answers(report))
 
@@ -267,31 +246,11 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
-    return REPORT.together(
-        [PARTS.warning(differ) if differ else "", _compared(first.title, second.title, found)]
-    )
+    table = as_html(paired_sheet(first.title, second.title, found))
+    compared = REPORT.compared(first.title, second.title, found[0].difference.n, table)
+    return REPORT.together([PARTS.warning(differ) if differ else "", compared])
 
 
 def head_name(report: AnyReport) -> str:
     head = BENCHMARKS[report.benchmark].headline(report)
     return head.name if head else "no score"
-
-
-def _compared(first: str, second: str, found: Sequence[PairedLine]) -> str:
-    rows = []
-    for one in found:
-        line = one.difference
-        reach = spanned(line.low, line.high, "+.1f", missing="–")
-        sure = line.low is not None and line.high is not None and (line.low > 0 or line.high < 0)
-        numbers = (number(one.first), number(one.second), _signed(line.mean or 0.0), reach)
-        rows.append(
-            TableRow((line.name, f"{line.n:,}", *numbers), {"class": "sure" if sure else None})
-        )
-    models = (REPORT.beside(first, "this"), REPORT.beside(second, "other"))
-    columns = dict.fromkeys(("n", *models, "Difference", "95% interval"), "")
-    table = REPORT.table("figures numbers", "", {"Questions": "name", **columns}, rows)
-    return REPORT.compared(first, second, found[0].difference.n, table)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")

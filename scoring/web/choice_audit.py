@@ -8,8 +8,7 @@ from unicodedata import normalize
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.benchmark_views import CHOICE, label
-from scoring.web.report_parts import REPORT, answers_html
+from scoring.web.report_parts import CHOICE, REPORT, answers_html
 
 DIFFERS = "differs by protocol"
 SHOWS: Mapping[str, Callable[[Decided], bool]] = {
@@ -34,11 +33,15 @@ def audit_html(
     show: str = "all answers",
     category: str = "",
     page: object = 1,
+    words: Callable[[str], str] = str,
 ) -> str:
-    """Return one page of the matching answers; `others` are the same rows under another protocol, "" any category."""
+    """Return one page of the matching answers; `others` are the same rows under another protocol, "" any category.
+
+    `words` has the names of abilities.
+    """
     found = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
     fit = [one for one in found if category in ("", _row(one).question.category)]
-    return answers_html(fit, len(rows), page, lambda one: _item(one, other))
+    return answers_html(fit, len(rows), page, lambda one: _item(one, other, words))
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:
@@ -51,12 +54,13 @@ def _row(one: Decided | Difference) -> Decided:
     return one.row if isinstance(one, Difference) else one
 
 
-def _item(one: Decided | Difference, other: Protocol) -> str:
+def _item(one: Decided | Difference, other: Protocol, words_of: Callable[[str], str]) -> str:
     row = _row(one)
     question = row.question
     decision = row.decision
     group = mmbench.L2.get(question.group.lower(), question.group)
-    about = " · ".join(filter(None, (question.split, label(group), label(question.category))))
+    names = (question.split, words_of(group), words_of(question.category))
+    about = " · ".join(filter(None, names))
     trails = _trail_html(decision)
     if isinstance(one, Difference):
         name = f"{PROTOCOL_WORDS[other]}: {_letter_words(one.other.letter)}"

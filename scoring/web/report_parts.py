@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
-from arena.interval_text import interval_text
+from arena.sheets import Place, Sheet, as_html
 from arena.templates import macros
 from scoring.multiple_choice.reader import Blocks, Problem
-from scoring.report import JudgeStamp, ScoreLine
+from scoring.report import JudgeStamp
 
 PARTS = macros("parts.html")
 REPORT = macros("report.html")
+CHOICE = macros("multiple_choice.html")
 ROWS_A_PAGE = 25
 MOST_PROBLEMS = 100
 BLOCKS: Mapping[Blocks, str] = {
@@ -33,13 +34,17 @@ def number(value: float | None, places: int = 1) -> str:
     return "–" if value is None else f"{value:.{places}f}"
 
 
-def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
-    reach = interval_text(line.low, line.high)
-    if not line.unscored:
-        return name, number(line.mean), (reach, f"n {line.n:,}")
-    decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
-    bounds = f"over all {line.n:,}: {line.worst:.1f} to {line.best:.1f}"
-    return name, number(line.mean), (reach, decided, bounds)
+def sheets_html(sheets: Sequence[Sheet]) -> str:
+    """Return a report's tables, each in its place."""
+    shown: dict[Place, list[tuple[str, str]]] = {
+        "main": [],
+        "beside": [],
+        "below": [],
+        "folded": [],
+    }
+    for sheet in sheets:
+        shown[sheet.place].append((sheet.title, as_html(sheet)))
+    return macros("sheet.html").places(**shown)
 
 
 def judge_text(judge: JudgeStamp) -> str:

@@ -26,6 +26,7 @@ from scoring.web.article import (
     CALIBRATION,
     comparison_html,
     figure_html,
+    head_html,
     methods_html,
     preview_drawing,
     trust_html,
@@ -37,8 +38,7 @@ from scoring.web.mm_vet_view import MMVetView
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_parts import PARTS, REPORT
-from scoring.web.tables_view import TablesView
+from scoring.web.report_parts import PARTS, REPORT, sheets_html
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MatchesView
 from scoring.web.vqa_view import MarksView
@@ -52,9 +52,8 @@ NO_REPORT: str = PARTS.empty('Open a report from "Score a model", or by its link
 
 
 class View(Protocol):
-    """View of one kind of report, in two parts; `opened` returns the head and the updates that fill what is `shown`."""
+    """The answers of one kind of report; `opened` returns the head and the updates that fill what is `shown`."""
 
-    body: gr.Column
     below: gr.Column
 
     @property
@@ -118,10 +117,10 @@ class ReportTab:
                 "Delete for good", elem_id="delete-surely", size="sm", variant="stop", visible=False
             )
         self.figure = gr.HTML(elem_id="report-figure", padding=False)
+        self.sheets = gr.HTML(elem_id="report-sheets", padding=False)
         mm_vet = MMVetView(jobs)
         choices = ChoiceView(jobs)
         marks = MarksView(jobs)
-        self._plain: View = TablesView()
         self._views: Mapping[str, View] = {
             "mm-vet": mm_vet,
             "mm-vet-v2": mm_vet,
@@ -132,7 +131,7 @@ class ReportTab:
             "OK-VQA": marks,
             "TextVQA": marks,
         }
-        self._each = list(dict.fromkeys([*self._views.values(), self._plain]))
+        self._each = list(dict.fromkeys(self._views.values()))
         self.clusters = gr.HTML(elem_id="report-clusters", padding=False)
         self.wrong = gr.HTML(elem_id="report-wrong", padding=False)
         self.trust = gr.HTML(elem_id="report-trust", padding=False)
@@ -159,6 +158,7 @@ class ReportTab:
         shown = [
             self.head,
             self.figure,
+            self.sheets,
             self.wrong,
             self.trust,
             self.comparing,
@@ -167,7 +167,7 @@ class ReportTab:
             *owned,
         ]
         for view in self._each:
-            shown += [view.body, view.below, *view.shown]
+            shown += [view.below, *view.shown]
             view.listen(self.link)
         loaded = page.load(self.on_load, self.link, [self.link, form, article], js=_LINK, **RAW)
         opened = loaded.then(self.on_open, self.link, shown, **RAW)
@@ -196,9 +196,9 @@ class ReportTab:
                     "This report is not finished yet. Open its address again when it is done."
                 )
             }
-        view = self._views.get(report.benchmark, self._plain)
+        view = self._views.get(report.benchmark)
         benchmark = BENCHMARKS[report.benchmark]
-        head, shown = view.opened(job.link, report)
+        head, shown = view.opened(job.link, report) if view else (head_html(report), {})
         papers = dict.fromkeys(
             (benchmark.cited, benchmark.protocol_papers.get(report.protocol, ""))
         )
@@ -206,6 +206,7 @@ class ReportTab:
         return {
             self.head: head,
             self.figure: figure_html(report),
+            self.sheets: sheets_html(benchmark.sheets(report)),
             self.wrong: wrong_html(report, self._pictures.addresses(job.link)),
             self.trust: trust_html(report, job.link, self._people(job, report)),
             self.comparing: gr.update(visible=True),
@@ -213,11 +214,7 @@ class ReportTab:
             self.foot: REPORT.foot(
                 job.link, benchmark.files(report), citation, methods_html(report)
             ),
-            **{
-                part: gr.update(visible=one is view)
-                for one in self._each
-                for part in (one.body, one.below)
-            },
+            **{one.below: gr.update(visible=one is view) for one in self._each},
             **shown,
             **self._owned(job, owner_of(request.headers) == job.owner),
         }

@@ -8,7 +8,7 @@ from arena.drawings import svg
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 from arena.web.events import Updates
 from scoring.jobs.store import Jobs
-from scoring.visit_bench.benchmark import VISIT_BENCH, boards, family_words
+from scoring.visit_bench.benchmark import boards, family_words
 from scoring.visit_bench.leaderboard import AutomaticBoard
 from scoring.visit_bench.matches import (
     NOT_SHOWN,
@@ -22,8 +22,8 @@ from scoring.visit_bench.matches import (
 )
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
-from scoring.web.report_parts import PARTS, REPORT, headline, paged
-from scoring.web.submissions_tab import VISIT, Beside, board_table, family_plot
+from scoring.web.report_parts import PARTS, REPORT, paged
+from scoring.web.submissions_tab import VISIT, family_plot
 
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,
@@ -46,13 +46,10 @@ class MatchesView:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        with gr.Column(visible=False) as self.body:
-            self.boards = gr.HTML(elem_id="match-boards", padding=False)
-            self.plot = gr.HTML(elem_id="match-plot", padding=False)
-        self.shown = [self.boards, self.plot]
 
     def build_list(self) -> None:
         with gr.Column(visible=False, elem_classes="report-list") as self.below:
+            self.plot = gr.HTML(elem_id="match-plot", padding=False)
             self.opponent = gr.Dropdown(
                 [EVERY], value=EVERY, label="Opponent", elem_id="match-opponent", render=False
             )
@@ -60,7 +57,7 @@ class MatchesView:
             self.answers = AnswerList(
                 "Every match", "match", "matches", SHOWS, listed, self.opponent
             )
-        self.shown += [self.opponent, self.answers.list]
+        self.shown = [self.plot, self.opponent, self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
@@ -68,13 +65,7 @@ class MatchesView:
     def opened(self, link: str, report: MatchReport) -> tuple[str, Updates]:
         job = self._jobs.find(link)
         found = boards(report)
-        kinds = {
-            False: "Single image, this report's matches",
-            True: "Multiple images, this report's matches",
-        }
-        tables = [board_table(kinds[board.multi], board, Beside({}, None), {}) for board in found]
         return visit_bench_head_html(report, own_key=job is not None and job.own_key), {
-            self.boards: VISIT.boards(tables),
             self.plot: families_html(max(found, key=lambda board: board.matches, default=None)),
             self.opponent: gr.update(choices=[EVERY, *_opponents(report)], value=EVERY),
             self.answers.list: matches_html(report),
@@ -83,14 +74,12 @@ class MatchesView:
 
 def visit_bench_head_html(report: MatchReport, own_key: bool) -> str:
     """Return what was judged, and how steadily; with an own key it is on no public board."""
-    head = VISIT_BENCH.headline(report)
-    won = REPORT.totals([headline(f"Win rate: {head.name}", head)])
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     played = VISIT.played(len(report.matches))
     is_blind = any(response.text == NOT_SHOWN for response in report.responses)
     told = [PARTS.warning(private) if own_key else "", played, steady]
-    return head_html(report, won, [*told, PARTS.note(BLIND) if is_blind else ""])
+    return head_html(report, [*told, PARTS.note(BLIND) if is_blind else ""])
 
 
 def families_html(board: AutomaticBoard | None) -> str:

@@ -5,31 +5,14 @@ from collections.abc import Callable, Mapping
 
 import gradio as gr
 
-from arena.interval_text import interval_text
 from arena.web.events import Updates
-from scoring.benchmarks.vqa import (
-    Marks,
-    MarksReport,
-    VQAReport,
-    outcome_words,
-    same_as_reference,
-    tabulated,
-)
+from scoring.benchmarks.vqa import MarksReport, outcome_words, same_as_reference
 from scoring.benchmarks.vqa_answers import VQAnswer
 from scoring.jobs.store import Jobs
 from scoring.report import Grade
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
-from scoring.web.benchmark_views import CHOICE
-from scoring.web.report_parts import (
-    PARTS,
-    REPORT,
-    TableRow,
-    answers_html,
-    folded_problems_html,
-    headline,
-    number,
-)
+from scoring.web.report_parts import CHOICE, REPORT, answers_html, folded_problems_html
 
 SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
     "all answers": lambda same, mark: True,
@@ -47,51 +30,19 @@ class MarksView:
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        with gr.Column(visible=False) as self.body:
-            self.counts = gr.HTML(elem_id="marks-counts", padding=False)
-        self.shown = [self.counts]
 
     def build_list(self) -> None:
         with gr.Column(visible=False, elem_classes="report-list") as self.below:
             listed = of_report(self._jobs, MarksReport, marks_audit_html)
             self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
-        self.shown.append(self.answers.list)
+        self.shown = [self.answers.list]
 
     def listen(self, link: gr.Textbox) -> None:
         self.answers.listen(link)
 
     def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
-        found = tabulated(report)
-        return marks_head_html(report, found), {
-            self.counts: mark_counts_html(found.marks),
-            self.answers.list: marks_audit_html(report),
-        }
-
-
-def marks_head_html(report: MarksReport, found: VQAReport) -> str:
-    return head_html(report, marks_totals_html(found), [folded_problems_html(report.problems)])
-
-
-def marks_totals_html(found: VQAReport) -> str:
-    marks = found.marks
-    notes = (
-        interval_text(marks.low, marks.high, ".2f"),
-        f"{marks.n - marks.unscored:,} of {marks.n:,} marked",
-    )
-    shares = (headline("Exact match", found.exact), headline("VQA accuracy", found.consensus))
-    return REPORT.totals([*shares, ("Mean mark, 1 to 5", number(marks.mean, 2), notes)])
-
-
-def mark_counts_html(marks: Marks) -> str:
-    total = sum(marks.times.values())
-    most = max(marks.times.values(), default=0)
-    if not total:
-        return PARTS.empty("No marks yet: no judge was asked.")
-    given = sorted(marks.times.items(), reverse=True)
-    rows = [TableRow((mark, REPORT.share(times, total, most))) for mark, times in given]
-    return REPORT.table(
-        "figures letters", "Marks given", {"Mark": "", "Answers": "predicted"}, rows
-    )
+        head = head_html(report, [folded_problems_html(report.problems)])
+        return head, {self.answers.list: marks_audit_html(report)}
 
 
 def marks_audit_html(report: MarksReport, show: str = "all answers", page: object = 1) -> str:
