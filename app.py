@@ -101,15 +101,16 @@ STARTUP_ERRORS = (
 """Errors that stop the start with a one-line message."""
 STYLES = [
     ROOT / "arena/web/page.css",
+    ROOT / "arena/web/sheet.css",
     ROOT / "arena/web/results.css",
     ROOT / "scoring/web/scoring.css",
     ROOT / "scoring/web/agreement.css",
 ]
 SCRIPTS = [
     ROOT / f"arena/web/{name}.js"
-    for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin")
+    for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin", "levels")
 ]
-SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "levels", "report")]
+SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "report")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 

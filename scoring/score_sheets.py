@@ -1,6 +1,7 @@
 """Score sheets: lines of scores, and trees of them, as sheets."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,7 +49,8 @@ def worst_sheet(title: str, nodes: Iterable[Node], head: str, label: Label = str
     """The same scores, the lowest first."""
     scored = [node.line for node in nodes if node.line.mean is not None]
     lowest = sorted(scored, key=lambda line: line.mean or 0.0)
-    return line_sheet("worst", title, lowest, head, label, place="beside")
+    sheet = line_sheet("worst", title, lowest, head, label, place="beside")
+    return replace(sheet, columns=sheet.columns[:3])
 
 
 def no_answer_sheet(lines: Sequence[ScoreLine]) -> Sheet:
@@ -95,8 +97,8 @@ def _score(key: str, line: ScoreLine | None) -> dict[str, float | None]:
         f"{key}_low": line.low,
         f"{key}_high": line.high,
         f"{key}_unscored": line.unscored,
-        f"{key}_least": line.worst,
-        f"{key}_most": line.best,
+        f"{key}_least": line.worst if line.unscored else None,
+        f"{key}_most": line.best if line.unscored else None,
     }
 
 

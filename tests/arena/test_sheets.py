@@ -1,0 +1,133 @@
+"""Sheets: a table in six forms says the same in each, whatever stands in its cells."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from arena.sheets import (
+    Column,
+    Sheet,
+    as_csv,
+    as_html,
+    as_json,
+    as_latex,
+    as_markdown,
+    as_text,
+    interval,
+)
+
+ROWS = [
+    {"level": 0, "name": "Overall", "n": 4329, "mean": 61.25, "low": 58.0, "high": 64.375},
+    {"level": 1, "name": "a_b|c", "n": 12, "mean": None, "low": None, "high": None},
+]
+COLUMNS = (
+    Column("name", "Ability"),
+    Column("n", "n", "count"),
+    Column("mean", "CircularEval", "score", "low", "high", bar=True),
+)
+SHEET = Sheet("levels", "By level", pd.DataFrame(ROWS), COLUMNS, "A note.", level="level")
+RENDERERS = {
+    "html": as_html,
+    "text": lambda sheet: "\n".join(as_text(sheet)),
+    "csv": as_csv,
+    "markdown": as_markdown,
+    "latex": as_latex,
+    "json": as_json,
+}
+HOSTILE = "<script>alert(1)</script>|`*$&#%_{}~^\\=HYPERLINK()"
+
+
+def only(kind: str, value: object, **more: object) -> Sheet:
+    """A sheet with one number beside its row's name."""
+    column = Column("value", "Value", kind, **more)
+    frame = pd.DataFrame([{"name": "row", "value": value, "low": 0.5, "high": 12.75, "runs": 0.25}])
+    return Sheet("one", "One", frame, (Column("name", "Name"), column))
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+def test_a_column_that_is_added_stands_in_every_form(form):
+    before = RENDERERS[form](SHEET)
+    frame = SHEET.frame.assign(published=[76.5, 7.25])
+    columns = (*COLUMNS, Column("published", "Published", "score"))
+    after = RENDERERS[form](replace(SHEET, frame=frame, columns=columns))
+    name = "published" if form == "csv" else "Published"
+    assert name not in before and name in after
+    assert "76.5" in after and "7.2" in after
+
+
+@pytest.mark.parametrize("form", RENDERERS)
+def test_every_form_says_title_or_head_numbers_and_interval(form):
+    shown = RENDERERS[form](SHEET)
+    assert ("4329" if form in ("csv", "json") else "4,329") in shown
+    assert "Overall" in shown
+    if form in ("csv", "json"):
+        assert "61.25" in shown and "58.0" in shown and "64.375" in shown
+    else:
+        ends = "[58.0, 64.4]" if form == "text" else "58.0 to 64.4"
+        assert ends in shown and "61.2" in shown
+
+
+def test_a_file_keeps_all_digits_and_says_nothing_for_what_is_missing():
+    rows = list(csv.reader(io.StringIO(as_csv(SHEET))))
+    assert rows[0] == ["level", "name", "n", "mean", "low", "high"]
+    assert rows[2] == ["1", "a_b|c", "12", "", "", ""]
+    told = json.loads(as_json(SHEET))
+    assert told["rows"][1]["mean"] is None and told["note"] == "A note."
+    assert told["columns"][2]["keys"] == ["mean", "low", "high"]
+
+
+@pytest.mark.parametrize(
+    "sheet, text",
+    [
+        (only("count", 1234567), "1,234,567"),
+        (only("percent", 0.1234), "12.3%"),
+        (only("score", 34.56, runs="runs"), "34.6 (runs ±0.2)"),
+        (only("difference", 4.0), "+4.0"),
+        (only("difference", -4.0), "−4.0"),
+        (only("rank", 3, low="low", high="high"), "3 (0 to 13)"),
+        (only("p", 0.00004), "0.0000"),
+        (only("score", float("nan")), "–"),
+        (only("text", None), "–"),
+    ],
+)
+def test_numbers_are_written_by_their_kind(sheet, text):
+    assert f"| {text} |" in as_markdown(sheet)
+
+
+def test_an_interval_may_stand_alone():
+    sheet = replace(only("score", 1.0), columns=(Column("name", "Name"), interval("low", "high")))
+    assert "| 0.5 to 12.8 |" in as_markdown(sheet)
+    assert "[0.5, 12.8]" in "\n".join(as_text(sheet))
+    assert list(csv.reader(io.StringIO(as_csv(sheet))))[0] == ["name", "low", "high"]
+
+
+def test_rows_below_others_are_indented_and_may_be_folded():
+    latex = as_latex(SHEET)
+    assert "Overall &" in latex and "\\quad a\\_b|c &" in latex
+    assert "  a_b|c" in "\n".join(as_text(SHEET))
+    folded = replace(SHEET, unfolded=1)
+    assert "a_b|c" not in "\n".join(as_text(folded)) and "a_b|c" in as_csv(folded)
+    html = as_html(folded)
+    assert 'aria-expanded="false"' in html and "hidden" in html and "hidden" not in as_html(SHEET)
+
+
+def test_strangers_words_stay_words_in_every_form():
+    frame = pd.DataFrame([{**ROWS[0], "name": HOSTILE}])
+    sheet = replace(SHEET, title=f"{HOSTILE}\nnext", frame=frame)
+    assert "<script" not in as_html(sheet)
+    assert "\\<script\\>alert(1)\\</script\\>\\|\\`\\*$" in as_markdown(sheet)
+    latex = as_latex(sheet)
+    comment, *lines = latex.splitlines()
+    assert comment.startswith("% ") and lines[0] == "\\begin{tabular}{lrr}"
+    row = next(line for line in lines if "HYPERLINK" in line)
+    assert "\\textbackslash{}" in row and "\\$\\&\\#\\%\\_\\{\\}" in row
+    formula = replace(SHEET, frame=pd.DataFrame([{**ROWS[0], "name": "=1+1"}]))
+    assert list(csv.reader(io.StringIO(as_csv(formula))))[1][1] == "'=1+1"
+
+
+def test_a_sheet_without_rows_is_no_table_of_a_page():
+    assert as_html(replace(SHEET, frame=SHEET.frame.head(0))) == ""
