@@ -41,8 +41,10 @@ from scoring.multiple_choice.extract import (
     prompt_digest,
 )
 from scoring.multiple_choice.metrics import (
+    NARROWEST,
     ChoiceTables,
     Compared,
+    Node,
     picture_problems,
     share,
     undecided_is_wrong,
@@ -313,6 +315,20 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def steps_sheet(self, report: ChoiceReport) -> Sheet:
         return steps_sheet(report.title, self.tabulated(report).success)
+
+    def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
+        """The accuracies of a split under two protocols, both counted in one way."""
+        return here.tree, there.tree
+
+    def pairs(self, here: ChoiceReport, there: ChoiceReport) -> list[tuple[ScoreLine, ScoreLine]]:
+        """Overall and the means below it, but for the narrowest, under two protocols."""
+        splits = self.tabulated(here).splits
+        if not splits:
+            return []
+        first, second = self.same_way(splits[-1], self.tabulated(there).splits[-1])
+        known = {node.line.name: node.line for node in second.walk()}
+        nodes = (node for node in first.walk() if node.level not in NARROWEST)
+        return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
     def _no_answer_line(
         self, report: ChoiceReport, reason: str, rows: Sequence[Decided]

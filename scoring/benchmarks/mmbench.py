@@ -479,6 +479,12 @@ class MMBench(MultipleChoice):
         abilities = first.find("L-3")
         yield worst_sheet("Worst abilities first", abilities, "Ability", self.words)
 
+    def same_way(self, here: MMBenchScores, there: MMBenchScores) -> tuple[Node, Node]:
+        """CircularEval if both are: whether a gap matters depends on the protocol."""
+        if here.circular and there.circular:
+            return here.circular, there.circular
+        return here.vanilla, there.vanilla
+
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
         splits = self.tabulated(report).splits
         trees = _trees(splits[-1]) if splits else {}

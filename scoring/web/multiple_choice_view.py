@@ -153,30 +153,33 @@ def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Diffe
 
 
 def _changes(here: ChoiceReport, there: ChoiceReport) -> tuple[Sheet, Sheet]:
-    """The headline under two protocols, and what is tested where the mean moves."""
+    """Overall under two protocols, and the other means that move."""
     benchmark = choice_benchmark(here)
-    heads = [line for line in (benchmark.headline(here), benchmark.headline(there)) if line]
-    groups = {line.name: line for line in benchmark.groups(there)}
-    pairs = [(line, groups[line.name]) for line in benchmark.groups(here) if line.name in groups]
-    rows = [_change(*heads)] if len(heads) == 2 else []
-    moved = [_change(first, second) for first, second in pairs if _moves(first, second)]
+    pairs = benchmark.pairs(here, there)
+    moved = [pair for pair in pairs[1:] if _moves(*pair)]
     columns = (
         Column("name", "Ability"),
         Column("here", PROTOCOL_WORDS[here.protocol], "score"),
         Column("there", PROTOCOL_WORDS[there.protocol], "score"),
         Column("change", "Change", "difference"),
     )
+    overall, below = (
+        pd.DataFrame(
+            [_change(benchmark.words(first.name), first, second) for first, second in part]
+        )
+        for part in (pairs[:1], moved)
+    )
     return (
-        Sheet("what-if", "Under two protocols", pd.DataFrame(rows), columns),
-        Sheet("what-if-groups", "Means that move", pd.DataFrame(moved), columns),
+        Sheet("what-if", "Under two protocols", overall, columns),
+        Sheet("what-if-below", "Means that move", below, columns),
     )
 
 
-def _change(here: ScoreLine, there: ScoreLine) -> Mapping[str, object]:
+def _change(name: str, here: ScoreLine, there: ScoreLine) -> Mapping[str, object]:
     change = None
     if here.mean is not None and there.mean is not None:
         change = there.mean - here.mean
-    return {"name": here.name, "here": here.mean, "there": there.mean, "change": change}
+    return {"name": name, "here": here.mean, "there": there.mean, "change": change}
 
 
 def _moves(here: ScoreLine, there: ScoreLine) -> bool:

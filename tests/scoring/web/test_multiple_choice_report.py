@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.sheets import Sheet, as_html
 from scoring.benchmarks import mmbench, mmt_bench
+from scoring.benchmarks.article import published_sheet
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.vqa import MarksReport
 from scoring.benchmarks.vqa_answers import VQAnswer
@@ -21,30 +23,22 @@ from scoring.report import Grade, JudgeStamp
 from scoring.web.article import (
     comparison_html,
     figure_html,
+    head_html,
     methods_html,
-    published_table,
     trust_html,
     wrong_html,
 )
-from scoring.web.benchmark_views import (
-    BENCHMARK_VIEWS,
-    WORST,
-    board_html,
-    label,
-    letters_html,
-    overalls_html,
-    split_names,
-    worst_html,
-)
 from scoring.web.choice_audit import audit_html, marked_html
-from scoring.web.multiple_choice_view import choice_head_html, what_if_html
-from scoring.web.report_parts import MOST_PROBLEMS, ROWS_A_PAGE, file_problems_html, judge_text
-from scoring.web.vqa_view import (
-    mark_counts_html,
-    marks_audit_html,
-    marks_head_html,
-    marks_totals_html,
+from scoring.web.multiple_choice_view import what_if_html
+from scoring.web.report_parts import (
+    MOST_PROBLEMS,
+    ROWS_A_PAGE,
+    file_problems_html,
+    folded_problems_html,
+    judge_text,
+    sheets_html,
 )
+from scoring.web.vqa_view import marks_audit_html
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
@@ -113,9 +107,18 @@ def mmt():
     )
 
 
-def tables(shown, place=-1):
-    found = tabulated(shown)
-    return BENCHMARK_VIEWS[shown.benchmark].tables(shown.title, found, place)
+def sheets(shown) -> dict[str, Sheet]:
+    return {sheet.name: sheet for sheet in BENCHMARKS[shown.benchmark].sheets(shown)}
+
+
+def table(shown, name="levels"):
+    """Return the rows of a sheet as a page shows them."""
+    return rows_of(as_html(sheets(shown)[name]))
+
+
+def head(shown):
+    problems = (*tabulated(shown).problems, *shown.problems)
+    return Seen(head_html(shown, [folded_problems_html(problems)])).text
 
 
 def rows_of(html):
@@ -136,35 +139,31 @@ def rows_of(html):
     return found
 
 
-def test_every_level_is_a_row_and_what_is_below_l1_is_folded(circular):
-    rows = rows_of(tables(circular)[0])
+def test_every_level_is_a_row(circular):
+    rows = table(circular)
     assert [depth for depth, _, _ in rows].count(0) == 1 and len(rows) == 1 + 2 + 6 + 20
-    assert all(hidden == (depth == 3) for depth, hidden, _ in rows)
+    assert not any(hidden for _, hidden, _ in rows)
     names = [cells[0] for _, _, cells in rows]
     assert names[:3] == ["Overall", "Perception", "Coarse perception (CP)"] and "OCR" in names
     overall = rows[0][2]
     assert overall[1] == "1,164" and overall[2].startswith("74.4") and overall[3].startswith("75.0")
     # one question is undecided, the others are missing: they stay out of the mean
     assert overall[4] == "1,125"
-    assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", ""]
+    assert [cells[4] for depth, _, cells in rows if depth == 1] == ["1", "0"]
 
 
 def test_a_file_that_is_not_circular_has_one_column(circular):
     base = report(row for row in circular.rows if row.question.index < PASS)
-    html = tables(base)[0]
+    html = as_html(sheets(base)["levels"])
     assert "CircularEval" not in html and "Vanilla" in html
-    head = Seen(choice_head_html(base, tabulated(base), -1)).text
-    assert "base rows only" in head and "Vanilla only" not in head
+    assert "base rows only" in head(base) and "Vanilla only" not in head(base)
 
 
 def test_an_incomplete_file_says_why_it_is_vanilla(circular):
     rows = [row for row in circular.rows if row.question.index != 2 * PASS]
-    head = Seen(choice_head_html(report(rows), tabulated(report(rows)), -1)).text
-    assert (
-        "Vanilla only; what keeps the file from CircularEval is named below (1)" in head
-        and "question 2 lacks pass 2" not in head
-    )
-    assert "question 0 lacks pass 2" in head
+    told = head(report(rows))
+    assert "Vanilla only; what keeps the file from CircularEval is named below (1)" in told
+    assert "question 0 lacks pass 2" in told and "question 2 lacks pass 2" not in told
 
 
 def test_splits_stand_by_themselves_and_together(circular):
@@ -172,31 +171,25 @@ def test_splits_stand_by_themselves_and_together(circular):
         replace(row, question=replace(row.question, split="test")) for row in circular.rows[:40]
     ]
     shown = report([*other, *circular.rows[40:]])
-    found = tabulated(shown)
-    assert split_names(found) == ("test", "dev", "all")
-    assert [rows_of(tables(shown, place)[0])[0][2][1] for place in range(3)] == [
-        "1,784",
-        "1,164",
-        "2,948",
-    ]
+    names = ("levels", "levels-test", "levels-dev")
+    whole = [table(shown, name)[0][2][1] for name in names]
+    assert whole == ["2,948", "1,784", "1,164"]
+    assert sheets(shown)["levels-test"].place == "folded"
+    assert "test: CircularEval by level" in sheets_html(BENCHMARKS["mmbench"].sheets(shown))
 
 
 def test_mmt_bench_names_each_overall_and_has_every_meta_task(mmt):
-    found = tabulated(mmt)
-    totals = BENCHMARK_VIEWS["mmt-bench"].totals(found, -1)
-    assert [name for name, _ in totals] == [
-        "Overall, mean over subtasks", "Overall, mean over samples", "Overall*, without Visual Recognition"
-    ]  # fmt: skip
-    rows = rows_of(tables(mmt)[0])
-    assert [depth for depth, _, _ in rows].count(1) == 32 and [depth for depth, _, _ in rows].count(
-        2
-    ) == 162
-    guessing = Seen(overalls_html(found.splits[-1])).text
-    assert "Random" in guessing and "25.0" in guessing and "100.0" in guessing
-    more = tables(mmt)[2]
-    assert len(rows_of(board_html("", "", found.splits[-1].image_types))) == 13
-    assert len(rows_of(board_html("", "", found.splits[-1].capabilities))) == 14
-    assert "By image type" in more and "By capability" in more
+    assert [total.name for total in BENCHMARKS["mmt-bench"].totals(mmt)] == [
+        "Overall (mean over subtasks)",
+        "Overall (mean over samples)",
+        "Overall* (mean over subtasks, without Visual Recognition)",
+    ]
+    depths = [depth for depth, _, _ in table(mmt)]
+    assert depths.count(1) == 32 and depths.count(2) == 162
+    assert all(hidden == (depth == 2) for depth, hidden, _ in table(mmt))
+    guessing = table(mmt, "overall")[0][2]
+    assert guessing[2] == "25.0" and guessing[3] == "100.0"
+    assert len(table(mmt, "by-image-type")) == 13 and len(table(mmt, "by-capability")) == 14
 
 
 def test_missing_meta_tasks_are_blank(mmt):
@@ -204,41 +197,30 @@ def test_missing_meta_tasks_are_blank(mmt):
         [row for row in mmt.rows if mmt_bench.meta_task(row.question) == "visual_recognition"],
         "mmt-bench",
     )
-    rows = {cells[0]: cells[2] for depth, _, cells in rows_of(tables(some)[0]) if depth == 1}
+    rows = {cells[0]: cells[2] for depth, _, cells in table(some) if depth == 1}
     assert rows["Localization"] == "–" and rows["Visual Recognition"].startswith("0.0")
 
 
 def test_the_worst_come_first(mmt):
-    nodes = tabulated(mmt).splits[-1].tree.find("subtask")
-    html = worst_html("subtasks", nodes)
-    means = [float(mean) for mean in re.findall(r"<b>([\d.]+)</b>", html)]
+    means = sheets(mmt)["worst"].frame["mean"].tolist()
     assert means == sorted(means) and len(means) == 162
-    assert f"{162 - WORST} more" in html and html.index("<details>") > html.index("<li>")
 
 
 def test_letters_and_steps(circular, mmt):
-    found = tabulated(circular)
-    rows = [cells for _, _, cells in rows_of(letters_html(found.letters))]
-    predicted = sum(float(cells[1].split("%")[0]) for cells in rows)
+    rows = [cells for _, _, cells in table(circular, "letters")]
+    predicted = sum(float(cells[2].removesuffix("%")) for cells in rows)
     assert [cells[0] for cells in rows] == list("ABCD") and predicted == pytest.approx(100, abs=0.2)
-    assert letters_html(()) == ""
-    ours = rows_of(BENCHMARK_VIEWS["mmbench"].success("our model", found))[0][2]
-    assert ours == ["our model", "99.4%", "99.4%", "0.0%"]
-    steps = rows_of(BENCHMARK_VIEWS["mmt-bench"].success("our model", tabulated(mmt)))
-    assert len(steps) == 8 and steps[1][2] == [
-        "GPT-4V (Table A17)",
-        "87.2%",
-        "87.2%",
-        "87.2%",
-        "10.1%",
-    ]
+    assert table(circular, "steps")[0][2] == ["our model", "99.4", "99.4", "0.0"]
+    steps = table(mmt, "steps")
+    assert len(steps) == 8
+    assert steps[1][2] == ["GPT-4V (Table A17)", "87.2", "87.2", "87.2", "10.1"]
 
 
 def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
     assert BENCHMARKS["mmbench"].published(circular) is None, "a part of MMBench's questions"
     whole = replace(circular, missing=())  # of a question file that it answers completely
     board = BENCHMARKS["mmbench"].published(whole)
-    rows = [cells for _, _, cells in rows_of(published_table(board, "our model"))]
+    rows = [cells for _, _, cells in rows_of(as_html(published_sheet(board, "our model")))]
     assert (
         rows[0][:2] == ["our model", "74.4"]
         and rows[-1][:2] == ["OpenFlamingo", "4.6"]
@@ -260,11 +242,10 @@ def test_published_rows_stand_beside_with_what_tells_them_apart(circular):
 def test_what_if_counts_what_parts(circular):
     other = under_protocol(circular, "mmbench-paper")
     parted = differences(circular.rows, other.rows)
-    pairs = BENCHMARK_VIEWS["mmbench"].pairs(tabulated(circular), tabulated(other))
-    text = Seen(what_if_html(circular, "mmbench-paper", pairs, parted)).text
+    text = Seen(what_if_html(circular, other, parted)).text
     assert f"{len(parted):,} of {len(circular.rows):,} answers are read differently" in text
-    assert pairs[0][0].name == pairs[0][1].name == "Overall"
-    judged = what_if_html(replace(circular, judge=STAMP), "mmbench-paper", pairs, parted)
+    assert "Overall" in text and "MMBench's paper" in text
+    judged = what_if_html(replace(circular, judge=STAMP), other, parted)
     assert "rules alone read" in judged and "rules alone read" not in text
 
 
@@ -275,7 +256,7 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
     there = under_protocol(here, "mmbench-paper")
     found = [tabulated(one) for one in (here, there)]
     assert [one.splits[-1].circular is None for one in found] == [True, False]
-    pairs = BENCHMARK_VIEWS["mmbench"].pairs(*found)
+    pairs = BENCHMARKS["mmbench"].pairs(here, there)
     assert (
         pairs[0][0] is found[0].splits[-1].vanilla.line
         and pairs[0][1] is found[1].splits[-1].vanilla.line
@@ -360,16 +341,12 @@ def test_whatever_a_file_says_is_text(benchmark):
         Problem(2, 7, HOSTILE, blocks) for blocks in ("scoring", "circular", "nothing")
     )
     shown = report(hostile_rows(), benchmark, title=HOSTILE, judge=stamp, problems=problems)
-    found = tabulated(shown)
     other = under_protocol(shown, "mmt-paper")
-    pairs = BENCHMARK_VIEWS[benchmark].pairs(found, tabulated(other))
     parted = differences(shown.rows, other.rows)
     pieces = [
-        choice_head_html(shown, found, -1),
-        *tables(shown),
-        BENCHMARK_VIEWS[benchmark].success(HOSTILE, found),
-        letters_html(found.letters),
-        what_if_html(shown, "mmt-paper", pairs, parted),
+        head_html(shown, [folded_problems_html(problems)]),
+        what_if_html(shown, other, parted),
+        sheets_html(BENCHMARKS[benchmark].sheets(shown)),
         audit_html(shown.rows, (), "mmt-paper"),
         audit_html(shown.rows, other.rows, "mmt-paper", "differs by protocol"),
         figure_html(shown),
@@ -380,7 +357,8 @@ def test_whatever_a_file_says_is_text(benchmark):
     ]
     for piece in pieces:
         assert Seen(piece).text or not piece
-    assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[7]).text
+    assert HOSTILE in Seen(pieces[0]).text and HOSTILE in Seen(pieces[2]).text
+    assert HOSTILE in Seen(pieces[4]).text
 
 
 def test_where_a_judge_is_stands_in_a_report_if_it_is_public():
@@ -407,11 +385,11 @@ def test_problems_stand_with_their_rows_the_gravest_first():
 
 
 def test_names_are_read_as_the_papers_write_them():
-    assert label("object_localization") == "Object localization" and label("FP-C").endswith(
-        "(FP-C)"
-    )
-    assert label("facail_expression_change_recognition") != "facail_expression_change_recognition"
-    assert label("made_up_<b>") == "made_up_<b>"
+    words = BENCHMARKS["mmbench"].words
+    assert words("object_localization") == "Object localization"
+    assert words("FP-C").endswith("(FP-C)") and words("made_up_<b>") == "made_up_<b>"
+    key = "facail_expression_change_recognition"
+    assert BENCHMARKS["mmt-bench"].words(key) != key
 
 
 @pytest.fixture
@@ -437,21 +415,19 @@ def marks():
 
 
 def test_marks_stand_beside_exact_match(marks):
-    found = tabulated(marks)
-    text = Seen(marks_totals_html(found)).text
+    text = Seen(head_html(marks)).text
     assert "50.0" in text and "5.00" in text and "1 of 4 marked" in text
     assert BENCHMARKS["TextVQA"].published(marks) is None, "the table is of 1,000 answers"
     many = [replace(row, id=f"{row.id}-{at}") for at in range(250) for row in marks.rows]
     grades = [replace(marks.grades[0], question=many[0].id)]
     thousand = replace(marks, rows=tuple(many), grades=tuple(grades))
-    table = rows_of(published_table(BENCHMARKS["TextVQA"].published(thousand), "our model"))
+    board = BENCHMARKS["TextVQA"].published(thousand)
+    table = rows_of(as_html(published_sheet(board, "our model")))
     published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
     assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
-    assert "100.0%" in mark_counts_html(found.marks)
-    assert "test-judge" in trust_html(
-        marks, "link"
-    ) and "3 answers without a mark" in marks_head_html(marks, found)
-    assert "No marks yet" in mark_counts_html(tabulated(replace(marks, grades=())).marks)
+    assert "100.0%" in as_html(sheets(marks)["marks"])
+    assert "3 answers without a mark" in text and "test-judge" in trust_html(marks, "link")
+    assert "marks" not in sheets(replace(marks, grades=()))
 
 
 def test_marks_are_audited(marks):
