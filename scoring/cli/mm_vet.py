@@ -205,6 +205,8 @@ def _tables(report: Report) -> Iterator[str]:
     if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
         yield zeros
     yield BRACKETS
-    yield from progress.sheet_lines(BENCHMARKS[report.benchmark].sheets(report))
+    benchmark = BENCHMARKS[report.benchmark]
+    yield f"\n{benchmark.sentence(report)}"
+    yield from progress.sheet_lines(benchmark.sheets(report))
     if not report.trusted:
         yield f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}."

@@ -201,7 +201,9 @@ def report_lines(report: AnyReport) -> Iterator[str]:
         tables = choice_benchmark(report).tabulated(report)
         told = picture_problems(row.question for row in report.rows)
         yield from problem_lines((*tables.problems, *told))
-    yield from progress.sheet_lines(BENCHMARKS[report.benchmark].sheets(report))
+    benchmark = BENCHMARKS[report.benchmark]
+    yield f"\n{benchmark.sentence(report)}"
+    yield from progress.sheet_lines(benchmark.sheets(report))
     if isinstance(report, ChoiceReport):
         if report.protocol == "mmbench-paper" and report.judge:
             yield f"What the judge left open was assigned at random from the seed {SEED}."

@@ -21,7 +21,7 @@ from arena.database import Database
 from arena.io.images import PictureStore
 from arena.io.tables import Record
 from arena.web.cookies import COOKIE, cookie_hash
-from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
+from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.jobs.report_pictures import ReportPictures
@@ -43,7 +43,8 @@ from scoring.multiple_choice.metrics import (
 )
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, lines_csv, scores
+from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
+from scoring.score_sheets import sheet_files
 from scoring.task_map.reports import ReportAccuracies
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_tab import ReportTab
@@ -136,12 +137,14 @@ class Riddles(FileBenchmark[RiddleReport]):
     def ungraded(self, report: RiddleReport) -> str:
         return "Nothing was graded: no judge was asked" if report.left else ""
 
-    def tables(self, report: RiddleReport) -> Iterator[tuple[str, Sequence[ScoreLine]]]:
-        yield "Riddles", [line("All riddles", scores(report.rows, 1))]
+    def scores(self, report: RiddleReport) -> Sequence[ScoreLine]:
+        return (line("All riddles", scores(report.rows, 1)),)
 
     def files(self, report: RiddleReport) -> Mapping[str, bytes]:
         kept = json.dumps([asdict(row) for row in report.rows]).encode()
-        return {"riddles.json": kept, "riddles.csv": lines_csv(self.tables(report))}
+        return LazyFiles(
+            {"riddles.json": lambda: kept, **sheet_files("riddles", self.sheets(report))}
+        )
 
 
 RIDDLES = Riddles(

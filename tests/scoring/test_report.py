@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from arena.io.csv_text import CELL_LIMIT
 from arena.io.strict_json import RowsError
+from arena.sheets import as_csv
 from scoring.report import (
     Grade,
     JudgeStamp,
@@ -21,11 +22,9 @@ from scoring.report import (
     Report,
     Row,
     audit,
-    bounds,
     difference,
     file_stem,
     line,
-    lines_csv,
     missing_csv,
     missing_notice,
     read_audit,
@@ -33,6 +32,7 @@ from scoring.report import (
     scores,
     table,
 )
+from scoring.score_sheets import line_sheet
 from scoring.serialize import ReportError, read_record, record_json
 
 STAMP = JudgeStamp("judge-1", ("judge-1-0613",), "https://api.example.org/v1", "0" * 64, "strict 1")
@@ -224,25 +224,26 @@ def test_questions_without_a_prediction_are_named_and_counted():
     assert table_of_missing == ['"id","groups","question"', '"b","rec","What?"']
 
 
-def test_a_table_of_lines_has_empty_cells_where_nothing_is_scored():
+def test_a_sheet_of_lines_says_nothing_where_nothing_is_scored():
     scored = line("ocr", cells([[0.0], [1.0], [1.0]]))
     unscored = line("total", cells([[None]]))
-    found = list(
-        csv.reader(io.StringIO(lines_csv([("skills", [scored, unscored])]).decode("utf-8-sig")))
-    )
-    assert found[0] == "table name n unscored mean low_95 high_95 worst best".split()
-    assert found[1][:4] == ["skills", "ocr", "3", "0"]
-    assert list(map(float, found[1][4:])) == [
-        scored.mean, scored.low, scored.high, scored.worst, scored.best,
-    ]  # fmt: skip
-    assert found[2] == ["skills", "total", "1", "1", "", "", "", "0.0", "100.0"]
-
-
-def test_bounds_are_told_where_something_is_unscored():
-    assert bounds(line("all", cells([[1.0], [0.5]]))) == ""
-    assert bounds(line("all", cells([[1.0], [None]]))) == "1 of 2 unscored: 50.0 to 100.0"
-    half = line("all", cells([[1.0, None], [1.0, None]]))
-    assert bounds(half, 2) == "2 of 4 unscored: 50.0 to 100.0"
+    found = line_sheet("skills", "Skills", [scored, unscored], "Skill", str.upper)
+    first, second = csv.DictReader(io.StringIO(as_csv(found)))
+    assert first == {
+        "name": "OCR",
+        "n": "3",
+        "mean": repr(scored.mean),
+        "mean_low": repr(scored.low),
+        "mean_high": repr(scored.high),
+        "mean_unscored": "0",
+        "mean_least": "",
+        "mean_most": "",
+    }
+    empty = {"mean": "", "mean_low": "", "mean_high": ""}
+    bounds = {"mean_unscored": "1", "mean_least": "0.0", "mean_most": "100.0"}
+    assert second == {"name": "TOTAL", "n": "1", **empty, **bounds}
+    only = line_sheet("skills", "Skills", [scored], "Skill")
+    assert [column.key for column in only.columns] == ["name", "n", "mean"]
 
 
 # Out without loss.

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from arena.io.tables import RowsError
+from scoring.benchmarks.article import ALL, paired
 from scoring.benchmarks.mm_vet import MM_VET, files, tabulate, ungraded
-from scoring.benchmarks.mm_vet_grades import differences, graded_report, holds_grades, read_grades
+from scoring.benchmarks.mm_vet_grades import graded_report, holds_grades, read_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
 from scoring.benchmarks.predictions import UploadError, read_predictions
 from scoring.report import audit
@@ -132,8 +133,9 @@ def test_two_models_are_compared_over_the_questions_that_both_have(tmp_path):
     one = graded_report(read_grades(put(tmp_path, WHOLE)), SAMPLE)
     lower = {id: graded(0.25, 0.25) for id in IDS[4:]}
     other = graded_report(read_grades(put(tmp_path, lower)), SAMPLE, "unscored")
-    total = differences(one, other)[-1]
-    assert (total.name, total.n, total.mean) == ("total", len(IDS) - 4, 50.0)
+    found, *_ = paired(MM_VET.scored_answers(other), MM_VET.scored_answers(one))
+    total = found.difference
+    assert (total.name, total.n, total.mean) == (ALL, len(IDS) - 4, 50.0)
     assert 0 < total.low < 50 < total.high < 100, "twelve equal differences are no proof of more"
 
 
@@ -151,8 +153,10 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
     other = put(tmp_path, {id: graded(0.5, 0.5) for id in IDS}, "n_judge-2-grade-2runs.json")
     done = command("mm-vet", file, "--sample", "--against", other)
     assert done.code == 0, done.err
-    assert "total    16  75.0" in done.out and "total    16  +25.0  [" in done.out
-    assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs.csv" in command.files()
+    total, difference = (line.split() for line in done.out.splitlines() if " 16 " in line)
+    assert total[:3] == ["Total", "16", "75.0"]
+    assert difference[:6] == ["All", "questions", "16", "50.0", "75.0", "+25.0"]
+    assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs-comparison.csv" in command.files()
     for words in (
         ("--judge", "j"),
         ("--runs", "5"),

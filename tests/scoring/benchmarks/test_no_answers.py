@@ -1,7 +1,5 @@
 """What is no answer of a model: unscored, not paid, and under its own name wherever a report is read."""
 
-import csv
-import io
 import json
 from dataclasses import replace
 
@@ -79,16 +77,15 @@ def test_mm_vet_sends_no_failure_and_names_it_in_every_file():
     for row in graded.rows[:2]:
         assert [grade.score for grade in row.grades] == [None, None] and not row.flags
     assert all(grade.score == 1.0 for row in graded.rows[2:] for grade in row.grades)
-    tables = dict(MM_VET.tables(graded))
-    lines = {line.name: (line.n, line.unscored) for line in tables["No answer of a model"]}
+    (sheet,) = (one for one in MM_VET.sheets(graded) if one.name == "no-answers")
+    lines = {row["name"]: (row["n"], row["mean_unscored"]) for row in sheet.rows}
     assert lines == {"an error of the server": (1, 2), "empty": (1, 2)}
     assert MM_VET.headline(graded).mean == 100.0 and MM_VET.headline(graded).unscored == 4
     told = " ".join(caveat.text for caveat in MM_VET.caveats(graded))
     first = SAMPLE.questions[0].id
     assert f"is no answer of a model (an error of the server): id {first}. Unscored" in told
     files = MM_VET.files(graded)
-    scores = list(csv.reader(io.StringIO(files["m-scores.csv"].decode("utf-8-sig"))))
-    assert ["No answer of a model", "empty", "1", "2"] in [row[:4] for row in scores]
+    assert "\nempty,1,,,,2,0.0,100.0\n" in files["m-no-answers.csv"].decode("utf-8-sig")
     _, audited, *_ = map(json.loads, files["m-audit.jsonl"].splitlines())
     assert audited["no_answer"] == "an error of the server"
     assert "no answer of a model: empty" in files["m-audit.csv"].decode("utf-8-sig")
@@ -163,8 +160,8 @@ def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
     assert (found.exact.mean, found.exact.n, found.exact.unscored) == (pytest.approx(200 / 3), 5, 2)
     assert found.consensus.mean == pytest.approx(200 / 3) and found.consensus.unscored == 2
     assert [row.id for row in report.unmarked] == ["0", "3", "4"], "the judge is not asked"
-    tables = dict(vqa.tables(report))
-    lines = {line.name: line.unscored for line in tables["No answer of a model: exact match"]}
+    (sheet,) = (one for one in vqa.sheets(report) if one.name == "no-answers")
+    lines = {row["name"]: row["mean_unscored"] for row in sheet.rows}
     assert lines == {"an error of the server": 1, "empty": 1}
     (told,) = vqa.checks(report)
     assert told.startswith(

@@ -45,7 +45,7 @@ def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
     )
     assert_nothing(done)
     assert "none of 16 grades" in done[2]
-    assert {line["mean"] for line in command.table("-scores.csv")} == {""}
+    assert {line["mean"] for line in command.table("-capabilities.csv")} == {""}
     (capabilities,) = command.out.glob("*-cap-score-1runs.csv")
     assert "0.0" not in capabilities.read_text("utf-8").splitlines()[1].replace("None", "")
 
@@ -68,8 +68,8 @@ def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(co
         )
         code, printed, _ = command("mm-vet", "--sample", SAMPLE_PREDICTIONS, *words)
     assert code == 0 and HEAD not in printed
-    total = command.table("-scores.csv")[-1]
-    assert 0 < float(total["mean"]) < 50 and total["unscored"] == "0"
+    total = command.table("-capabilities.csv")[-1]
+    assert 0 < float(total["mean"]) < 50 and "mean_unscored" not in total
 
 
 def test_mm_vet_of_a_file_that_answers_none_of_the_questions(command, tmp_path):

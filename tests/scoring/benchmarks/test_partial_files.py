@@ -9,8 +9,8 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.types import PASS
 from scoring.registry import open_upload
-from scoring.web.multiple_choice_view import choice_head_html
-from scoring.web.report_parts import file_problems_html
+from scoring.web.article import head_html
+from scoring.web.report_parts import file_problems_html, folded_problems_html
 from tests.support.choice_tables import COLUMNS, command, row, table_file, tabulated
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.openai_server import OpenAIServer
@@ -18,13 +18,12 @@ from tests.support.openai_server import OpenAIServer
 __all__ = ["command"]
 
 
-def overall(found, table):
-    (line,) = [
-        line
-        for line in found.table("-scores.csv")
-        if (line["table"], line["name"]) == (table, "Overall")
-    ]
-    return tuple(float(line[name]) for name in ("mean", "worst", "best"))
+def overall(found, way):
+    """Return the Overall of a way of counting, and what it may be if something is unscored."""
+    line = found.table("-levels.csv")[0]
+    mean = float(line[way])
+    ends = (line.get(f"{way}_least"), line.get(f"{way}_most"))
+    return (mean, *(float(end) if end else mean for end in ends))
 
 
 def tables(file, benchmark="mmbench", protocol="strict"):
@@ -81,8 +80,8 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     code, said, _ = command("mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
-    assert "partial, vanilla" in said and "664 of 1,164 unscored" in said
-    assert overall(command, "dev: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
+    assert "\nPartial: m reaches 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
+    assert overall(command, "vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 
 
 def test_several_splits_without_a_known_name_are_one_partial_file(tmp_path):
@@ -148,7 +147,9 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
         and "PARTIAL: 30 of the 40 questions of the question file have no answer: index 5, 6, 7"
         in said
     )
-    assert "partial, circular" in said and overall(command, "dev: circular") == (90.0, 22.5, 97.5)
+    assert "\nPartial: m reaches 90.0 on MMBench dev (CircularEval" in said and overall(
+        command, "circulareval"
+    ) == (90.0, 22.5, 97.5)
     assert len(command.table("-missing.csv")) == 120 and "-missing.csv" in said
     assert all(path.name.startswith("partial_") for path in command.out.iterdir())
     for path in command.out.iterdir():
@@ -159,7 +160,7 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     assert code == 0 and "PARTIAL" not in said and not list(command.out.glob("partial_*")), (
         "a wrong pass ends a question"
     )
-    assert overall(command, "dev: circular") == (97.5, 97.5, 97.5)
+    assert overall(command, "circulareval") == (97.5, 97.5, 97.5)
 
 
 def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
@@ -208,11 +209,11 @@ def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
 def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
     rows = [{**one, "split": ""} for one in mmt_rows("VAL")]
     _, said, _ = command("mmt-bench", table_file(tmp_path / name, rows), "--no-judge")
-    assert "\nMMT-Bench VAL\n" in said and "ALL" not in said
-    assert {line["table"].split(":")[0] for line in command.table("-scores.csv")} == {"VAL"}
+    assert " on MMT-Bench VAL (" in said and "ALL" not in said
+    assert len(list(command.out.glob("*-levels*.csv"))) == 1
     strange = [{**one, "category": "no subtask"} if one["index"] == "0" else one for one in rows]
     _, said, _ = command("mmt-bench", table_file(tmp_path / name, strange), "--no-judge")
-    assert "\nMMT-Bench (no split)\n" in said and "not checked against an edition" in said
+    assert " on MMT-Bench (" in said and "not checked against an edition" in said
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,8 @@ def test_the_page_says_the_same(tmp_path):
     assert found.problems[0].blocks == "whole"
     assert "the score is partial" in file_problems_html(found.problems)
     report = found.report("strict")
-    head = choice_head_html(report, tabulated(report), -1)
+    problems = (*tabulated(report).problems, *report.problems)
+    head = head_html(report, [folded_problems_html(problems)])
     assert (
         "PARTIAL: 664 of the 1,164" in head
         and "vanilla accuracy lies between 43.0 and 100.0" in head

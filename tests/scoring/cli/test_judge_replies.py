@@ -126,10 +126,11 @@ def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, bench
     assert ("No score: the judge's replies could not be read for 6 of 10" in done.err) == (
         code == 5
     )
-    means = {line["name"]: line["mean"] for line in command.table("-scores.csv")}
-    name = "mark" if benchmark == "vqa" else "Overall"
-    (mean,) = [mean for line, mean in means.items() if name in line][:1]
-    assert (mean == "") == (code == 5)
+    if benchmark == "vqa":
+        has_score = any(name.endswith("-mean-mark.csv") for name in command.files())
+    else:
+        has_score = command.table("-levels.csv")[0]["vanilla"] != ""
+    assert has_score == (code != 5)
 
 
 def test_more_than_half_unread_of_mm_vet_is_no_score(command, tmp_path, monkeypatch):
@@ -139,7 +140,7 @@ def test_more_than_half_unread_of_mm_vet_is_no_score(command, tmp_path, monkeypa
     with OpenAIServer(answered_by_case(["Hm."] * 9 + ["0.7"] * 7, other="0.0")) as server:
         done = judged(command, server, "mm-vet", "--sample", file, "--runs", "1")
     assert done.code == 5 and "9 of 16 grades, more than half" in done.err
-    assert {line["mean"] for line in command.table("-scores.csv")} == {""}
+    assert {line["mean"] for line in command.table("-capabilities.csv")} == {""}
 
 
 def test_a_retired_model_is_told_by_its_servers_sentence_and_not_to_be_gone_on_with(

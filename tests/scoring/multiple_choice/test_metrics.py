@@ -1,9 +1,7 @@
 """The tables of a multiple-choice report: letters and steps, as they are downloaded."""
 
-import csv
-import io
-
-from scoring.multiple_choice.metrics import ChoiceTables, letter_counts, success
+from scoring.benchmarks.choice_sheets import letter_sheet, steps_sheet
+from scoring.multiple_choice.metrics import letter_counts, success
 from scoring.multiple_choice.types import NONE, ChoiceQuestion, Clue, Decided, Decision, Rule
 
 READ = {
@@ -25,33 +23,15 @@ def rows() -> list[Decided]:
     ]
 
 
-def table(content: bytes) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(content.decode())))
-
-
-def tables() -> ChoiceTables:
-    decided = rows()
-    read = success(row.decision for row in decided)
-    return ChoiceTables("strict", (), (), read, letter_counts(decided), 1, (), False)
-
-
 def test_letters_are_counted_as_predicted_and_as_right():
     assert letter_counts(rows()) == (("A", 1, 2), ("B", 2, 2), (NONE, 1, 0))
-    assert table(tables().letters_csv()) == [
-        ["letter", "predicted", "right"],
-        ["A", "1", "2"],
-        ["B", "2", "2"],
-        [NONE, "1", "0"],
-    ]
+    shares = letter_sheet(letter_counts(rows())).frame
+    assert shares["predicted_share"].tolist() == [0.25, 0.5, 0.25]
+    assert shares["right_share"].tolist() == [0.5, 0.5, 0.0]
 
 
 def test_steps_are_counted_with_their_share():
-    found = tables()
-    assert (found.success.n, found.success.refused) == (5, 20.0)
-    assert table(found.steps_csv()) == [
-        ["step", "answers", "percent"],
-        ["letter", "2", "40.0"],
-        ["content", "1", "20.0"],
-        ["none", "1", "20.0"],
-        ["undecided", "1", "20.0"],
-    ]
+    found = success(row.decision for row in rows())
+    assert (found.n, found.refused) == (5, 20.0)
+    (row,) = steps_sheet("m", found).rows
+    assert row == {"model": "m", "rules": 80.0, "judge": 80.0, "none": 20.0}

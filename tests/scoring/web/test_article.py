@@ -36,6 +36,7 @@ from scoring.web.answer_list import AnswerList
 from scoring.web.article import (
     comparison_html,
     figure_html,
+    head_html,
     methods_html,
     preview_drawing,
     published_drawing,
@@ -43,7 +44,6 @@ from scoring.web.article import (
     trust_lines,
     wrong_html,
 )
-from scoring.web.mm_vet_view import total_html
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS
@@ -113,10 +113,8 @@ def test_the_spread_of_runs_is_called_so():
     twice = replace(report, rows=tuple(rows), runs=2)
     (table, _) = mm_vet_tables.tabulate(twice)
     shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
-    assert shown in figure_html(twice)
-    assert "(runs ±5.0)" in total_html(twice, table)
-    (once, _) = mm_vet_tables.tabulate(report)
-    assert "runs ±" not in total_html(report, once)
+    assert shown in figure_html(twice) and shown in head_html(twice)
+    assert "runs ±" not in head_html(report)
 
 
 def test_the_figure_holds_the_published_rows_and_this_model():

@@ -40,12 +40,12 @@ def test_every_benchmark_names_a_paper_that_is_there():
 
 
 def test_a_table_is_copied_as_a_paper_needs_it(report):
-    table = report.locator("#levels table")
+    table = report.locator("[data-sheet=levels] table")
     rows = table.locator("tr").count()
-    latex = copied(report, "LaTeX", "#levels table")
+    latex = copied(report, "LaTeX", "[data-sheet=levels] table")
     assert latex.startswith("\\begin{tabular}{lr") and latex.count(" \\\\\n") == rows
     assert not re.search(r"(?<!\\)[%_&#](?! )", latex.replace(" & ", "")), latex
-    markdown = copied(report, "Markdown", "#levels table")
+    markdown = copied(report, "Markdown", "[data-sheet=levels] table")
     assert (
         markdown.count("\n") == rows + 1
         and markdown.splitlines()[1].count("---") == table.locator("th[scope=col]").count()
@@ -97,6 +97,8 @@ def test_a_print_is_the_report_alone(report):
         assert report.locator(part).locator("visible=true").count() == 0, part
     expect(report.locator("#report-head h2")).to_be_visible()
     expect(
-        report.locator("#levels tbody th", has_text="Coarse perception").locator("button")
+        report.locator("[data-sheet=levels] tbody th", has_text="Coarse perception").locator(
+            "button"
+        )
     ).to_be_visible()
     report.emulate_media(media="screen")

@@ -270,7 +270,10 @@ def test_a_report_is_read_and_its_audit_filtered(visitor, report):
     for name in (*CAPABILITY_NAMES.values(), "Total"):
         assert (
             name == "Image-text sequences"
-            or visitor.locator("#capabilities th", has_text=re.compile(f"^{name}$")).count() == 1
+            or visitor.locator(
+                "[data-sheet=capabilities] th", has_text=re.compile(f"^{name}$")
+            ).count()
+            == 1
         )
     expect(visitor.locator("#report-head")).to_contain_text("not MM-Vet")
     expect(visitor.locator("#report-figure svg")).to_have_count(0)  # the sample has no rank
@@ -530,7 +533,8 @@ def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(
     visitor.goto(f"{scoring.address}/{read_letters(visitor, path)}")
     visitor.set_viewport_size({"width": 320, "height": 844})
     unfold, head = (
-        visitor.locator(f"#levels {one}").bounding_box() for one in (".unfold", "thead .undecided")
+        visitor.locator(f"[data-sheet=levels] {one}").bounding_box()
+        for one in (".unfold", "thead .count >> nth=1")
     )
     assert unfold["y"] + unfold["height"] <= head["y"]
 
@@ -539,17 +543,17 @@ def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(
 def test_levels_fold_by_keyboard_and_the_audit_marks_what_was_read(visitor, scoring, tmp_path):
     href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
     visitor.goto(f"{scoring.address}/{href}")
-    shown = visitor.locator("#levels tbody tr:visible")
+    shown = visitor.locator("[data-sheet=levels] tbody tr:visible")
     expect(shown).to_have_count(1 + 2 + 4)
-    group = visitor.locator("#levels button", has_text="Coarse perception")
+    group = visitor.locator("[data-sheet=levels] button", has_text="Coarse perception")
     group.focus()
     visitor.keyboard.press("Enter")
     expect(shown).to_have_count(1 + 2 + 4 + 1)
     assert group.get_attribute("aria-expanded") == "true"
     visitor.get_by_role("button", name="Unfold all").click()
     expect(shown).to_have_count(1 + 2 + 4 + 6)
-    visitor.locator("#levels button", has_text="Perception").first.click()
-    expect(visitor.locator("#levels tr", has_text="OCR")).to_be_hidden()
+    visitor.locator("[data-sheet=levels] button", has_text="Perception").first.click()
+    expect(visitor.locator("[data-sheet=levels] tr", has_text="OCR")).to_be_hidden()
     expect(visitor.locator("#report-figure svg")).to_have_count(0)  # a part of MMBench
     shoot(visitor, "scoring-choices", whole=True)
     marks = visitor.locator("#choice-audit .audit > li").nth(8).locator("mark")

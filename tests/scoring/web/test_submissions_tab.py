@@ -74,7 +74,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
     expect(page.locator("#report-head .totals")).to_contain_text(won)
     expect(page.locator(".steady").first).to_contain_text("Same winner in both orders")
     expect(page.get_by_text("Judge: test-judge at the operator's own server")).to_be_visible()
-    expect(page.locator("#match-boards .model", has_text=REFERENCE)).to_be_visible()
+    expect(page.locator("#report-sheets th", has_text=REFERENCE)).to_be_visible()
     expect(page.locator("#match-plot")).to_be_visible()
     expect(page.locator("#matches .match")).to_have_count(10)
     page.locator("#matches summary").first.click()
