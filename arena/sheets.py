@@ -102,6 +102,8 @@ class Cell(NamedTuple):
 
 
 class HtmlCell(NamedTuple):
+    """A cell of a page's table."""
+
     column: Column
     text: str
     beside: str
@@ -110,6 +112,8 @@ class HtmlCell(NamedTuple):
 
 
 class HtmlRow(NamedTuple):
+    """A row of a page's table."""
+
     cells: Sequence[HtmlCell]
     depth: int
     folds: bool

@@ -74,18 +74,20 @@ class Workbook(ExcelReader):
             with self.archive.open(part) as source:
                 _refuse_more(source, order)
 
-    def sheets(self) -> dict[str, Callable[[], "Sheet"]]:
+    def sheets(self) -> dict[str, Callable[[], "Worksheet"]]:
         """A function that opens each sheet of cells, by name."""
         book: Any = self.wb
         names = ("epoch", "_date_formats", "_timedelta_formats")
         formats = {name.removeprefix("_"): getattr(book, name) for name in names}
         return {
-            name: lambda part=part: Sheet(self.archive.open(part), self.shared_strings, **formats)
+            name: lambda part=part: Worksheet(
+                self.archive.open(part), self.shared_strings, **formats
+            )
             for name, part in self._parts.items()
         }
 
 
-class Sheet(WorkSheetParser):
+class Worksheet(WorkSheetParser):
     """openpyxl's parser of one sheet, but it tells computed formulas from text that merely begins with "="."""
 
     def parse_formula(self, element: Any) -> str | None:
@@ -162,7 +164,7 @@ def check_archive(order: dict[str, Any]) -> None:
         )
 
 
-def filled_rows(sheet: Sheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
+def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
     """Yield each row that holds something, with its cells by column number. Raises SpreadsheetError."""
     for row, cells in sheet.parse():
         columns = [cell["column"] for cell in cells]

@@ -45,7 +45,7 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 }
 
 
-class Column(NamedTuple):
+class BoardColumn(NamedTuple):
     """A column of the table: its label and its meaning."""
 
     name: str
@@ -54,55 +54,55 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column(
+    BoardColumn(
         "rank",
         "Rank",
         "1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards the "
         "true places of all models lie within.",
     ),
-    Column(
+    BoardColumn(
         "model",
         "Model",
         f"Below the line: still gathering votes, with under {TRUSTED}, an interval wider than {WIDE:.0f} points to a "
         "side, or not a loss or a win.",
     ),
-    Column(
+    BoardColumn(
         "rating",
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
         f"tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
         f"{FLOOR} votes.",
     ),
-    Column(
+    BoardColumn(
         "order",
         "Above next",
         "Settled: it stands above the next model by a rule that holds however often one looks, here every "
         f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Open: how much of the gap that settles it is there. "
         "Contradicted: settled once, and later votes say otherwise.",
     ),
-    Column(
+    BoardColumn(
         "elo",
         "Elo (paper)",
         f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
         "votes, with the spread over these orders, which is no confidence interval.",
     ),
-    Column(
+    BoardColumn(
         "votes",
         "Votes",
         "Battles of this model, each for two models; ties, which only imported votes have, too.",
     ),
-    Column(
+    BoardColumn(
         "win-rate",
         "Win vs. reference",
         "Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n of "
         "them.",
     ),
-    Column(
+    BoardColumn(
         "mean",
         "Mean win rate",
         "Predicted share of wins against each other model of its group, averaged.",
     ),
-    Column(
+    BoardColumn(
         "left",
         "Chosen left",
         "How often the answer on the left won in its decided battles; half where sides do not matter.",
@@ -132,7 +132,7 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     )
 
 
-def _marked(column: Column, board: Board) -> Column:
+def _marked(column: BoardColumn, board: Board) -> BoardColumn:
     """Return a column whose label says so where its intervals hold for the voters of these votes only."""
     only = only_for(board)
     if not only or column.name not in ("rating", "win-rate"):

@@ -294,7 +294,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 title = f"{scores.split or 'No split'}: {sheet.title}"
                 sheets.append(replace(sheet, name=name, title=title, place="folded"))
         if found.success.n:
-            sheets.append(self.steps_sheet(report))
+            sheets.append(steps_sheet(found.success))
         if found.letters:
             sheets.append(letter_sheet(found.letters))
         reasons = failed_rows(report)
@@ -312,9 +312,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         """Yield the tables of one split."""
         trees = {"Accuracy": scores.tree}
         yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
-
-    def steps_sheet(self, report: ChoiceReport) -> Sheet:
-        return steps_sheet(report.title, self.tabulated(report).success)
 
     def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
         """The accuracies of a split under two protocols, both counted in one way."""

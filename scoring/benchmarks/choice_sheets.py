@@ -8,29 +8,22 @@ from arena.sheets import Column, Sheet
 from scoring.multiple_choice.metrics import Compared, LetterCount, Success
 
 
-def steps_sheet(title: str, read: Success) -> Sheet:
-    """The share of answers that were read after each step, in percent (MMBench, Table 2)."""
-    row = {
-        "model": title,
-        "rules": read.rate("letter", "content", "none"),
-        "judge": read.rate("letter", "content", "none", "judge"),
-        "none": read.refused,
-    }
+def steps_sheet(read: Success) -> Sheet:
+    """How many answers each step of the extraction read (MMBench, Table 2)."""
+    rows = [
+        {"step": step, "answers": times, "share": times / read.n}
+        for step, times in read.by_step.items()
+    ]
     columns = (
-        Column("model", "Model"),
-        Column("rules", "Step 1: rules", "score"),
-        Column("judge", "Step 2: and judge", "score"),
-        Column("none", "None of the options", "score"),
+        Column("step", "Step"),
+        Column("answers", "Answers", "count"),
+        Column("share", "Share", "percent", bar=True),
     )
-    note = "As in MMBench's Table 2; what says none of the options is read too."
-    return Sheet("steps", _STEPS, pd.DataFrame([row]), columns, note, "below")
-
-
-_STEPS = "Answers read after each step, in percent"
+    return Sheet("steps", "How letters were read", pd.DataFrame(rows), columns, place="below")
 
 
 def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
-    """How often each letter is predicted, and how often it is right (MMBench, Figure 4)."""
+    """How often each letter is predicted and, where it is known, right (MMBench, Figure 4)."""
     predicted = sum(count.predicted for count in counts)
     right = sum(count.right for count in counts)
     rows = [
@@ -43,16 +36,19 @@ def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
         }
         for count in counts
     ]
-    columns = (
+    columns = [
         Column("letter", "Letter"),
         Column("predicted", "Predicted", "count"),
         Column("predicted_share", "Share", "percent", bar=True),
-        Column("right", "Right", "count"),
-        Column("right_share", "Share", "percent", bar=True),
-    )
-    title = "Letters predicted, beside the right ones"
+    ]
+    if right:
+        columns += [
+            Column("right", "Right", "count"),
+            Column("right_share", "Share", "percent", bar=True),
+        ]
     note = "As in MMBench's Figure 4. Z: none of the options."
-    return Sheet("letters", title, pd.DataFrame(rows), columns, note, "below")
+    frame = pd.DataFrame(rows)
+    return Sheet("letters", "Letters predicted", frame, tuple(columns), note, "below")
 
 
 def comparison_sheets(first: str, second: str, found: Sequence[Compared]) -> list[Sheet]:

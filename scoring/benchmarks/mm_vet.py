@@ -20,6 +20,7 @@ import numpy as np
 from arena.database import now
 from arena.sheets import Sheet
 from arena.types import grouped
+from scoring.benchmarks.base import LazyFiles
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
     OBEYED,
@@ -399,7 +400,7 @@ class MMVet(MMVetArticle):
         """The authors' three files, the scores with their bounds, and the audit: lossless, and safe in Excel."""
         stem = f"{'partial_' if report.missing else ''}{model_stem(report.file)}"
         more = {
-            **sheet_files(stem, self.sheets(report)),
+            **LazyFiles(sheet_files(stem, self.sheets(report))),
             f"{stem}-audit.jsonl": audit(report),
             f"{stem}-audit.csv": safe_csv(report),
         }

@@ -26,6 +26,7 @@ from scoring.multiple_choice.metrics import (
     Node,
     Pair,
     SplitScores,
+    Success,
     compared,
     fractions_csv,
     letter_counts,
@@ -478,6 +479,29 @@ def overall_sheet(scores: MMTBenchScores) -> Sheet:
     return Sheet("overall", "Overall, beside guessing", pd.DataFrame(rows), columns, note)
 
 
+def success_sheet(title: str, read: Success) -> Sheet:
+    """The share of answers that are read after each step, beside Table A17, in percent."""
+    own = SuccessRow(
+        model=title,
+        step1=read.rate("letter"),
+        step2=read.rate("letter", "content"),
+        step3=read.rate("letter", "content", "judge"),
+        refused=read.refused,
+    )
+    table = [replace(row, model=f"{row.model} (Table A17)") for row in published_success()]
+    frame = pd.DataFrame(map(asdict, (own, *table))).assign(own=[True, *[False] * len(table)])
+    columns = (
+        Column("model", "Model"),
+        Column("step1", "Step 1: letters", "score"),
+        Column("step2", "Step 2: and contents", "score"),
+        Column("step3", "Step 3: and judge", "score"),
+        Column("refused", "Refused", "score"),
+    )
+    title = "Answers read after each step, in percent"
+    note = "Table A17 is of the whole benchmark."
+    return Sheet("success", title, frame, columns, note, "below", bold="own")
+
+
 class MMTBench(MultipleChoice):
     """MMT-Bench: the mean over subtasks stands for a report."""
 
@@ -503,28 +527,11 @@ class MMTBench(MultipleChoice):
         clusters = [cluster.own for cluster in scores.clusters]
         yield line_sheet("by-cluster", title, clusters, "Cluster", place="folded")
 
-    def steps_sheet(self, report: ChoiceReport) -> Sheet:
-        """The share of answers that were read after each step, beside Table A17, in percent."""
-        read = self.tabulated(report).success
-        own = SuccessRow(
-            model=report.title,
-            step1=read.rate("letter"),
-            step2=read.rate("letter", "content"),
-            step3=read.rate("letter", "content", "judge"),
-            refused=read.refused,
+    def sheets(self, report: ChoiceReport) -> Sequence[Sheet]:
+        return (
+            *super().sheets(report),
+            success_sheet(report.title, self.tabulated(report).success),
         )
-        table = [replace(row, model=f"{row.model} (Table A17)") for row in published_success()]
-        frame = pd.DataFrame(map(asdict, (own, *table))).assign(own=[True, *[False] * len(table)])
-        columns = (
-            Column("model", "Model"),
-            Column("step1", "Step 1: letters", "score"),
-            Column("step2", "Step 2: and contents", "score"),
-            Column("step3", "Step 3: and judge", "score"),
-            Column("refused", "Refused", "score"),
-        )
-        title = "Answers read after each step, in percent"
-        note = "Table A17 is of the whole benchmark."
-        return Sheet("steps", title, frame, columns, note, "below", bold="own")
 
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
         splits = self.tabulated(report).splits

@@ -9,17 +9,16 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 from pydantic import StrictInt
 
 from arena.interval_text import interval_text
 from arena.io.tables import Record
-from arena.sheets import Column, Sheet, interval
+from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -42,12 +41,15 @@ from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.benchmarks.vqa_answers import (
     PREDICTIONS,
+    Dataset,
     VQAnswer,
     VQAQuestion,
     picture_of,
     read_answers,
+    recognised,
     told_pictures,
 )
+from scoring.benchmarks.vqa_sheets import mark_counts_sheet, mean_mark_sheet
 from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
@@ -70,7 +72,6 @@ from scoring.report import (
 )
 from scoring.score_sheets import line_sheet, no_answer_sheet, sheet_files
 
-Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
 MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
@@ -95,11 +96,6 @@ _PUBLISHED_ANSWERS = 1000
 _SHOWN = 20
 _WRAPPERS = 3
 """Kinds of wrappers that a sentence names."""
-_IDS: Mapping[Dataset, range] = {
-    "TextVQA": range(34_602, 39_602),
-    "OK-VQA": range(100_000, 5_819_300),
-}
-"""Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
 
 
 @dataclass(frozen=True)
@@ -168,16 +164,6 @@ class PublishedMark:
     model: str
     accuracy: float
     mark: float
-
-
-def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
-    """The dataset that most ids or, with one answer to each question, the file's name tell; None if nothing does."""
-    if all(len(row.answers) <= 1 for row in rows):
-        return "GQA" if "gqa" in file.lower() else None
-    ids = [int(row.id) for row in rows if row.id.isdecimal()]
-    return next(
-        (name for name, own in _IDS.items() if 2 * sum(id in own for id in ids) > len(rows)), None
-    )
 
 
 def grading(row: VQAnswer, dataset: Dataset, protocol: MarkProtocol, spec: JudgeSpec) -> Grading:
@@ -400,7 +386,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         found = tabulated(report)
         sheets = [line_sheet("scores", self.key, self.scores(report), "Score")]
         if found.marks.mean is not None:
-            sheets += [mean_mark_sheet(found.marks), mark_counts_sheet(found.marks)]
+            sheets += [mean_mark_sheet(found.marks), mark_counts_sheet(found.marks.times)]
         reasons = grouped((row.no_answer, row) for row in report.rows if row.no_answer)
         if reasons:
             lines = [self._no_answer_line(report, reason, rows) for reason, rows in reasons.items()]
@@ -552,32 +538,6 @@ def told_wrappers(report: MarksReport) -> tuple[str, ...]:
         )
     counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
     return (f"{counted}. {compared}",)
-
-
-def mean_mark_sheet(marks: Marks) -> Sheet:
-    columns = (
-        Column("n", "Answers", "count"),
-        Column("unscored", "Not marked", "count"),
-        Column("mean", "Mean", "score", "low", "high", places=2),
-        interval("worst", "best", "Possible mean", places=2),
-    )
-    frame = pd.DataFrame([asdict(marks)])
-    return Sheet("mean-mark", "Mean mark from 1 to 5", frame, columns)
-
-
-def mark_counts_sheet(marks: Marks) -> Sheet:
-    """How often the judge gave each mark."""
-    total = sum(marks.times.values())
-    rows = [
-        {"mark": mark, "answers": times, "share": times / total}
-        for mark, times in sorted(marks.times.items(), reverse=True)
-    ]
-    columns = (
-        Column("mark", "Mark", "rank"),
-        Column("answers", "Answers", "count"),
-        Column("share", "Share", "percent", bar=True),
-    )
-    return Sheet("marks", "Marks given", pd.DataFrame(rows), columns)
 
 
 def _marks_csv(table: VQAReport) -> bytes:

@@ -136,6 +136,12 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
     return {id: question._replace(picture=picture) for (id, question), picture in told}
 
 
+Dataset = Literal["GQA", "OK-VQA", "TextVQA"]
+_IDS: Mapping[Dataset, range] = {
+    "TextVQA": range(34_602, 39_602),
+    "OK-VQA": range(100_000, 5_819_300),
+}
+"""Question ids: of TextVQA's validation split; of most of OK-VQA, a COCO image's id and a digit (VQAv2: three)."""
 _SEVERAL = ("GQA", "TextVQA")
 """Data sets that have several questions about a picture."""
 _OF_COCO = "OK-VQA"
@@ -186,3 +192,13 @@ def references(cell: JSON) -> tuple[str, ...]:
     if listed:
         return listed
     return (text,) if text.strip() else ()
+
+
+def recognised(rows: Sequence[VQAnswer], file: str) -> Dataset | None:
+    """The dataset that most ids or, with one answer to each question, the file's name tell; None if nothing does."""
+    if all(len(row.answers) <= 1 for row in rows):
+        return "GQA" if "gqa" in file.lower() else None
+    ids = [int(row.id) for row in rows if row.id.isdecimal()]
+    return next(
+        (name for name, own in _IDS.items() if 2 * sum(id in own for id in ids) > len(rows)), None
+    )

@@ -144,8 +144,8 @@ def test_letters_stand_beside_right_ones_only_where_these_are_known(say):
         say("mmbench", f"{name}.csv", "--no-judge", "--out", name).out
         for name in ("choices", "hidden")
     )
-    assert "Letters predicted (right): A " in known and "%)" in known
-    assert "Letters predicted: A 25.5%, B " in hidden and "(0.0%)" not in hidden
+    assert "Predicted  Share  Right  Share" in known
+    assert "25.5%" in hidden and "Right" not in hidden
 
 
 def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told(say):
