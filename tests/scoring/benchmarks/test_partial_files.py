@@ -286,4 +286,4 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
     assert all("partial_" in path.name for path in command.out.iterdir())
     assert [
         line["id"] for line in command.table("-missing.csv")
-    ] == gone and "2 of 16 unscored" in said
+    ] == gone and "\nPartial" in said

@@ -38,7 +38,7 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     assert done.code == 0, done.err
     assert "not MM-Vet: 16 questions, 5 runs, hardened" in done.out and "total" in done.out
     first, calls = command.files(), command.judge.counts.calls
-    assert len(first) == 6
+    assert len(first) == 10
     again = command("--sample", SAMPLE_PREDICTIONS, "--yes")
     assert re.search(r"\n[0-5] calls to test-judge", again.out), (
         "the secret canaries of a job are drawn anew"

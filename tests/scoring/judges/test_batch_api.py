@@ -229,4 +229,4 @@ def test_the_command_tells_the_half_price_and_scores(tmp_path, monkeypatch):
         done = command(*words, "--yes", "--batch")
         assert done.code == 0, done.err
         assert "105 questions are in batch batch-0" in done.out
-        assert len(command.files()) == 6 and len(judge.batches.lines) == 105
+        assert len(command.files()) == 10 and len(judge.batches.lines) == 105

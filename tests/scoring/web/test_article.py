@@ -421,7 +421,6 @@ def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path)
         ReportTab.on_compare,
         AnswerList.on_filter,
         AnswerList.on_page,
-        ChoiceView.on_split,
         ChoiceView.on_what_if,
     ],
 )

@@ -266,7 +266,7 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
 
 def test_a_report_is_read_and_its_audit_filtered(visitor, report):
     visitor.goto(report)
-    expect(visitor.locator(".report-head .total")).to_be_visible(timeout=15_000)
+    expect(visitor.locator(".report-head .totals")).to_be_visible(timeout=15_000)
     for name in (*CAPABILITY_NAMES.values(), "Total"):
         assert (
             name == "Image-text sequences"
@@ -306,7 +306,7 @@ def test_grades_become_a_report_without_a_judge(visitor, judge, tmp_path):
     calls = judge.counts.calls
     visitor.get_by_role("button", name="Make the report (free)").click()
     visitor.locator(".mine a").first.click()
-    expect(visitor.locator(".report-head .total")).to_have_text("50.0", timeout=15_000)
+    expect(visitor.locator(".report-head .totals b")).to_have_text("50.0", timeout=15_000)
     expect(visitor.locator("#report-trust")).to_contain_text("nothing was judged here")
     assert judge.counts.calls == calls
 

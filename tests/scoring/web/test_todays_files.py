@@ -75,7 +75,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     expect(told).to_contain_text("are no answers of a model (an error of the server)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
     expect(told).to_contain_text("(total over 118 of 218 questions, 95% interval")
-    expect(told).to_contain_text("Total over 118 of 218 questions;")
+    expect(told).to_contain_text("Total over 118 of 218 questions")
     expect(told).not_to_contain_text("the paper's Table 2")
     shoot(visitor, "todays-failures-report", whole=True)
     visitor.locator("#audit-show input").click()
