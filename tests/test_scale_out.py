@@ -261,7 +261,7 @@ def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
         link = page.locator(".mine a").first.get_attribute("href")
         for server in two.servers:
             page.goto(f"{server.address}/{link}")
-            expect(page.locator(".report-head .total")).to_be_visible(timeout=60_000)
+            expect(page.locator(".report-head .totals")).to_be_visible(timeout=60_000)
     asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
     with opened(browser, f"{two.balancer.address}/score", 1280) as page:
         score(page)

@@ -284,6 +284,4 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
         f"PARTIAL: 2 of 16 questions have no prediction: {', '.join(gone)}"
     ) < said.index("Capabilities")
     assert all("partial_" in path.name for path in command.out.iterdir())
-    assert [
-        line["id"] for line in command.table("-missing.csv")
-    ] == gone and "\nPartial" in said
+    assert [line["id"] for line in command.table("-missing.csv")] == gone and "\nPartial" in said
