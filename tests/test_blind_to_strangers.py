@@ -171,10 +171,14 @@ class Reader(Voter):
         for path in self.site.paths():
             self.ask("GET", path, path)
         for name, event in self.events.items() if events else ():
-            for word in self.site.words():
-                arguments = [word, *[""] * (len(event["inputs"]) - 1)][: len(event["inputs"])]
+            for arguments in self._arguments(len(event["inputs"])):
                 self._event(name, event["id"], arguments)
-                self._event(name, event["id"], [word] * len(event["inputs"]))
+
+    def _arguments(self, inputs: int) -> Iterator[Sequence[str]]:
+        """What an event with so many inputs is sent: each word in the first, and in all of them."""
+        words = [*self.site.words()]
+        first = [(word, *[""] * (inputs - 1))[:inputs] for word in words]
+        yield from dict.fromkeys([*first, *((word,) * inputs for word in words)])
 
     def opened(self, address: str) -> str:
         """Return what the page of an address of the results shows."""

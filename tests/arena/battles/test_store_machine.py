@@ -264,7 +264,7 @@ def examples(number: int) -> settings:
 
 
 class TestStoreMachine(StoreMachine.TestCase):
-    settings = examples(12)
+    settings = examples(8)
 
 
 @pytest.mark.soak

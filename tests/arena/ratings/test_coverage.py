@@ -18,6 +18,19 @@ SOAKED = (
     "162 subtasks of 3 to 8",
     "28 subtasks of 100 to 300",
     "28 subtasks, 4 questions a picture",
+    "63 items, more votes",
+    "one voter with 35%, 40 others",
+    "one voter with 50%, 40 others",
+    "one voter with 60%, 40 others",
+    "3 voters",
+    "5 voters",
+    "6 voters",
+    "win rates, 12 uneven voters",
+    "one win rate, 12 uneven voters",
+    "grades of 3 questions",
+    "grades of 14 questions",
+    "200 pictures, 8 questions each",
+    "40 pictures, 1 to 20 questions",
 )
 """Names of simulations that are near others, or take long."""
 

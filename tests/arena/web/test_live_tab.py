@@ -196,6 +196,7 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     phase(page, "voted")
 
 
+@pytest.mark.soak
 def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(
     wide,
 ):
@@ -283,6 +284,7 @@ def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose B")
 
 
+@pytest.mark.soak
 def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     send(wide)
     phase(wide, "open")
@@ -298,6 +300,7 @@ def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     expect(wide.locator("#live-problem")).to_have_text("")
 
 
+@pytest.mark.soak
 def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     send(wide)
     phase(wide, "open")
@@ -313,6 +316,7 @@ def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
     page.fill("#live-text", "What do you see here?")
     lose(page, "live/images", arrives=False)
@@ -381,6 +385,7 @@ def test_without_two_models_visitors_see_nothing_of_live_battles(server):
     assert '"choose-a"' in page and '"live-tab"' not in page and CHINESE["tab_own"] not in page
 
 
+@pytest.mark.soak
 def test_live_battles_speak_the_visitors_language(browser, live):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
         page.goto(live.app.address)

@@ -77,6 +77,7 @@ def judged(page: Page) -> str:
     return page.locator(".mine a").first.get_attribute("href")
 
 
+@pytest.mark.soak
 def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path):
     """A file's name, whose first letters name the model, and a category in one word."""
     asked = {
@@ -170,6 +171,7 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.soak
 def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
     browser, scoring, judge, monkeypatch, tmp_path
 ):
@@ -208,6 +210,7 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
 
 
+@pytest.mark.soak
 def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     upload(visitor, SAMPLE_PREDICTIONS)
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
@@ -511,6 +514,7 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     expect(visitor.locator("#check")).to_be_enabled()
 
 
+@pytest.mark.soak
 def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(
     visitor, scoring, tmp_path
 ):
@@ -583,6 +587,7 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
     )
 
 
+@pytest.mark.soak
 def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     worse = mmbench_rows()
     for row in worse[12:20]:
