@@ -123,6 +123,7 @@ def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(
     assert not in_crowd(bank, Suspicion.COHORT) & crowd
 
 
+@pytest.mark.soak
 def test_a_crowd_of_a_day_is_found_after_a_restore_too(bank, another):
     """A voter is as old as the first of what came back of them, not as the restore."""
     rigged_bank(bank, crowd_days=1)

@@ -305,7 +305,7 @@ def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
             ("HTML", 3),
             ("broken JSON", 3),
             ("hang", 1),
-            ("pings", 1),
+            pytest.param("pings", 1, marks=pytest.mark.soak),
         ),
         *(("500", 0), ("429", 0), ("401", 0), ("400", 0), ("too long", 0)),
     ],

@@ -557,4 +557,4 @@ def test_boards_are_what_a_recount_says_for_long(seed):
     "database_url", ["postgresql", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
 )
 def test_boards_are_what_a_recount_says_on_both_databases(database, tmp_path):
-    live_through(database, tmp_path, random.Random(7), 25)
+    live_through(database, tmp_path, random.Random(7), 15)

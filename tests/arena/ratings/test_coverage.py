@@ -31,6 +31,15 @@ SOAKED = (
     "grades of 14 questions",
     "200 pictures, 8 questions each",
     "40 pictures, 1 to 20 questions",
+    "63 items, few votes",
+    "five votes a tuple",
+    "tasteful voters",
+    "one voter with 90%, 40 others",
+    "win rates, 3 voters",
+    "grades of 5 questions",
+    "grades of 37 questions",
+    "15 pictures, 1 to 20 questions",
+    "12 subtasks of 3 to 8",
 )
 """Names of simulations that are near others, or take long."""
 

@@ -270,6 +270,7 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#choose-a")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_tab_and_enter_alone_are_enough_and_the_battle_has_a_skip_link(page, server):
     open_battle(page, server.address)
     page.keyboard.press("Tab")
@@ -318,6 +319,7 @@ def test_no_item_makes_the_page_scroll_sideways(page, server, every):
         assert_fits(page, PHONE, TABLET, DESK)
 
 
+@pytest.mark.soak
 def test_both_answers_stand_alike_drawn_or_as_plain_text_and_the_page_scrolls_instead_of_them(
     browser, server
 ):
@@ -507,7 +509,9 @@ def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, serve
         expect(page.locator("#slow")).to_be_hidden()
 
 
-@pytest.mark.parametrize("status, kind", [(502, "text/html"), (429, "text/plain")])
+@pytest.mark.parametrize(
+    "status, kind", [(502, "text/html"), pytest.param(429, "text/plain", marks=pytest.mark.soak)]
+)
 def test_what_a_proxy_or_the_limits_refuse_is_told_and_can_be_done_again(
     browser, server, status, kind
 ):
@@ -663,6 +667,7 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
         shoot(page, "tenth", whole=True)
 
 
+@pytest.mark.soak
 def test_the_next_battle_is_there_before_the_server_answers(browser, server):
     with (
         fresh_page(browser, DESK) as page,

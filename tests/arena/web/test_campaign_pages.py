@@ -772,7 +772,7 @@ SCREENS = (
     withdrew,
 )
 SCREENS += (done, returning, no_entry)
-FIRST = (entry, told_wrong, work, returning)
+FIRST = (entry, work, returning)
 
 
 @pytest.mark.parametrize(

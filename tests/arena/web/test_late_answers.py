@@ -190,6 +190,7 @@ def test_a_late_look_leaves_the_choice(service, scoring):
     expect(scoring.locator("#check")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service, scoring):
     scoring.goto(f"{service.address}/score")
     chosen(scoring, SAMPLE_PREDICTIONS)
@@ -374,6 +375,7 @@ def begin(page: Page) -> None:
     page.press("#live-text", "Enter")
 
 
+@pytest.mark.soak
 def test_a_late_answer_to_stop_leaves_the_choice(service, page):
     late = Late(page, "**/live/battles/*/stop")
     with service.models.silent_after(6):

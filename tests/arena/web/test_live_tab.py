@@ -344,7 +344,11 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
 
 
 @pytest.mark.parametrize(
-    ("status", "gone"), [(404, "This battle is lost."), (409, "This battle is elsewhere.")]
+    ("status", "gone"),
+    [
+        (404, "This battle is lost."),
+        pytest.param(409, "This battle is elsewhere.", marks=pytest.mark.soak),
+    ],
 )
 def test_a_battle_that_is_not_here_gives_the_form_back(wide, status, gone):
     wide.clock.install()

@@ -221,6 +221,7 @@ def test_a_name_that_is_another_model_s_is_told_before_anything_is_asked(place, 
     assert "already shown for the model 'm1'" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_a_run_that_is_interrupted_says_how_to_go_on(place):
     fill_bank(place, 50)
     with serve(latency=0.2) as server:

@@ -97,7 +97,6 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
         assert report and len(report.rows) == 200
 
 
-@pytest.mark.locks_or_dialect
 def test_what_is_wrong_with_a_large_file_is_told_as_of_a_small_one(database, tmp_path, aside):
     table = tmp_path / "predictions.csv"
     with table.open("w", newline="") as opened:
