@@ -229,6 +229,7 @@ def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     expect(visitor.locator("#drop-state")).to_have_text("")
 
 
+@pytest.mark.soak
 def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(
     visitor, judge, monkeypatch, tmp_path
 ):
