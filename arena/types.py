@@ -20,6 +20,8 @@ SIDES: tuple[Side, Side] = ("a", "b")
 SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
 SourceKind = Literal["demo", "visit", "folder", "check"]
+OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
+"""Kinds of sources whose items an operator brings in to be voted on."""
 """Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"

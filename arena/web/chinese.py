@@ -61,6 +61,7 @@ CHINESE: Mapping[str, str] = {
     "new_tab": "在新标签页中打开",
     "enough": "今天到此为止",
     "nothing": "没有可比较的内容",
+    "nothing_yet": "暂时没有可投票的内容。",
     "none_fits": "没有符合的题目。请换一个类别或减少关键词。",
     "more": "还有 {} 个：请用搜索缩小范围。",
     "keys_a_b": "选择",
@@ -204,15 +205,7 @@ CHINESE: Mapping[str, str] = {
         "Every question is answered or being answered. Some may come back once the platform's list has told who took "
         "part: try again later, or return this on your platform."
     ): "所有题目都已回答或正在回答。平台的名单确认参与者之后，部分题目可能会重新开放：请稍后再试，或在您的平台上退还。",
-    "There are no items yet. Bring some in: python -m arena items folder DIR": (
-        "还没有题目。导入方法：python -m arena items folder DIR"
-    ),
-    "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS.": (
-        "题目已有，但缺少图片。请用 --fetch-images 导入，或设置 IMAGE_HOSTS。"
-    ),
-    "No item has answers of two models yet. Bring more in: python -m arena items answers FILE": (
-        "还没有题目拥有两个模型的回答。导入方法：python -m arena items answers FILE"
-    ),
+    "Please come back later.": "请稍后再来。",
     "There is no such item here, or it has no two answers to compare.": "这里没有这道题，或它没有两个可比较的回答。",
     "You have compared everything there is here. Thank you!": "您已经比较了这里的全部内容。谢谢！",
     "Too many requests at the moment. Please come again in {} s.": "目前请求过多。请在 {} 秒后再来。",
