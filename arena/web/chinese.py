@@ -265,6 +265,9 @@ CHINESE: Mapping[str, str] = {
     "The picture has over {} MB, the most that is read. Make it smaller.": "图片超过 {} MB 的读取上限。请缩小。",
     "A web page is hidden in this {} picture. {}": "这张 {} 图片中藏有网页。{}",
     "This {} picture has {} pixels; over {} million. Make it smaller.": "这张 {} 图片有 {} 像素，超过 {} 百万。请缩小。",
+    "This {} picture has {} pixels, too long to stay readable. Cut it into parts.": (
+        "这张 {} 图片有 {} 像素，过长，缩小后无法看清。请裁成几部分。"
+    ),
     "This {} picture has too many pixels. Make it smaller.": "这张 {} 图片像素过多。请缩小。",
     "This {} picture is broken or cut short. Open it, save it again and retry.": "这张 {} 图片已损坏或不完整。请打开后重新保存再试。",
     "This GIF picture has over {} parts before a frame. {}": "这张 GIF 图片在一帧之前有超过 {} 个部分。{}",

@@ -152,13 +152,13 @@ def test_an_address_waits_for_its_host(bench):
 
 @on_sqlite
 def test_pictures_are_stripped_and_bounded(bench):
-    bench.picture("wide.png", size=(4000, 100))
+    bench.picture("wide.png", size=(4000, 3000))
     bench.importer.folder(bench.items({"images": ["wide.png"]}), "mine")
     (image,) = bench.shown()[0].images
     path = PictureStore(bench.kept).path(f"{image.sha256}.{image.suffix}")
     assert path
     with Image.open(path) as kept:
-        assert kept.size == (1600, 40)
+        assert kept.size == (1600, 1200)
 
 
 @on_sqlite
