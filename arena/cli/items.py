@@ -9,7 +9,8 @@ from typer import Option, Typer
 
 from arena.database import Database
 from arena.io.images import PictureStore
-from arena.items.importers import KEYS, ImportReport, ItemImporter
+from arena.items.folder_rows import KEYS
+from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.readiness import lacks_text
 from arena.items.store import ItemBank
