@@ -37,6 +37,8 @@ from arena.types import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind,
 DEMO_FOLDER = Path(__file__).parent / "demo"
 DEMO_SOURCE = "demo bank"
 FETCHED_AT_ONCE = 32
+MOST_NAMED = 10
+"""Wrong rows that one message names, such as those whose pictures cannot be read."""
 PREDICTION = " prediction"
 """Suffix of the answer column's name in VisIT-Bench's submission files."""
 
@@ -169,11 +171,20 @@ class ItemImporter:
     def _each(
         self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
     ) -> list[T]:
-        """Read each record, showing progress; a RowsError gets its file and row."""
+        """Read each record, showing progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
         found = []
+        wrong: list[RowsError] = []
         for record in self.progress(records, title):
-            with row_errors(file.name, record.row):
+            try:
                 found.append(read(record.values))
+            except RowsError as error:
+                wrong.append(error.at(row=record.row))
+                if len(wrong) == MOST_NAMED:
+                    break
+        if wrong:
+            first, *others = wrong
+            problem = "; ".join([first.problem, *map(str, others)])
+            raise RowsError(problem, file.name, first.row, first.column)
         return found
 
     def _folder_draft(

@@ -233,6 +233,24 @@ def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
     assert contents(bench.database) == before
 
 
+@on_sqlite
+def test_every_wrong_row_is_named_at_once(bench):
+    (bench.files / "page.png").write_bytes(b"<html>")
+    bench.picture("long.png", size=(20, 30_000))
+    wrong = [{"images": [name]} for name in ("page.png", "red.png", "long.png", "nowhere.png")]
+    with pytest.raises(RowsError) as caught:
+        bench.importer.folder(bench.items(*wrong), "mine")
+    assert re.fullmatch(
+        r"items.jsonl, row 1, column 'images': names the image 'page.png': This file is a web page.*; "
+        r"row 3, column 'images': names the image 'long.png': .* 20 x 30000 pixels, too long .*; "
+        r"row 4, column 'images': names the image 'nowhere.png': No such file or directory",
+        str(caught.value),
+    )
+    with pytest.raises(RowsError) as caught:
+        bench.importer.folder(bench.items(*wrong[:1] * 99), "mine")
+    assert str(caught.value).count("'page.png'") == 10
+
+
 def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
     bench.importer.folder(bench.items({"answers": {"m1": "one"}}), "mine")
     refused = r"\('What\?'\).*cannot be withdrawn: give the earlier answer in the file, or leave the item out\.$"
