@@ -67,7 +67,7 @@ def _lines(path: Path, records: Iterator[Record]) -> Iterator[Record]:
     for record in records:
         with row_errors(path.name, record.row):
             check_strings(dict(record.values), COMMAND_LINE)
-            row = _line(record.values, is_table=path.suffix == ".csv")
+            row = _line(record.values, path)
         yield Record(record.row, row)
 
 
@@ -126,8 +126,9 @@ def texts_in(value: JSON, column: str) -> list[str]:
     return [str(part) for part in value]
 
 
-def _line(values: Row, is_table: bool) -> Row:
-    """A row without its empty cells, where tables write lists and objects as JSON, and pictures have one caption."""
+def _line(values: Row, path: Path) -> Row:
+    """A row of a file as a line of `items.jsonl`: its lists and objects as values, without empty cells."""
+    is_table = path.suffix == ".csv"
     row: dict[str, JSON] = {
         name: _cell(value) if is_table and name != "instruction" else value
         for name, value in values.items()
@@ -135,7 +136,7 @@ def _line(values: Row, is_table: bool) -> Row:
     }
     if "captions" not in row and "caption" in row:
         row["captions"] = [row.pop("caption")]
-    if "credit" not in row and "credits" not in row:
+    if path.name in _METADATA and "credit" not in row and "credits" not in row:
         parts = [str(row.pop(name)) for name in CREDIT_PARTS if row.get(name)]
         row |= {"credit": ", ".join(parts)} if parts else {}
     return row

@@ -183,7 +183,8 @@ class ItemImporter:
                     break
         if wrong:
             first, *others = wrong
-            problem = "; ".join([first.problem, *map(str, others)])
+            rest = ["the rows after these were not checked"] if len(wrong) == MOST_NAMED else []
+            problem = "; ".join([first.problem, *map(str, others), *rest])
             raise RowsError(problem, file.name, first.row, first.column)
         return found
 
