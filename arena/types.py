@@ -20,6 +20,8 @@ SIDES: tuple[Side, Side] = ("a", "b")
 SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
 SourceKind = Literal["demo", "visit", "folder", "check"]
+OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
+"""Kinds of sources whose items an operator brings in to be voted on."""
 """Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
@@ -234,8 +236,8 @@ class ModelCard:
     """Most images per conversation."""
     prompt_tokens: int = 8_000
     """Most text tokens per conversation, by our estimate."""
-    image_tokens: int = 4_000
-    """Upper bound on the tokens of one image, to bound a call's cost."""
+    image_tokens: int = 5_400
+    """Upper bound on the tokens of one image, to bound a call's cost; see `LONG_PIXELS` in `arena/io/images.py`."""
     system: str = ""
     generation: Generation = Generation()
     dtype: Precision = "float32"

@@ -18,7 +18,7 @@ from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
-from arena.io import csv_text
+from arena.io import csv_text, data_urls
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
 from arena.server import logs
@@ -194,6 +194,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
+    "a message": data_urls.without_data_urls,
+    "a name in a message": data_urls.shown_name,
     "a name of a file": results.file_stem,
     "a worker's name": listed_name,
     "ROUGE-L": metric("ROUGE-L"),

@@ -376,7 +376,8 @@ class BattleTab:
         except LimitError as error:
             return self._message("enough", error, words)
         if isinstance(battle, NoBattle):
-            return self._message("nothing", battle.value, words)
+            title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
+            return self._message(title, battle.value, words)
         if battle.phase is Phase.VOTED:
             battle = self._store.reveal(voter, battle.token)
         return self._battle(battle, voter, words)

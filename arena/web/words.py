@@ -83,6 +83,7 @@ ENGLISH: Words = {
     "new_tab": "Open in a new tab",
     "enough": "Enough for now",
     "nothing": "Nothing to compare",
+    "nothing_yet": "Nothing to vote on yet.",
     # Picking an item
     "pick": "Pick an item",
     "family": "Family",

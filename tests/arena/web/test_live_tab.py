@@ -1,12 +1,14 @@
 """Live battles in a real browser: two uploads, both panes growing, stop, vote, names; follow-ups, failures, keys."""
 
 import base64
+import io
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
@@ -179,6 +181,43 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     wide.keyboard.insert_text("word " * 4000)
     wide.keyboard.press("Enter")
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
+
+
+def page_screenshot() -> bytes:
+    """A screenshot of a whole page, 1080 x 12000 pixels."""
+    stream = io.BytesIO()
+    Image.new("RGB", (1080, 12_000), "white").save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_every_bad_picture_of_one_drop_is_named_and_a_long_one_is_enlarged_to_be_read(wide):
+    bad = {
+        "drawing.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "an SVG drawing"),
+        "page.html": (b"<!DOCTYPE html><p>", "a web page or XML file"),
+        "cut.png": (photo()["buffer"][:60], "broken or cut short"),
+    }
+    files = [
+        {"name": name, "mimeType": "image/png", "buffer": content}
+        for name, (content, _) in bad.items()
+    ]
+    long = {"name": "long.png", "mimeType": "image/png", "buffer": page_screenshot()}
+    wide.set_input_files("#live-files", [*files, long])
+    problem = wide.locator("#live-form-problem")
+    for name, (_, told) in bad.items():
+        expect(problem).to_contain_text(re.compile(f"{name}: This .*{told}"))
+    expect(wide.locator("#live-thumbs li")).to_have_count(1)
+    wide.set_input_files("#live-files", files[:1])
+    expect(problem).to_contain_text("drawing.svg")
+    expect(problem).not_to_contain_text("page.html")
+
+    wide.fill("#live-text", "What does it say?")
+    wide.press("#live-text", "Enter")
+    phase(wide, "open")
+    wide.locator("#live-head .enlarge").click()
+    enlarged = wide.locator("#lightbox img")
+    expect(enlarged).to_have_class("tall")
+    assert enlarged.evaluate("image => [image.naturalWidth, image.clientWidth]") == [600, 600]
+    shoot(wide, "live-long-enlarged")
 
 
 @pytest.mark.soak
