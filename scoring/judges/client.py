@@ -28,6 +28,7 @@ from arena.inference.openai_client import (
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
+from arena.reasoning import answer_of
 from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.replies import Scale, read_score
@@ -45,7 +46,6 @@ from scoring.judges.spec import (
     request,
     response_format,
 )
-from scoring.reasoning import answer_of
 
 _FAILURES = 12
 """Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scoring.reasoning import answer_of
+from arena.reasoning import answer_of
 
 T = TypeVar("T")
 
