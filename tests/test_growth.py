@@ -18,7 +18,7 @@ from arena.authoring.known import lacking
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
-from arena.inference import openai_client
+from arena.inference import trouble
 from arena.io import csv_text
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
@@ -185,7 +185,7 @@ READERS: dict[str, Callable[[str], object]] = {
         visit_bench.read_extraction(text, "hardened"),
     ],
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
-    "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
+    "a judge's refusal": lambda text: trouble.refusal(400, {}, text),
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
