@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from typing import NamedTuple
 
+from arena.markdown import visible_text
 from arena.reasoning import (
     BARE_ANALYSIS,
     BARE_FINAL,
@@ -55,13 +56,32 @@ class Parted(NamedTuple):
     text: str
 
 
+class ShownAnswer(NamedTuple):
+    """An answer as people read it."""
+
+    text: str
+    thinking: str = ""
+    """Folded away; no part of what is voted on."""
+    cut: bool = False
+    """Whether it ended at the limit of tokens."""
+
+    @property
+    def words_thought(self) -> int:
+        return word_count(self.thinking)
+
+
 def word_count(text: str) -> int:
     return sum(1 for _ in _WORD.finditer(text))
 
 
+def says_something(text: str) -> bool:
+    """Whether a model's text is more than thinking and what nobody can see."""
+    return bool(visible_text(parted(text).text).strip())
+
+
 def parted(text: str) -> Parted:
     """The thinking of a text and its answer; a text without thinking stays as it is. Its work grows with the text."""
-    if not MARKED.search(text):
+    if not text or not MARKED.search(text):
         return _bare_harmony(text) or Parted("", text)
     thoughts: list[str] = []
     place = _after_leading(text, thoughts)
@@ -166,7 +186,7 @@ def _without_inner(text: str, thoughts: list[str]) -> str:
 
 def _bare_harmony(text: str) -> Parted | None:
     """gpt-oss's channels after a tokenizer has skipped their tokens, "analysisThe user ...assistantfinalRed"."""
-    begun = BARE_ANALYSIS.match(text)
+    begun = BARE_ANALYSIS.match(text) if text else None
     final = BARE_FINAL.search(text, begun.end()) if begun else None
     if begun is None or final is None:
         return None

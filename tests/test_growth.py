@@ -19,11 +19,12 @@ from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import trouble
+from arena.inference.messages import ending
 from arena.io import csv_text
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
 from arena.server import logs
-from arena.thinking import ThinkingStream, parted
+from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
@@ -186,6 +187,9 @@ READERS: dict[str, Callable[[str], object]] = {
     ],
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: trouble.refusal(400, {}, text),
+    "a server that loads": lambda text: trouble.refusal(503, {}, {"error": text}),
+    "a finish reason": ending,
+    "words of thinking": word_count,
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),

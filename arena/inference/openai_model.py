@@ -19,8 +19,7 @@ from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
 from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, counted
 from arena.io.strict_json import storable
-from arena.markdown import visible_text
-from arena.thinking import Loading, Thought, parted
+from arena.thinking import Loading, Thought, parted, says_something
 from arena.types import (
     Conversation,
     Generation,
@@ -175,11 +174,11 @@ class _Answer(Call):
             yield Thought(thought)
         last = self._text.end()
         said = "".join([*self._said, last])
-        if _is_said(said):
+        if says_something(said):
             yield from filter(None, (last,))
             return
         refused = "".join([*self._refused, self._refusal.end()])
-        if not _is_said(refused):
+        if not says_something(refused):
             raise ModelError("blank", self._why_blank(said))
         yield refused
 
@@ -200,10 +199,6 @@ def _choice(choices: object) -> Mapping[str, Any] | None:
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise TypeError("choices are no list of objects")
     return next((choice for choice in choices if choice.get("index") in (None, 0)), None)
-
-
-def _is_said(text: str) -> bool:
-    return bool(visible_text(parted(text).text).strip())
 
 
 class ApiVLM:
