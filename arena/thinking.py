@@ -221,15 +221,18 @@ class ThinkingStream:
             continue
         if not self._answers:
             return ""
-        text = self._held
-        self._held = ""
-        return text
+        return self._begun()
 
     def end(self) -> str:
         """The last text of the answer: no more will come."""
         if self._format:
             self._thoughts.append(self._held)
-        text = "" if self._format else self._held
+            self._held = ""
+        return self._begun()
+
+    def _begun(self) -> str:
+        """The beginning of the answer, without blanks where thinking stood before it."""
+        text = self._held.lstrip() if self._thoughts else self._held
         self._held = ""
         return text
 

@@ -34,6 +34,14 @@ def test_nothing_is_named_or_marked_before_the_reveal(battle):
     assert "your choice" not in str(shown(battle)) and "model" not in str(shown(battle)["titles"])
 
 
+def test_thinking_is_folded_away_on_its_side_and_a_cut_is_said():
+    thought = replace(OPEN, turns=(TURNS[0]._replace(thinking=("I see.", ""), cut=(False, True)),))
+    panes = shown(thought)["panes"]
+    assert "<summary>Thought for 2 words</summary>" in panes["a"] and "I see." in panes["a"]
+    assert "<details" not in panes["b"] and ENGLISH["cut_off"] in panes["b"]
+    assert ENGLISH["cut_off"] not in panes["a"] and "<details open" not in panes["a"]
+
+
 def test_names_and_choice_stand_on_their_sides():
     said = shown(replace(CHOSEN, phase=Phase.REVEALED), NAMES)
     assert "Model &lt;One&gt;" in said["titles"]["a"] and "your choice" not in said["titles"]["a"]
