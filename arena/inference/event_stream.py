@@ -21,6 +21,7 @@ _MOST_VALUES = 5_000
 _MOST_PARTS = 1_000
 """Most lines of one event."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_STATUS = re.compile(r"[45][0-9]{2}", re.ASCII)
 _BYTE_ORDER = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
 DONE: Mapping[str, Any] = {"done": True}
@@ -176,6 +177,14 @@ def told_error(event: Mapping[str, Any]) -> object:
         if isinstance(choice, dict) and (error := _held(choice.get("error"))):
             return error
     return None
+
+
+def status_in(error: object) -> int | None:
+    """The HTTP status that an error tells as its code, if so."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and _STATUS.fullmatch(code):
+        return int(code)
+    return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
 def _held(error: object) -> object:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
-from arena.inference.event_stream import DONE, events, told_error
+from arena.inference.event_stream import DONE, events, status_in, told_error
 from arena.inference.thread_share import StrangersNetwork
 from arena.inference.trouble import Trouble, refusal
 from arena.io.fetch import Fetcher, FetchError
@@ -251,17 +251,11 @@ class OpenAIClient:
         """The Trouble that an event tells; an `error` that holds nothing is none."""
         if (error := told_error(event)) is None:
             return None
-        code = error.get("code") if isinstance(error, dict) else None
-        code = int(code) if isinstance(code, str) and code.isascii() and code.isdecimal() else code
-        is_status = type(code) is int and 400 <= code < 600
-        if is_status or isinstance(error, dict):
-            trouble = refusal(code if is_status else 500, {}, error, self._endpoint.redacted)
-            if is_status or trouble.kind == "loading":
-                return trouble
-        words = "the server failed in the midst of its answer"
-        return Trouble(
-            "again", words, reason=refusal(500, {}, error, self._endpoint.redacted).reason
-        )
+        status = status_in(error)
+        trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
+        if status is None and trouble.kind != "loading":
+            trouble.words = "the server failed in the midst of its answer"
+        return trouble
 
     def _trouble(self, error: Exception) -> Trouble:
         cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error

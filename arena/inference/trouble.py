@@ -214,8 +214,9 @@ def is_loading(said: str, body: object) -> bool:
 def _estimated_time(body: object) -> float | None:
     """Seconds until the model is loaded, as Hugging Face estimates them."""
     seconds = body.get("estimated_time") if isinstance(body, dict) else None
-    is_time = type(seconds) in (int, float) and 0 <= seconds < _MOST_SECONDS
-    return float(seconds) if is_time else None
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return None
+    return float(seconds) if 0 <= seconds < _MOST_SECONDS else None
 
 
 def _bad_request(status: int, said: str, error: object, redacted: Callable[[str], str]) -> Trouble:
