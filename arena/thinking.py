@@ -125,6 +125,8 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
         if opening and opening.lastindex in _FOLDS:
             same = closings.get(opening.lastindex, [])
             number = bisect_left(same, opening.end(), key=re.Match.start)
+            if number == len(same) and not _is_sure(opening):
+                return end
             if number == len(same):
                 final = FINAL_CHANNEL.search(text, opening.end())
                 thoughts.append(text[opening.end() : final.start() if final else len(text)])
@@ -135,6 +137,11 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
             place = token.end()
         else:
             return end
+
+
+def _is_sure(opening: re.Match[str]) -> bool:
+    """Whether an opening is thinking before its end has come: "[Thoughts]" may be a heading."""
+    return opening[0] == "[THINK]" or opening[0][0] not in "[【{"
 
 
 def _end_of_blank(text: str, place: int) -> int:
@@ -177,6 +184,8 @@ def _without_inner(text: str, thoughts: list[str]) -> str:
             continue
         same = closings.get(opening.lastindex, [])
         number = bisect_left(same, opening.end(), key=re.Match.start)
+        if number == len(same) and not _is_sure(opening):
+            continue
         end = same[number].start() if number < len(same) else len(text)
         kept.append(text[place : opening.start()])
         thoughts.append(text[opening.end() : end])
@@ -254,7 +263,7 @@ class ThinkingStream:
     def _mark(self, place: int) -> re.Match[str] | None:
         """The mark of thinking that opens at a place, or that of harmony's answer."""
         opening = OPENINGS.match(self._held, place)
-        if opening and opening.lastindex in _FOLDS:
+        if opening and opening.lastindex in _FOLDS and _is_sure(opening):
             return opening
         return FINAL_CHANNEL.match(self._held, place)
 

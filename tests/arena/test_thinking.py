@@ -48,6 +48,9 @@ PLAIN = (
     "Thinking: it is red.\n\nAnswer: red.",
     "## Analysis\n\nA red square.\n\n## Conclusion\n\nRed.",
     "<summary>A square</summary>",
+    "[Thoughts] The square is red.",
+    "{thinking} The square is red.",
+    "Red.\n[Thinking]\nNothing else.",
     "Thought 1: I look.\nAction: none",
 )
 
