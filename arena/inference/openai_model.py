@@ -40,6 +40,8 @@ MOST_CHARACTERS = 100_000
 _MOST_BYTES = 20_000_000
 LOADING_SECONDS = 180.0
 """How long a server that loads its model is waited for."""
+_UNNAMED = "unnamed"
+"""Finish reason of an end that a server gives no name."""
 _LAST_SECONDS = 5.0
 """How long the token counts behind an answer's end are waited for."""
 _OPTIONAL = ("stream_options", "max_tokens")
@@ -114,6 +116,8 @@ class _Answer(Call):
         self.pieces = 0
         self.characters = 0
         self.finish = ""
+        self.is_over = False
+        """Whether the last piece was an end without text: some servers name an end with each piece."""
         self.tokens: Tokens | None = None
         """Tokens so far, by the server's own count."""
         self._text = _Channel(endpoint)
@@ -139,12 +143,12 @@ class _Answer(Call):
         choice = _choice(event.get("choices"))
         if choice is None:
             return
-        finish = choice.get("finish_reason") or ""
-        if not isinstance(finish, str):
-            raise TypeError("finish_reason is no text")
+        finish = _finish(choice.get("finish_reason"))
         self.finish = finish or self.finish
-        message = read_message(choice.get("delta") or choice.get("message") or {})
+        plain = {"content": choice.get("text")}
+        message = read_message(choice.get("delta") or choice.get("message") or plain)
         self._calls = self._calls or message.calls
+        self.is_over = bool(finish) and not message.text
         yield from self._pieces(message)
 
     def _pieces(self, message: Message) -> Iterator[str]:
@@ -198,7 +202,18 @@ def _choice(choices: object) -> Mapping[str, Any] | None:
         return None
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise TypeError("choices are no list of objects")
-    return next((choice for choice in choices if choice.get("index") in (None, 0)), None)
+    return next((choice for choice in choices if choice.get("index") in (None, 0, "0")), None)
+
+
+def _finish(reason: object) -> str:
+    """A finish reason as a text, which some servers send as an object or a number; "" where there is none."""
+    if isinstance(reason, dict):
+        reason = reason.get("type") or _UNNAMED
+    if isinstance(reason, int | float) and reason:
+        return _UNNAMED
+    if not isinstance(reason or "", str):
+        raise TypeError("finish_reason is no text")
+    return str(reason or "")
 
 
 class ApiVLM:
@@ -292,7 +307,7 @@ class ApiVLM:
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
         """The next event, None after the last; a server that only keeps the connection open is slow."""
-        patience = _LAST_SECONDS if answer.finish else self.card.timeout
+        patience = _LAST_SECONDS if answer.is_over else self.card.timeout
         try:
             async with asyncio.timeout_at(
                 min(deadline, asyncio.get_running_loop().time() + patience)

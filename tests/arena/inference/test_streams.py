@@ -132,6 +132,11 @@ ANSWERED: Mapping[str, Sequence[bytes]] = {
     "no finish but the end": (SAID, DONE),
     "an empty finish and the end": (delta("", content=ANSWER), DONE),
     "a finish nobody knows": (SAID, delta("because_i_say_so")),
+    "a finish that is an object": (delta({"type": "stop"}, content=ANSWER),),
+    "a finish that is a number": (SAID, delta(1)),
+    "a text in place of a delta": (event({"choices": [{"text": ANSWER, "finish_reason": "stop"}]}),),
+    "an index in quotes": (event({"choices": [{"index": "0", "delta": {"content": ANSWER}}]}), STOP),
+    "a finish with each piece": (delta("stop", content="The square "), delta("stop", content="is red.")),
     "tool calls behind a text": (SAID, delta("tool_calls")),
     "usage behind the finish": (SAID, STOP, event({"choices": [], "usage": {"prompt_tokens": 3}})),
     "CR": ((SAID + STOP).replace(b"\n", b"\r"),),
@@ -259,6 +264,12 @@ def test_events_under_another_type_are_read():
 @pytest.mark.parametrize("finish", ["stop", "length"])
 def test_what_breaks_behind_the_end_takes_no_answer_away(finish):
     heard = hear(http(SAID, delta(finish), ends=False) + b"x\r\n")
+    assert (heard.error, heard.text) == (None, ANSWER)
+
+
+def test_a_server_that_stays_silent_behind_the_end_is_waited_for_briefly(monkeypatch):
+    monkeypatch.setattr(openai_model, "_LAST_SECONDS", 0.05)
+    heard = hear(http(SAID, STOP, ends=False))
     assert (heard.error, heard.text) == (None, ANSWER)
 
 
