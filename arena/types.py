@@ -291,6 +291,8 @@ class Usage(NamedTuple):
     """Completion tokens, hidden ones included."""
     cost: int
     """Millionths of a US dollar."""
+    cut: bool = False
+    """Whether the answer ended at the limit of tokens."""
 
 
 ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
@@ -322,6 +324,7 @@ class VLM(Protocol):
     ) -> AsyncGenerator[str, None]:
         """Yield the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
+        A `thinking.Thought` is no part of the answer, and a `thinking.Loading` says that the model is being loaded.
         `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
         """
         ...

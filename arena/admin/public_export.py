@@ -33,7 +33,7 @@ from arena.formats.parquet import write_columns
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
-from arena.live.exported_votes import bank_votes, exported_vote, live_votes
+from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
 from arena.server.change_log import VOTER_KEY, voter_keys
 
 FILES = {
@@ -55,6 +55,10 @@ _COLUMNS = (
     "terms",
     "draw",
     "draw_probability",
+    "words_thought_a",
+    "words_thought_b",
+    "cut_a",
+    "cut_b",
 )
 
 
@@ -104,6 +108,7 @@ def write_export(database: Database, folder: Path) -> Written:
     with database.read() as connection:
         models = model_names(connection)
         pictures = alike_keys(connection)
+        marks = exported_marks(connection)
         flagged = {
             voter
             for of in (VOTER_FLAG, COUNTED_FLAG)
@@ -117,7 +122,9 @@ def write_export(database: Database, folder: Path) -> Written:
                 row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
             here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
-            rows.append((*STEREOSCOPE.row(vote).values(), *here))
+            a, b = marks.of(row)
+            of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
+            rows.append((*STEREOSCOPE.row(vote).values(), *here, *of_answers))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))

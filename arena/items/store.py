@@ -22,11 +22,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     select,
 )
 from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
+from arena.thinking import ShownAnswer
 from arena.types import Contestant, Image, Item, SourceKind, grouped
 
 SOURCE = Table(
@@ -95,6 +97,8 @@ ANSWER = Table(
     Column("model_id", ForeignKey("model.id"), nullable=False),
     Column("predictions_id", ForeignKey("predictions.id")),
     Column("text", Text, nullable=False),
+    Column("thinking", Text),  # what stood in the text before it
+    Column("cut", Boolean, nullable=False, server_default=false()),  # at the limit of tokens
     Column("withdrawn_at", Moment),
 )
 Index(
@@ -234,6 +238,14 @@ class ItemBank:
             )
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
+
+    def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
+        """Answers by id as people read them, in the order asked."""
+        columns = (ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)
+        with self._database.read() as connection:
+            rows = connection.execute(select(*columns).where(ANSWER.c.id.in_(answers)))
+            shown = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
+        return tuple(shown[answer] for answer in answers)
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """The kept pictures by their images' source keys."""

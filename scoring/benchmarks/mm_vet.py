@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from arena.database import now
+from arena.reasoning import answer_of
 from arena.types import grouped
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
@@ -36,7 +37,6 @@ from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import NO_ANSWER, no_answer
-from scoring.reasoning import answer_of
 from scoring.report import (
     Filled,
     Grade,

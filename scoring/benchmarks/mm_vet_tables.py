@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from arena.reasoning import answer_of
 from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
@@ -21,7 +22,6 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_words,
 )
 from scoring.no_answers import fate, named
-from scoring.reasoning import answer_of
 from scoring.report import (
     Grade,
     Report,

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
 from arena.web.words import CHINESE, ENGLISH
-from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
+from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, send, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
 from tests.support.screens import (
@@ -44,14 +44,6 @@ def page(browser, live) -> Iterator[Page]:
 def wide(browser, live) -> Iterator[Page]:
     with opened(browser, live.app.address, 1280, "With your own picture") as tab:
         yield tab
-
-
-def send(page: Page, *files: dict, text: str = "What do you see here?") -> None:
-    page.set_input_files("#live-files", list(files or [photo()]))
-    expect(page.locator("#live-thumbs li")).to_have_count(max(1, len(files)))
-    expect(page.locator("#live-send")).to_be_enabled()
-    page.fill("#live-text", text)
-    page.press("#live-text", "Enter")
 
 
 def models(page: Page) -> list[str]:

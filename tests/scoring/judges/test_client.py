@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.openai_client import Retries, Trouble, asked_wait, refusal
+from arena.inference.trouble import Retries, Trouble, asked_wait, refusal
 from arena.io.fetch import Fetcher
 from arena.network import is_public
 from arena.types import Secret
