@@ -20,7 +20,7 @@ from arena.fraud.detectors import VoterChoices
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-CHANCE = 0.05
+CHANCE = 0.1
 """Upper bound on the chance that honest voters are taken for a crowd, if their tastes were known."""
 _STEADY = 0.98
 """Probability with which lovers choose the model, and haters its opponent."""
@@ -39,6 +39,8 @@ _OTHERS = 8.0
 _STEADY_HONEST = 0.01
 _SEEN = 100.0
 """Share of honest lovers, and of haters, that is expected, and the voters that the expectation counts for."""
+_LOVERS = np.array([0.2, _STEADY_HONEST])
+"""Shares of lovers and haters by which the search for a crowd begins."""
 _SETTLED = 0.01
 _STEPS = 200
 """The gain in log likelihood that ends a fit, and its most steps."""
@@ -148,8 +150,8 @@ def _clearest(meetings: _Meetings) -> _Found | None:
         others = np.delete(widths, model)
         width = widths[model] if np.isnan(others).all() else _median(others)
         voters = _voters(meetings, model)
-        even = _fit(voters, width)
-        found.append(_Found(model, _fit(voters, width, even).log - even.log, width))
+        gain = _uneven(voters, width).log - _even(voters, width).log
+        found.append(_Found(model, gain, width))
     best = max(found, key=lambda one: one.gain)
     return best if best.gain >= np.log(2 * len(found) / CHANCE) else None
 
@@ -170,7 +172,7 @@ def _members(cells: _Cells, strengths: Floats, width: float, found: _Found) -> C
     for _ in range(_REFINED):
         meetings = _meetings(mine, strengths, width)
         voters = _voters(meetings, model)
-        fit = _fit(voters, found.others, _fit(voters, found.others))
+        fit = _uneven(voters, found.others)
         side = int(fit.shares.argmax())
         # as many honest voters are as steady as there are on the other side
         share = 1 - fit.shares.min() / fit.shares.max()
@@ -291,11 +293,21 @@ def _width(voters: _Voters) -> float:
     return width
 
 
-def _fit(voters: _Voters, others: float, start: _Fit | None = None) -> _Fit:
-    """Fit the voters of a model, with as many lovers as haters; from such a fit as `start`, with sides of their own."""
-    centre = start.centre if start else 0.0
-    width = start.width if start else others
-    shares = start.shares if start else np.full(2, _STEADY_HONEST)
+def _even(voters: _Voters, others: float) -> _Fit:
+    """Fit the voters of a model with as many lovers as haters."""
+    return _fit(voters, others, np.full(2, _STEADY_HONEST), is_even=True)
+
+
+def _uneven(voters: _Voters, others: float) -> _Fit:
+    """Fit the voters of a model with a crowd on either side, and return the better fit."""
+    fits = [_fit(voters, others, shares, is_even=False) for shares in (_LOVERS, _LOVERS[::-1])]
+    return max(fits, key=lambda fit: fit.log)
+
+
+def _fit(voters: _Voters, others: float, shares: Floats, is_even: bool) -> _Fit:
+    """Fit from these shares by EM; `others` is the width of the tastes for other models."""
+    centre = 0.0
+    width = others
     before = -np.inf
     for _ in range(_STEPS):
         log, sums, chances = _expected(voters, centre, width, shares)
@@ -305,14 +317,14 @@ def _fit(voters: _Voters, others: float, start: _Fit | None = None) -> _Fit:
         if log - before < _SETTLED:
             break
         before = log
-        centre, width = _normal(sums[:-2], others, _OTHERS)
+        centre, width = _normal(sums, others, _OTHERS)
         steady = sums[-2:]
-        if start:
-            fewer = (steady.min() + _STEADY_HONEST * _SEEN) / (sums.sum() + _SEEN)
-            shares = np.maximum(steady / sums.sum(), fewer)
-        else:
+        if is_even:
             both = (steady.sum() + _STEADY_HONEST * _SEEN) / (2 * sums.sum() + _SEEN)
             shares = np.full(2, both)
+        else:
+            fewer = (steady.min() + _STEADY_HONEST * _SEEN) / (sums.sum() + _SEEN)
+            shares = np.maximum(steady / sums.sum(), fewer)
     return _Fit(log, centre, width, shares, chances)
 
 
@@ -322,11 +334,10 @@ def _expected(
     """Return the log likelihood, expected numbers by taste, of lovers and of haters, and the chances of these two."""
     honest = np.exp(-(((_TASTES - centre) / width) ** 2) / 2)
     weights = np.append((1 - shares.sum()) * honest / honest.sum(), shares)
-    parts = voters.likelihoods * weights
-    whole = parts.sum(axis=1)
-    sums = (voters.number / whole) @ parts
+    whole = voters.likelihoods @ weights
+    sums = (voters.number / whole) @ voters.likelihoods * weights
     log = float(voters.number @ np.log(whole))
-    return log, sums, parts[:, -2:] / whole[:, None]
+    return log, sums, voters.likelihoods[:, -2:] * shares / whole[:, None]
 
 
 def _normal(numbers: Floats, others: float, weight: float) -> tuple[float, float]:
