@@ -30,7 +30,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.server.change_log import VOTER_KEY, voter_keys
@@ -107,6 +107,11 @@ def write_export(database: Database, folder: Path) -> Written:
             for of in (VOTER_FLAG, COUNTED_FLAG)
             for voter in connection.scalars(flagged_voters(of))
         }
+        like_crowds = {
+            (row.voter_id, row.model_id)
+            for of in (VOTER_FLAG, COUNTED_FLAG)
+            for row in connection.execute(like_a_crowd(of))
+        }
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
         rows = []
@@ -114,7 +119,13 @@ def write_export(database: Database, folder: Path) -> Written:
             vote = exported_vote(
                 row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
-            here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
+            is_flagged = row.voter_id in flagged or (
+                row.choice in ("a", "b")
+                and not like_crowds.isdisjoint(
+                    ((row.voter_id, row.winner), (row.voter_id, row.loser))
+                )
+            )
+            here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
             rows.append((*STEREOSCOPE.row(vote).values(), *here))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}

@@ -258,8 +258,26 @@ def own_notes(board: Board) -> Iterator[str]:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
         yield f"With {who} ({cast}), whom the board leaves out by default."
+    yield from _crowds(board)
     if board.votes and out.rule == "everyone" and board.key.kind != "imported":
         yield CROWD
+
+
+def _crowds(board: Board) -> Iterator[str]:
+    """Say how many votes a board leaves out because of crowds, and which models they are about."""
+    out = board.left_out
+    if not out.of_crowd:
+        return
+    cast = plural(out.of_crowd, "vote")
+    crowds = [line.model for line in board.standings if line.code in out.crowd_models]
+    about = f"about {names(crowds)} " if crowds else ""
+    if board.key.unflagged:
+        yield (
+            f"Without {cast} {about}that look like a crowd's: as many as it cast, those of the likeliest voters. "
+            "A few of these may be honest; their other votes count."
+        )
+    else:
+        yield f"With {cast} {about}that look like a crowd's. The board leaves them out by default."
 
 
 def _counted(board: Board) -> Iterator[str]:
@@ -267,7 +285,8 @@ def _counted(board: Board) -> Iterator[str]:
     out = board.left_out
     imports = board.import_summary
     shown = board.votes - (imports.votes if imports else 0)
-    of_all = f"{shown:,} of {plural(shown + out.uncounted + (out.flagged if board.key.unflagged else 0), 'vote')}"
+    suspect = out.flagged + out.of_crowd if board.key.unflagged else 0
+    of_all = f"{shown:,} of {plural(shown + out.uncounted + suspect, 'vote')}"
     if out.rule != "everyone":
         yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
     elif board.key.everyone:
