@@ -24,7 +24,7 @@ from arena.fraud.tastes import (
     WIDTH,
     Cells,
     Meetings,
-    Voters,
+    ModelVoters,
     cells_of,
     even_fit,
     meetings_of,
@@ -45,11 +45,13 @@ _ROUNDS = 20
 """Times that the shares of cohorts, and the chances of voters by these, are computed."""
 _LARGEST = 1e9
 """Likelihood ratio beyond which nothing more is believed."""
+_SAMPLE = 50_000
+"""Choices that tell whether a crowd would be clear."""
 _MOST = 20
 """Most crowds."""
 
 
-class Crowd(NamedTuple):
+class VotingCrowd(NamedTuple):
     """Voters who choose for or against a model as one."""
 
     model: int
@@ -71,7 +73,7 @@ class Crowd(NamedTuple):
         return has_model & np.isin(choices.voter, self.voters)
 
 
-class _Lead(NamedTuple):
+class _Candidate(NamedTuple):
     """A model that may have a crowd."""
 
     model: int
@@ -98,13 +100,15 @@ class _Chances(NamedTuple):
     cohorts: Codes
 
 
-def crowds(choices: VoterChoices, models: int, cohorts: Sequence[Cohort] = ()) -> tuple[Crowd, ...]:
+def crowds(
+    choices: VoterChoices, models: int, cohorts: Sequence[Cohort] = ()
+) -> tuple[VotingCrowd, ...]:
     """Return the crowds among all voters, the clearest first; `models` is the number of model codes.
 
     Cohorts tell who is of a crowd: its cookies may come from few networks, or be of one day.
     """
     left = choices
-    found: list[Crowd] = []
+    found: list[VotingCrowd] = []
     width = WIDTH
     while len(found) < _MOST and len(left.a):
         cells = cells_of(left, models)
@@ -112,31 +116,52 @@ def crowds(choices: VoterChoices, models: int, cohorts: Sequence[Cohort] = ()) -
         strengths = bradley_terry(wins).strengths
         if not found:
             width = _median(_widths(meetings_of(cells, strengths, width)))
-        lead = _clearest(meetings_of(cells, strengths, width), cohorts)
-        if lead is None:
+        candidate = _clearest(meetings_of(cells, strengths, width), cohorts)
+        if candidate is None:
             break
-        crowd = _crowd(cells, wins, width, lead, cohorts)
+        crowd = _crowd(cells, wins, width, candidate, cohorts)
         found.append(crowd)
         left = left.take(~crowd.covers(left))
     return tuple(found)
 
 
-def _clearest(meetings: Meetings, cohorts: Sequence[Cohort]) -> _Lead | None:
+def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
+    """Return whether a crowd for or against a model is clear; of very many choices a sample tells."""
+    voters = np.unique(choices.voter)
+    some = np.random.default_rng(0).random(len(voters)) < _SAMPLE / len(choices.a)
+    sample = choices.take(np.isin(choices.voter, voters[some]))
+    if not len(sample.a):
+        return False
+    cells = cells_of(sample, models)
+    strengths = bradley_terry(win_counts(sample, models)).strengths
+    width = _median(_widths(meetings_of(cells, strengths, WIDTH)))
+    meetings = meetings_of(cells, strengths, width)
+    widths = _widths(meetings)
+    gain = _gain(voters_of(meetings, model), _others(widths, model))
+    there = int((~np.isnan(widths)).sum())
+    return gain * len(choices.a) / len(sample.a) >= _enough(there)
+
+
+def _clearest(meetings: Meetings, cohorts: Sequence[Cohort]) -> _Candidate | None:
     """Return the model that most clearly has a crowd, if any has."""
     widths = _widths(meetings)
-    leads = []
+    candidates = []
     for model in np.flatnonzero(~np.isnan(widths)).tolist():
-        others = np.delete(widths, model)
-        width = widths[model] if np.isnan(others).all() else _median(others)
-        leads.append(_Lead(model, _gain(voters_of(meetings, model), width), width))
-    enough = np.log(2 * len(leads) / CHANCE)
-    for lead in sorted(leads, key=lambda lead: -lead.gain):
-        if lead.gain < enough:
+        width = _others(widths, model)
+        candidates.append(_Candidate(model, _gain(voters_of(meetings, model), width), width))
+    enough = _enough(len(candidates))
+    for candidate in sorted(candidates, key=lambda one: -one.gain):
+        if candidate.gain < enough:
             break
-        rest = meetings.take(~np.isin(meetings.voter, _foremost(meetings, lead, cohorts)))
-        if _gain(voters_of(rest, lead.model), lead.others) >= enough:
-            return lead
+        rest = meetings.take(~np.isin(meetings.voter, _foremost(meetings, candidate, cohorts)))
+        if _gain(voters_of(rest, candidate.model), candidate.others) >= enough:
+            return candidate
     return None
+
+
+def _enough(models: int) -> float:
+    """Return the gain that makes a crowd of any of so many models, for it or against it."""
+    return float(np.log(2 * models / CHANCE))
 
 
 def _widths(meetings: Meetings) -> Floats:
@@ -147,34 +172,40 @@ def _widths(meetings: Meetings) -> Floats:
     return widths
 
 
+def _others(widths: Floats, model: int) -> float:
+    """Return the width of the tastes for other models than one, or for it where there is no other."""
+    others = np.delete(widths, model)
+    return float(widths[model]) if np.isnan(others).all() else _median(others)
+
+
 def _median(values: Floats) -> float:
     """Return the median of the numbers among the values, of an even number the smaller."""
     numbers = np.sort(values[~np.isnan(values)])
     return float(numbers[(len(numbers) - 1) // 2])
 
 
-def _gain(voters: Voters, others: float) -> float:
+def _gain(voters: ModelVoters, others: float) -> float:
     """Return the natural log of the likelihood ratio of a crowd."""
     return uneven_fit(voters, others).log - even_fit(voters, others).log
 
 
-def _foremost(meetings: Meetings, lead: _Lead, cohorts: Sequence[Cohort]) -> Codes:
+def _foremost(meetings: Meetings, candidate: _Candidate, cohorts: Sequence[Cohort]) -> Codes:
     """Return the guests of the network that has most of a crowd."""
     networks = [cohort for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
     if not networks:
         return np.zeros(0, np.int64)
-    met = meetings.take(meetings.model == lead.model)
-    steadiness = _steadiness(met, lead)
+    met = meetings.take(meetings.model == candidate.model)
+    steadiness = _steadiness(met, candidate)
     ratios = steadiness.share * steadiness.ratios
     place, network = _places(met.voter, networks)
     number = np.bincount(network, (ratios / (1 + ratios))[place], len(networks))
     return networks[int(number.argmax())].voters
 
 
-def _steadiness(met: Meetings, lead: _Lead) -> _Steadiness:
+def _steadiness(met: Meetings, candidate: _Candidate) -> _Steadiness:
     """Return how steady the voters are who met a model."""
-    voters = voters_of(met, lead.model)
-    fit = uneven_fit(voters, lead.others)
+    voters = voters_of(met, candidate.model)
+    fit = uneven_fit(voters, candidate.others)
     shares = np.array([fit.population.lovers, fit.population.haters])
     side = int(shares.argmax())
     ratios = np.zeros(len(met.likelihoods))
@@ -185,10 +216,10 @@ def _steadiness(met: Meetings, lead: _Lead) -> _Steadiness:
 
 
 def _crowd(
-    cells: Cells, wins: Floats, width: float, lead: _Lead, cohorts: Sequence[Cohort]
-) -> Crowd:
+    cells: Cells, wins: Floats, width: float, candidate: _Candidate, cohorts: Sequence[Cohort]
+) -> VotingCrowd:
     """Return a model's crowd, by strengths that are fitted without it."""
-    model = lead.model
+    model = candidate.model
     mine = cells.of(model)
     of_voter = np.unique(mine.voter, return_inverse=True)[1]
     chances = np.zeros(int(of_voter.max()) + 1)
@@ -198,16 +229,16 @@ def _crowd(
         rest[model] -= np.bincount(mine.opponent, weight * mine.won, len(wins))
         rest[:, model] -= np.bincount(mine.opponent, weight * mine.lost, len(wins))
         met = meetings_of(mine, bradley_terry(rest.clip(0)).strengths, width)
-        steadiness = _steadiness(met, lead)
+        steadiness = _steadiness(met, candidate)
         chances, of_cohorts = _chances(steadiness, met.voter, cohorts)
     order = np.argsort(-chances, kind="stable")
     choices = met.choices[order]
     before = np.cumsum(choices) - choices / 2
     likeliest = order[before < chances @ met.choices]
-    return Crowd(
+    return VotingCrowd(
         model=model,
         is_for=steadiness.is_for,
-        strength=float(lead.gain / np.log(10)),
+        strength=float(candidate.gain / np.log(10)),
         size=float(chances.sum()),
         voters=met.voter[likeliest],
         chances=chances[likeliest],

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from arena.fraud.cohorts import Cohort, in_cohorts
-from arena.fraud.crowds import Crowd, crowds
+from arena.fraud.crowds import VotingCrowd, crowds
 from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
 from arena.ratings.votes import Codes
 
@@ -41,14 +41,14 @@ def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> NDArray[np.bool_]:
     return out
 
 
-def _set_aside(choices: VoterChoices, found: Sequence[Crowd]) -> NDArray[np.bool_]:
+def _set_aside(choices: VoterChoices, found: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
     apart = np.zeros(len(choices.a), bool)
     for crowd in found:
         apart |= crowd.covers(choices)
     return apart
 
 
-def _sure(crowd: Crowd, cohorts: Sequence[Cohort]) -> Iterator[Flag]:
+def _sure(crowd: VotingCrowd, cohorts: Sequence[Cohort]) -> Iterator[Flag]:
     is_sure = crowd.chances > SURE
     places = crowd.cohorts[is_sure].tolist()
     for voter, place in zip(crowd.voters[is_sure].tolist(), places, strict=True):
@@ -56,7 +56,7 @@ def _sure(crowd: Crowd, cohorts: Sequence[Cohort]) -> Iterator[Flag]:
         yield Flag(voter, reason, crowd.model, crowd.strength)
 
 
-def _doubtful(crowd: Crowd, out: Codes) -> Iterator[Flag]:
+def _doubtful(crowd: VotingCrowd, out: Codes) -> Iterator[Flag]:
     reason = Suspicion.CROWD_FOR if crowd.is_for else Suspicion.CROWD_AGAINST
     for voter in crowd.voters[~np.isin(crowd.voters, out)].tolist():
         yield Flag(voter, reason, crowd.model, crowd.strength)

@@ -77,7 +77,7 @@ class Meetings(NamedTuple):
         )
 
 
-class Voters(NamedTuple):
+class ModelVoters(NamedTuple):
     """The voters who met one model."""
 
     kinds: Codes
@@ -184,23 +184,23 @@ def _likelihoods(logs: Floats, alike: Codes, start: Codes, end: Codes) -> Floats
     return np.exp((sums - sums.max(axis=1, keepdims=True)).clip(_LEAST))
 
 
-def voters_of(meetings: Meetings, model: int) -> Voters:
+def voters_of(meetings: Meetings, model: int) -> ModelVoters:
     number = np.bincount(meetings.kind[meetings.model == model])
     kinds = np.flatnonzero(number)
-    return Voters(kinds, number[kinds].astype(np.float64), meetings.likelihoods[kinds])
+    return ModelVoters(kinds, number[kinds].astype(np.float64), meetings.likelihoods[kinds])
 
 
-def width_of(voters: Voters) -> float:
+def width_of(voters: ModelVoters) -> float:
     """Return the deviation of the tastes for a model, those of lovers and haters included."""
     return _fit(voters, _Sides.NONE, Population(0.0, WIDTH, 0.0, 0.0), WIDTH).population.width
 
 
-def even_fit(voters: Voters, others: float) -> Fit:
+def even_fit(voters: ModelVoters, others: float) -> Fit:
     """Fit the voters of a model with as many lovers as haters; `others` is the width of tastes for other models."""
     return _fit(voters, _Sides.EVEN, Population(0.0, others, _EXPECTED, _EXPECTED), others)
 
 
-def uneven_fit(voters: Voters, others: float) -> Fit:
+def uneven_fit(voters: ModelVoters, others: float) -> Fit:
     """Fit the voters of a model with a crowd of lovers, or of haters; return the better fit."""
     begin = Population(0.0, others, _CROWD, _EXPECTED)
     of_lovers = _fit(voters, _Sides.UNEVEN, begin, others)
@@ -209,8 +209,8 @@ def uneven_fit(voters: Voters, others: float) -> Fit:
     return of_lovers if of_lovers.log > of_haters.log else of_haters
 
 
-def _fit(voters: Voters, sides: _Sides, begin: Population, others: float) -> Fit:
-    """Fit by EM: two steps, then a longer one in their direction if it leads higher (SQUAREM, Varadhan 2008)."""
+def _fit(voters: ModelVoters, sides: _Sides, begin: Population, others: float) -> Fit:
+    """Fit by EM: two steps, then a longer one in their direction if it candidates higher (SQUAREM, Varadhan 2008)."""
     fit, first = _step(voters, sides, begin, others)
     point = begin
     for _ in range(_STEPS):
@@ -232,7 +232,7 @@ def _fit(voters: Voters, sides: _Sides, begin: Population, others: float) -> Fit
 def _extrapolated(
     start: Population, first: Population, second: Population, sides: _Sides
 ) -> Population:
-    """Return where a straight way from two steps leads."""
+    """Return where a straight way from two steps candidates."""
     step = np.subtract(first, start)
     bend = np.subtract(second, first) - step
     length = np.linalg.norm(step) / max(float(np.linalg.norm(bend)), 1e-9)
@@ -249,7 +249,7 @@ def _extrapolated(
 
 
 def _step(
-    voters: Voters, sides: _Sides, population: Population, others: float
+    voters: ModelVoters, sides: _Sides, population: Population, others: float
 ) -> tuple[Fit, Population]:
     """Return the fit of a population, and the next by EM."""
     shares = np.array([population.lovers, population.haters])

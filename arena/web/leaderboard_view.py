@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from arena.battles.vote_table import LIVE_OWN
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.headline import needs
+from arena.leaderboard.headline import names, needs
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
+from arena.leaderboard.takeover import EACH
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order
@@ -135,7 +136,12 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     told = (*import_notes(board), *own_notes(board))
     if statistics is None:
         return (told,)
-    lead = (*_overturn(board), *([ANY_TIME] if has_orders(board) else []), *_sides(board))
+    lead = (
+        *_overturn(board),
+        *_takeover(board),
+        *([ANY_TIME] if has_orders(board) else []),
+        *_sides(board),
+    )
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
 
@@ -204,6 +210,20 @@ def _overturn(board: Board) -> Iterator[str]:
         share = overturn.votes / board.statistics.votes
         speak = "speaks" if overturn.votes == 1 else "speak"
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
+
+
+def _takeover(board: Board) -> Iterator[str]:
+    """Say how many new voters can put another model first."""
+    found = board.statistics and board.statistics.takeover
+    models = {line.code: line.model for line in board.standings}
+    if not found or not {found.leader, found.rival} <= models.keys():
+        return
+    voters = f"{plural(found.voters, 'new voter')} with {EACH} votes each"
+    rival = models[found.rival]
+    if found.is_noticed:
+        yield f"{rival} would come first if {voters} always chose it, but the board would notice this crowd."
+    else:
+        yield f"{voters} who always choose {rival} could put it first unnoticed."
 
 
 def _sides(board: Board) -> Iterator[str]:
