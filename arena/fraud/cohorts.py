@@ -39,7 +39,7 @@ _SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
 _SURE = 0.95
 """Least probability of following the pattern with which a voter is flagged."""
-_FEWEST = 3
+FEWEST = 3
 """Least number of voters that make a cohort."""
 _MOST = 500.0
 """Natural log of a likelihood ratio beyond which nothing more is believed."""
@@ -99,7 +99,7 @@ def _flags(
 ) -> Iterator[Flag]:
     """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
-    if len(present) < _FEWEST:
+    if len(present) < FEWEST:
         return
     mine = np.concatenate([places[voter] for voter in present.tolist()])
     own = choices.take(mine)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from arena.fraud.cohorts import FEWEST
 from arena.fraud.crowds import stands_out
 from arena.fraud.detectors import VoterChoices
 from arena.leaderboard.statistics import BoardVotes, Statistics, Takeover
@@ -44,6 +45,7 @@ def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) 
         leader=cast.codes[int(ranked[np.nanargmax(fit.ratings)])],
         rival=cast.codes[int(ranked[fewest.rival])],
         voters=fewest.voters,
-        is_noticed=stands_out(whole, len(cast.codes), int(ranked[fewest.rival])),
+        is_noticed=fewest.voters >= FEWEST
+        and stands_out(whole, len(cast.codes), int(ranked[fewest.rival])),
         votes=len(cast.votes),
     )
