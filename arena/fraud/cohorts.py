@@ -35,7 +35,7 @@ from arena.fraud.detectors import (
 from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-_SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
+SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
 _SURE = 0.95
 """Least probability of following the pattern with which a voter is flagged."""
@@ -43,7 +43,7 @@ FEWEST = 3
 """Least number of voters that make a cohort."""
 _MOST = 500.0
 """Natural log of a likelihood ratio beyond which nothing more is believed."""
-_SHARED = 0.7
+SHARED = 0.7
 """Deviation of a taste for each model that the guests of a network or a day may share, in log odds."""
 _NEWTON = 10
 _PASSES = 4
@@ -130,7 +130,7 @@ def _flags(
 def _shared_taste(cohort: VoterChoices, odds: Floats, there: Codes) -> float:
     """Return the decimal logarithm of how much likelier a taste that all share makes their choices.
 
-    The taste is normal with deviation _SHARED for each model, and integrated out around its mode (Laplace).
+    The taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
     """
     place_a = np.searchsorted(there, cohort.a)
     place_b = np.searchsorted(there, cohort.b)
@@ -139,17 +139,17 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, there: Codes) -> float:
     for _ in range(_NEWTON):
         missed = 1 / (1 + np.exp(signs * (odds + shared[place_a] - shared[place_b])))
         slope = np.bincount(place_a, signs * missed, len(there))
-        slope -= np.bincount(place_b, signs * missed, len(there)) + shared / _SHARED**2
+        slope -= np.bincount(place_b, signs * missed, len(there)) + shared / SHARED**2
         bent = missed * (1 - missed)
         pair = np.bincount(place_a * len(there) + place_b, bent, len(there) ** 2)
         both = pair.reshape(len(there), -1)
         both = both + both.T
-        information = np.diag(both.sum(axis=1) + _SHARED**-2) - both
+        information = np.diag(both.sum(axis=1) + SHARED**-2) - both
         shared += np.linalg.solve(information, slope)
     told = odds + shared[place_a] - shared[place_b]
     gain = np.logaddexp(0, -signs * odds).sum() - np.logaddexp(0, -signs * told).sum()
-    gain -= shared @ shared / (2 * _SHARED**2)
-    gain -= np.linalg.slogdet(_SHARED**2 * information)[1] / 2
+    gain -= shared @ shared / (2 * SHARED**2)
+    gain -= np.linalg.slogdet(SHARED**2 * information)[1] / 2
     return float(max(gain, 0) / np.log(10))
 
 
@@ -167,9 +167,9 @@ def _evidence(sums: Floats) -> tuple[float, int, Floats]:
     """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
     sums = sums.clip(-_MOST, _MOST)
     logs = np.array(
-        [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES]
+        [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]
     )
     mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
     share, pattern = np.unravel_index(logs.argmax(), logs.shape)
-    odds = np.log(_SHARES[share] / (1 - _SHARES[share])) + sums[pattern]
+    odds = np.log(SHARES[share] / (1 - SHARES[share])) + sums[pattern]
     return float(mixed / np.log(10)), int(pattern), 1 / (1 + np.exp(-odds))

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from arena.fraud.cohorts import Cohort
 from arena.fraud.detectors import Suspicion, VoterChoices, win_counts
+from arena.fraud.gathered import Steadiness, chances_by_cohort, gathered_gain, places_of
 from arena.fraud.tastes import (
     WIDTH,
     Cells,
     Meetings,
-    ModelVoters,
     cells_of,
     even_fit,
     meetings_of,
@@ -35,14 +35,10 @@ from arena.fraud.tastes import (
 from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-CHANCE = 0.1
+CHANCE = 0.2
 """Upper bound on the chance that honest voters are taken for a crowd, were their tastes known."""
 _REFINED = 3
 """Times that strengths without a crowd, and the crowd by these strengths, are fitted."""
-_COHORT = 0.3
-"""Voters that a crowd's share of all counts for in a cohort, beside the cohort's own."""
-_ROUNDS = 20
-"""Times that the shares of cohorts, and the chances of voters by these, are computed."""
 _LARGEST = 1e9
 """Likelihood ratio beyond which nothing more is believed."""
 _SAMPLE = 50_000
@@ -83,23 +79,6 @@ class _Candidate(NamedTuple):
     """Width of the tastes for other models."""
 
 
-class _Steadiness(NamedTuple):
-    """A model's voters beside its crowd."""
-
-    is_for: bool
-    share: float
-    """Of the crowd."""
-    honest: float
-    """Share of honest voters who are as steady: as many as there are on the other side."""
-    ratios: Floats
-    """Of the likelihoods of being steady and of not being so, by meeting."""
-
-
-class _Chances(NamedTuple):
-    chances: Floats
-    cohorts: Codes
-
-
 def crowds(
     choices: VoterChoices, models: int, cohorts: Sequence[Cohort] = ()
 ) -> tuple[VotingCrowd, ...]:
@@ -126,7 +105,7 @@ def crowds(
 
 
 def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
-    """Return whether a crowd for or against a model is clear; of very many choices a sample tells."""
+    """Return whether a spread crowd for or against a model is clear; of very many choices a sample tells."""
     voters = np.unique(choices.voter)
     some = np.random.default_rng(0).random(len(voters)) < _SAMPLE / len(choices.a)
     sample = choices.take(np.isin(choices.voter, voters[some]))
@@ -137,7 +116,7 @@ def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
     width = _median(_widths(meetings_of(cells, strengths, WIDTH)))
     meetings = meetings_of(cells, strengths, width)
     widths = _widths(meetings)
-    gain = _gain(voters_of(meetings, model), _others(widths, model))
+    gain = _candidate(meetings, widths, model, ()).gain
     there = int((~np.isnan(widths)).sum())
     return gain * len(choices.a) / len(sample.a) >= _enough(there)
 
@@ -145,18 +124,30 @@ def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
 def _clearest(meetings: Meetings, cohorts: Sequence[Cohort]) -> _Candidate | None:
     """Return the model that most clearly has a crowd, if any has."""
     widths = _widths(meetings)
-    candidates = []
-    for model in np.flatnonzero(~np.isnan(widths)).tolist():
-        width = _others(widths, model)
-        candidates.append(_Candidate(model, _gain(voters_of(meetings, model), width), width))
-    enough = _enough(len(candidates))
+    there = np.flatnonzero(~np.isnan(widths)).tolist()
+    candidates = [_candidate(meetings, widths, model, cohorts) for model in there]
+    enough = _enough(len(there))
     for candidate in sorted(candidates, key=lambda one: -one.gain):
         if candidate.gain < enough:
             break
-        rest = meetings.take(~np.isin(meetings.voter, _foremost(meetings, candidate, cohorts)))
-        if _gain(voters_of(rest, candidate.model), candidate.others) >= enough:
+        foremost = _foremost(meetings, candidate, cohorts)
+        rest = meetings.take(~np.isin(meetings.voter, foremost))
+        if _candidate(rest, widths, candidate.model, cohorts).gain >= enough:
             return candidate
     return None
+
+
+def _candidate(
+    meetings: Meetings, widths: Floats, model: int, cohorts: Sequence[Cohort]
+) -> _Candidate:
+    """Return how clear a model's crowd is, spread evenly or gathered in cohorts, either as likely as the other."""
+    others = _others(widths, model)
+    met = meetings.take(meetings.model == model)
+    voters = voters_of(met, model)
+    fit = uneven_fit(voters, others)
+    spread = fit.log - even_fit(voters, others).log
+    gathered = gathered_gain(met, voters, fit.population, cohorts)
+    return _Candidate(model, float(np.logaddexp(spread, gathered) - np.log(2)), others)
 
 
 def _enough(models: int) -> float:
@@ -184,11 +175,6 @@ def _median(values: Floats) -> float:
     return float(numbers[(len(numbers) - 1) // 2])
 
 
-def _gain(voters: ModelVoters, others: float) -> float:
-    """Return the natural log of the likelihood ratio of a crowd."""
-    return uneven_fit(voters, others).log - even_fit(voters, others).log
-
-
 def _foremost(meetings: Meetings, candidate: _Candidate, cohorts: Sequence[Cohort]) -> Codes:
     """Return the guests of the network that has most of a crowd."""
     networks = [cohort for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
@@ -197,12 +183,12 @@ def _foremost(meetings: Meetings, candidate: _Candidate, cohorts: Sequence[Cohor
     met = meetings.take(meetings.model == candidate.model)
     steadiness = _steadiness(met, candidate)
     ratios = steadiness.share * steadiness.ratios
-    place, network = _places(met.voter, networks)
+    place, network = places_of(met.voter, networks)
     number = np.bincount(network, (ratios / (1 + ratios))[place], len(networks))
     return networks[int(number.argmax())].voters
 
 
-def _steadiness(met: Meetings, candidate: _Candidate) -> _Steadiness:
+def _steadiness(met: Meetings, candidate: _Candidate) -> Steadiness:
     """Return how steady the voters are who met a model."""
     voters = voters_of(met, candidate.model)
     fit = uneven_fit(voters, candidate.others)
@@ -212,7 +198,7 @@ def _steadiness(met: Meetings, candidate: _Candidate) -> _Steadiness:
     chances = fit.chances[:, side]
     odds = chances / np.maximum(1 - chances, 1 / _LARGEST)
     ratios[voters.kinds] = odds * (1 - shares[side]) / shares[side]
-    return _Steadiness(side == 0, shares[side] - shares.min(), shares.min(), ratios[met.kind])
+    return Steadiness(side == 0, shares[side] - shares.min(), shares.min(), ratios[met.kind])
 
 
 def _crowd(
@@ -230,7 +216,7 @@ def _crowd(
         rest[:, model] -= np.bincount(mine.opponent, weight * mine.lost, len(wins))
         met = meetings_of(mine, bradley_terry(rest.clip(0)).strengths, width)
         steadiness = _steadiness(met, candidate)
-        chances, of_cohorts = _chances(steadiness, met.voter, cohorts)
+        chances, of_cohorts = chances_by_cohort(steadiness, met.voter, cohorts)
     order = np.argsort(-chances, kind="stable")
     choices = met.choices[order]
     before = np.cumsum(choices) - choices / 2
@@ -244,40 +230,3 @@ def _crowd(
         chances=chances[likeliest],
         cohorts=of_cohorts[likeliest],
     )
-
-
-def _chances(steadiness: _Steadiness, voters: Codes, cohorts: Sequence[Cohort]) -> _Chances:
-    """Return voters' chances to be of a crowd, by how steady they are and by the crowd's share of their cohorts.
-
-    A cohort's share is told by its other voters; the crowd's share of all stays.
-    """
-    place, cohort = _places(voters, cohorts)
-    size = np.bincount(cohort, minlength=len(cohorts))[cohort]
-    share = steadiness.share
-    ratios = steadiness.ratios
-    base = share / (1 - share)
-    more = np.zeros(len(cohort))
-    chances = np.zeros(len(voters))
-    for _ in range(_ROUNDS):
-        odds = base * np.exp(np.bincount(place, more, len(voters)))
-        prior = odds / (1 + odds)
-        honest = (1 - prior) * (1 - steadiness.honest + steadiness.honest * ratios)
-        chances = prior * ratios / (prior * ratios + honest)
-        others = np.bincount(cohort, chances[place], len(cohorts))[cohort] - chances[place]
-        of_cohort = (others + _COHORT * share) / (size - 1 + _COHORT)
-        more = np.log(of_cohort / (1 - of_cohort) * (1 - share) / share)
-        base *= share * len(voters) / chances.sum()
-    most = np.full(len(voters), -1)
-    order = np.argsort(more, kind="stable")
-    order = order[more[order] > 0]
-    most[place[order]] = cohort[order]
-    return _Chances(chances, most)
-
-
-def _places(voters: Codes, cohorts: Sequence[Cohort]) -> tuple[Codes, Codes]:
-    """Return, for each voter in each cohort, the voter's place in sorted `voters` and the cohort's number."""
-    member = np.concatenate([np.zeros(0, np.int64), *(cohort.voters for cohort in cohorts)])
-    number = np.repeat(np.arange(len(cohorts)), [len(cohort.voters) for cohort in cohorts])
-    place = np.searchsorted(voters, member).clip(max=len(voters) - 1)
-    is_there = voters[place] == member
-    return place[is_there], number[is_there]

@@ -248,14 +248,20 @@ def _extrapolated(
     )
 
 
+def weights_of(population: Population) -> Floats:
+    """Return the share of each taste, then of lovers and of haters."""
+    shares = np.array([population.lovers, population.haters])
+    honest = np.exp(-(((_TASTES - population.centre) / population.width) ** 2) / 2)
+    honest = (1 - shares.sum()) * honest / honest.sum() + 1e-100
+    return np.append(honest, shares)
+
+
 def _step(
     voters: ModelVoters, sides: _Sides, population: Population, others: float
 ) -> tuple[Fit, Population]:
     """Return the fit of a population, and the next by EM."""
-    shares = np.array([population.lovers, population.haters])
-    honest = np.exp(-(((_TASTES - population.centre) / population.width) ** 2) / 2)
-    honest = (1 - shares.sum()) * honest / honest.sum() + 1e-100
-    weights = np.append(honest, shares)
+    weights = weights_of(population)
+    shares = weights[-2:]
     whole = voters.likelihoods @ weights
     numbers = (voters.number / whole) @ voters.likelihoods * weights
     log = float(voters.number @ np.log(whole))
