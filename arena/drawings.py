@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import ClassVar, Literal, NamedTuple
 
+from arena.interval_text import dashed
 from arena.markdown import visible_name
 from arena.templates import macros, plural
 
@@ -245,10 +246,8 @@ class RatingRow(NamedTuple):
 
     @property
     def title(self) -> str:
-        interval = (
-            "" if self.low is None or self.high is None else f" ({self.low:.0f}–{self.high:.0f})"
-        )
-        return f"{self.name}: {self.value:.0f}{interval}"
+        ends = dashed(self.low, self.high)
+        return f"{self.name}: {self.value:.0f}{f' ({ends})' if ends else ''}"
 
 
 RATING_ROW = 26
@@ -318,7 +317,7 @@ class ShareRow(NamedTuple):
     @property
     def title(self) -> str:
         return (
-            f"{self.name}: {self.value:.1%} ({100 * self.low:.0f}–{self.high:.0%}, n = {self.n:,})"
+            f"{self.name}: {self.value:.1%} ({dashed(self.low, self.high, '.0%')}, n = {self.n:,})"
         )
 
 

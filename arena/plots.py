@@ -18,6 +18,7 @@ from arena.drawings import (
     ratings_drawing,
     svg,
 )
+from arena.interval_text import dashed
 from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
@@ -48,9 +49,10 @@ class Plot:
     table: PlotTable | None = None
 
 
-def interval_plot(rows: Sequence[RatingRow], note: str) -> Plot:
-    """Plot ratings with intervals, the first model on top."""
-    title = "Ratings with intervals"
+def interval_plot(
+    rows: Sequence[RatingRow], note: str, title: str = "Ratings with 95% intervals"
+) -> Plot:
+    """Plot ratings with intervals, or with another spread that the title names, the first model on top."""
     if not rows:
         return Plot(title, "No model has a rating.")
     drawing = ratings_drawing(title, note, rows, MOST_LISTED)
@@ -134,15 +136,14 @@ def family_rating_plot(
         rated = cells[row][column]
         if rated is None:
             return None
-        text = (
-            f"{rated.rating:.0f} ({rated.low:.0f}–{rated.high:.0f}, {plural(rated.votes, 'vote')})"
-        )
+        interval = dashed(rated.low, rated.high)
+        text = f"{rated.rating:.0f} ({interval}, {plural(rated.votes, 'vote')})"
         title = f"{models[column]}, {families[row]}: {text}"
         return GridCell(f"{rated.rating:.0f}", (rated.rating - 1000) / 300, text, title)
 
     note = (
         "Ratings from the votes on one family's items alone, each family with a mean of its own; the table has the "
-        "intervals and the votes. Blank: too few votes, or no battles that link the model with most others."
+        "95% intervals and the votes. Blank: too few votes, or no battles that link the model with most others."
     )
     return _grid_plot("Ratings by family", note, families, models, cell)
 
@@ -168,7 +169,7 @@ def family_win_rate_plot(
         won = cells[row][column]
         if won is None:
             return None
-        text = f"{won.rate:.0%} ({100 * won.low:.0f}–{won.high:.0%}, n = {won.n:,})"
+        text = f"{won.rate:.0%} ({dashed(won.low, won.high, '.0%')}, n = {won.n:,})"
         depth = 2 * min(max(0.5, won.low), won.high) - 1
         return GridCell(
             f"{won.rate:.0%}", depth, text, f"{models[column]}, {families[row]}: {text}"

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, Stric
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from arena.interval_text import dashed, interval_text, spanned
 from arena.markdown import answer_html, instruction_html, plain_html, visible_name
 
 ROOT = Path(__file__).parents[1]
@@ -55,10 +56,13 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.policies["json.dumps_kwargs"] = {"allow_nan": False}
 ENVIRONMENT.filters |= {
     "answer": answer_html,
+    "dashed": dashed,
     "decimal": lambda value, places=1: "–" if value is None else f"{value:.{places}f}",
     "instruction": instruction_html,
+    "interval_text": interval_text,
     "number": lambda value, spec=",": format(value, spec),
     "percent": lambda value, places=1: "–" if value is None else f"{value:.{places}%}",
     "plain": plain_html,
     "plural": plural,
+    "spanned": spanned,
 }

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import string
 import unicodedata
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,9 +33,19 @@ UNRELATED = "unrelated answer"
 """The two contestants of a check item."""
 
 
+_MARKS = string.punctuation + "‘’“”…¡¿«»。，、？！：；（）"
+"""Marks that stand around words."""
+
+
 def folded(text: str) -> str:
     """Return a text in NFC, with runs of white space collapsed to one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def bare(text: str) -> str:
+    """Return a text in lower case without the marks around its words; of marks alone, all of it."""
+    words = (word.strip(_MARKS) for word in folded(text).casefold().split())
+    return " ".join(filter(None, words)) or folded(text)
 
 
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
@@ -96,6 +107,8 @@ class Item:
         return self.instruction.casefold()
 
 
+Confirmation = Literal["pending", "confirmed", "rejected"]
+"""What the platform has said of the worker of a seat; a seat of our own links needs no word of it."""
 Outside = Literal["stopped", "named itself"]
 """Why a live vote is excluded from the ranking: an answer was stopped, or told its model."""
 

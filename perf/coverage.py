@@ -1,15 +1,21 @@
-"""Coverage of the intervals in simulated arenas: `python -m perf.coverage [--cluster tuple] [--runs 100]`.
+"""Coverage of intervals in simulations: `python -m perf.coverage [--runs 100] [--only "busy"]`.
 
-Each design draws items and voters anew in every run. The truth is the Bradley-Terry fit to the expected votes on
-infinitely many items, by infinitely many voters of the same kind, with the design's pairs: every model's answer to an
-item has a quality of its own, every voter tastes of his own. Targets: intervals of 95% hold the truth in 93 to 98% of
-runs on the average of the models and in 90% for each, and are at most 1.25 times as wide as the middle 95% of the
-ratings over the runs; with fewer than 20 items they hold it in 90%.
+Each simulation draws items and voters anew in every run; its seeds are its name's. A board's truth is the Bradley-Terry
+fit to the expected votes on infinitely many items, by infinitely many voters of the same kind, with the design's pairs:
+every model's answer to an item has a quality of its own, every voter tastes of his own. The truth of win rates is a
+model's expected share likewise; `score_coverage` says what that of scores is.
+
+Targets: intervals of 95% hold the truth in 93 to 98% of runs on the average of the cells (models) and in 90% for each,
+and are at most 1.25 times as wide as the middle 95% of the numbers over the runs. A simulation that is harder says its
+own. Boards of equal models are looked at every 50 votes: in at most 5% some pair is ever settled.
+In at most 5% (7% are measured) some model's place lies outside its rank set, or pairs of Bradley-Terry's are found to
+differ from it; pairs that beat each other in a circle are found in 90%.
 """
 
 import sys
+import time
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,17 +24,25 @@ import numpy as np
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.clusters import Cluster
 from arena.ratings.intervals import intervals
+from arena.ratings.lack_of_fit import SURE, lack_of_fit
+from arena.ratings.rank_sets import rank_sets
+from arena.ratings.settled import ALPHA, LOOK_EVERY, look
+from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import Floats, Outcome, Votes
+from perf import _mark_coverage
+from perf._score_coverage import SCORES
+from perf._simulations import Estimates, Simulation, Target, coin_of, coverage
 
 RUNS = 1000
 SCALE = 0.65
 """Deviation of most designs' strengths in log odds: 113 rating points."""
-FEWEST = 0.90
-SHORTEST = 0.93
-LONGEST = 0.98
-WIDEST = 1.25
-FEW_ITEMS = 20
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
+
+
+FEW_ITEMS = Target(shortest=0.90, longest=1.0, widest=2.0)
+FEW_VOTERS = Target(longest=1.0, widest=10.0)
+"""Two voters tell their spread with one degree of freedom: Student's quantile is 12.7."""
+SHARES = Target(shortest=0.92, longest=1.0, widest=2.0)
 
 
 @dataclass(frozen=True)
@@ -56,11 +70,42 @@ class Design:
     """Whether all battles are with the first model."""
     scale: float = SCALE
     """Deviation of the models' strengths; 0 where all are equal."""
+    busy: float = 0.0
+    """Share of the votes that the busiest voter casts; 0: all are alike."""
+    lone: bool = False
+    """Whether one voter casts all votes on the first model."""
+    on_picture: int = 1
+    """Items on one picture: an answer's quality is that of all answers of its model about the picture."""
+    named: bool = True
+    """Whether the votes say who cast them."""
+    circle: float = 0.0
+    """Log odds beyond Bradley-Terry that a model has against the half of the models after it in a ring."""
+    cluster: Cluster = "picture"
+    target: Target = Target()
 
     @property
     def strengths(self) -> Floats:
         drawn = np.random.default_rng(7).normal(0, self.scale, self.models)
         return drawn - drawn.mean()
+
+    def truth(self) -> Floats:
+        """Return the ratings of a fit to the expected votes."""
+        gap = self.strengths[:, None] - self.strengths[None, :]
+        spread = np.sqrt(2 * (self.quality**2 + self.taste**2))
+        shifted = gap[:, :, None, None] + spread * NODES + self.bias * np.array([[1], [-1]])
+        chance = (1 / (1 + np.exp(-shifted)) @ WEIGHTS / WEIGHTS.sum()).mean(2)
+        wins = (1 - self.lazy) * chance + self.lazy / 2
+        wins = (1 - self.ties) * wins + self.ties / 2
+        met = np.ones_like(wins) - np.eye(self.models)
+        if self.star:
+            met[1:, 1:] = 0
+        return bradley_terry(1e6 * wins * met).ratings
+
+    def run(self, coin: np.random.Generator) -> Estimates:
+        votes = votes_of(self, coin)
+        fit = bradley_terry(win_matrix(votes))
+        found = intervals(fit, votes, self.cluster)
+        return Estimates(fit.ratings, found.low, found.high)
 
 
 DESIGNS = (
@@ -74,41 +119,146 @@ DESIGNS = (
     Design("five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
     Design("biased, lazy, ties", 8, 63, 5_000, bias=0.5, lazy=0.2, ties=0.2),
     Design("tasteful voters", 8, 574, 10_000, voters=60, taste=0.7),
-    Design("15 items", 6, 15, 2_000, quality=1.0),
-    Design("8 items", 4, 8, 400, quality=1.0),
+    Design("15 items", 6, 15, 2_000, quality=1.0, target=FEW_ITEMS),
+    Design("8 items", 4, 8, 400, quality=1.0, target=FEW_ITEMS),
 )
+"""Ordinary boards."""
 
 
-class Coverage(NamedTuple):
-    """What the intervals of a design's runs hold: by model, and their mean width beside the ratings' own."""
+def busy(share: float, others: int = 40) -> Design:
+    """Return a board where one of many voters casts this share of the votes."""
+    name = f"one voter with {share:.0%}, {others} others"
+    target = Target(longest=1.0, widest=1.25 if share < 0.7 else 2.0)
+    return Design(name, 7, 574, 4_000, voters=others + 1, taste=0.7, busy=share, target=target)
 
-    held: Floats
-    width: float
-    """Mean width over the width of the middle 95% of the ratings."""
 
-    def misses(self, design: Design) -> bool:
-        """Return whether a target is missed."""
-        if design.items < FEW_ITEMS:
-            return bool(self.held.mean() < FEWEST)
-        return not (
-            SHORTEST <= self.held.mean() <= LONGEST
-            and self.held.min() >= FEWEST
-            and self.width <= WIDEST
+FEW_OR_BUSY = (
+    *(busy(share) for share in (0.35, 0.5, 0.6, 0.8, 0.9)),
+    Design(
+        "one voter with 60%, 3 others", 7, 574, 4_000, 4, taste=0.7, busy=0.6, target=FEW_VOTERS
+    ),
+    *(
+        Design(f"{voters} voters", 7, 574, 4_000, voters, taste=0.7, target=FEW_VOTERS)
+        for voters in (2, 3, 4, 5, 6)
+    ),
+    Design("12 voters", 7, 574, 4_000, voters=12, taste=0.7),
+    Design(
+        "one voter for one model",
+        7,
+        574,
+        4_000,
+        voters=40,
+        taste=0.7,
+        lone=True,
+        target=Target(longest=1.0, widest=1.5),
+    ),
+)
+"""Boards whose voters are few, or one of them busy."""
+HANG_TOGETHER = (
+    Design("40 pictures of 5 items", 8, 200, 4_000, quality=1.0, on_picture=5),
+    Design("25 pictures of 10 near copies", 8, 250, 4_000, quality=1.0, on_picture=10),
+    Design("400 pictures, some votes", 8, 800, 4_000, on_picture=2),
+)
+"""Boards whose items hang together."""
+
+
+@dataclass(frozen=True)
+class WinRates:
+    """Shares of decided battles with the reference that models won, by voters of uneven zeal."""
+
+    name: str
+    models: int
+    voters: int
+    zeal: float
+    """Exponent of the voters' zeal by their rank; 0: all alike."""
+    busy: float = 0.0
+    taste: float = 1.0
+    quality: float = 0.5
+    votes: int = 2_000
+    items: int = 200
+    target: Target = SHARES
+
+    @property
+    def strengths(self) -> Floats:
+        return np.linspace(-1.5, 1.5, self.models)
+
+    def truth(self) -> Floats:
+        spread = np.hypot(self.taste, self.quality) * NODES
+        chance = 1 / (1 + np.exp(-self.strengths[:, None] - spread))
+        return (chance @ WEIGHTS / WEIGHTS.sum()).astype(np.float64)
+
+    def run(self, coin: np.random.Generator) -> Estimates:
+        model = coin.integers(0, self.models, self.votes)
+        item = coin.integers(0, self.items, self.votes)
+        voter = coin.choice(self.voters, self.votes, p=zeals(self.voters, self.busy, self.zeal))
+        odds = self.strengths[model]
+        odds = odds + coin.normal(0, self.quality, (self.models, self.items))[model, item]
+        odds += coin.normal(0, self.taste, (self.models, self.voters))[model, voter]
+        won = coin.random(self.votes) < 1 / (1 + np.exp(-odds))
+        shares = clustered_shares(won, model, self.models, [item, voter])
+        return Estimates(
+            np.array([share.hits / max(share.n, 1) for share in shares]),
+            np.array([share.low for share in shares]),
+            np.array([share.high for share in shares]),
         )
 
 
-def truth(design: Design) -> Floats:
-    """Return the ratings of a fit to the expected votes."""
-    gap = design.strengths[:, None] - design.strengths[None, :]
-    spread = np.sqrt(2 * (design.quality**2 + design.taste**2))
-    shifted = gap[:, :, None, None] + spread * NODES + design.bias * np.array([[1], [-1]])
-    chance = (1 / (1 + np.exp(-shifted)) @ WEIGHTS / WEIGHTS.sum()).mean(2)
-    wins = (1 - design.lazy) * chance + design.lazy / 2
-    wins = (1 - design.ties) * wins + design.ties / 2
-    met = np.ones_like(wins) - np.eye(design.models)
-    if design.star:
-        met[1:, 1:] = 0
-    return bradley_terry(1e6 * wins * met).ratings
+WIN_RATES = (
+    WinRates("win rates, 12 uneven voters", 6, 12, 1.0),
+    WinRates("win rates, 12 very uneven voters", 6, 12, 2.0),
+    WinRates("win rates, one voter with 80%", 6, 12, 0.0, busy=0.8),
+    WinRates("one win rate, 12 uneven voters", 1, 12, 1.0),
+    WinRates("one win rate, 12 very uneven voters", 1, 12, 2.0, taste=0.5),
+    WinRates("win rates, 3 voters", 6, 3, 0.0),
+    WinRates("win rates, 200 voters", 6, 200, 0.5, target=Target(longest=0.985)),
+)
+EQUAL = (
+    Design("equal, one voter with half", 7, 574, 2_000, 41, taste=0.7, scale=0, busy=0.5),
+    Design("equal, 6 voters", 7, 574, 2_000, 6, taste=0.7, scale=0),
+    Design("equal, unnamed voters", 7, 574, 2_000, 6, taste=0.7, scale=0, named=False),
+    Design("equal, groups of 10 copies", 8, 400, 2_000, quality=1.0, scale=0, on_picture=10),
+)
+"""Boards of equal models."""
+
+
+RANKED = (
+    Design("ranks of 6 models", 6, 574, 4_000),
+    Design("ranks of 20 models", 20, 574, 10_000),
+    Design("ranks of 60 models", 60, 574, 20_000),
+    Design("ranks of 6 equal models", 6, 574, 4_000, scale=0),
+    Design("ranks of 20 equal models", 20, 574, 10_000, scale=0),
+    Design("ranks of 60 equal models", 60, 574, 20_000, scale=0),
+    Design("ranks of 6 equal models, 15 items", 6, 15, 1_500, quality=1.0, scale=0),
+    Design("ranks of 20 equal models, 30 items", 20, 30, 6_000, quality=1.0, scale=0),
+    Design("ranks of 20 equal models, 6 voters", 20, 574, 6_000, 6, taste=0.7, scale=0),
+    Design("ranks of 60 equal models, 12 voters", 60, 574, 12_000, 12, taste=0.7, scale=0),
+)
+"""Boards whose rank sets are to hold every model's place."""
+FITTING = (
+    Design("fits, 7 models", 7, 574, 4_000),
+    Design("fits, 8 models on 63 items", 8, 63, 5_000, quality=1.0),
+    Design("fits, 6 models on 15 items", 6, 15, 1_500, quality=1.0),
+    Design("fits, 20 models", 20, 574, 10_000),
+    Design("fits, five votes a tuple", 8, 574, 5_000, quality=1.0, each=5),
+    Design("fits, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7),
+    Design("fits, 5 tasteful voters", 7, 574, 4_000, 5, taste=0.7),
+)
+"""Boards whose pairs are Bradley-Terry's."""
+CIRCLES = (
+    Design("a circle, 7 models", 7, 574, 4_000, circle=0.3),
+    Design("a circle, 8 models on 63 items", 8, 63, 5_000, quality=1.0, circle=0.5),
+    Design("a circle, 20 models", 20, 574, 10_000, circle=0.4),
+    Design("a circle, 60 tasteful voters", 7, 574, 6_000, 60, taste=0.7, circle=0.3),
+)
+"""Boards whose pairs are not."""
+
+
+def zeals(voters: int, busiest: float, exponent: float = 0.0) -> Floats:
+    """Return each voter's share of the votes: the busiest one's, and those of the others by their rank."""
+    zeal = np.arange(1, voters + 1, dtype=np.float64) ** -exponent
+    if busiest:
+        zeal[0] = zeal[1:].sum() * busiest / (1 - busiest)
+    return zeal / zeal.sum()
 
 
 def votes_of(design: Design, coin: np.random.Generator) -> Votes:
@@ -126,58 +276,120 @@ def votes_of(design: Design, coin: np.random.Generator) -> Votes:
     a = a.repeat(design.each)
     b = b.repeat(design.each)
     voter = coin.integers(0, design.voters, len(a))
+    if design.busy:
+        voter = coin.choice(design.voters, len(a), p=zeals(design.voters, design.busy))
+    if design.lone:
+        voter = np.where((a == 0) | (b == 0), 0, voter)
+    picture = item // design.on_picture
     worth = coin.normal(0, design.quality, (design.items, m))
     liking = coin.normal(0, design.taste, (design.voters, m))
     side = np.where(coin.random(len(a)) < 0.5, 1, -1)
-    gap = (
-        design.strengths[a]
-        - design.strengths[b]
-        + worth[item, a]
-        - worth[item, b]
-        + liking[voter, a]
-    )
-    chance = 1 / (1 + np.exp(-(gap - liking[voter, b] + design.bias * side)))
+    gap = design.strengths[a] - design.strengths[b] + worth[picture, a] - worth[picture, b]
+    gap = gap + liking[voter, a] - liking[voter, b]
+    ahead = 2 * ((b - a) % m)
+    gap = gap + design.circle * np.sign(m - ahead)
+    chance = 1 / (1 + np.exp(-(gap + design.bias * side)))
     chance = np.where(coin.random(len(a)) < design.lazy, 0.5, chance)
     outcome = np.where(coin.random(len(a)) < chance, Outcome.A, Outcome.B)
     outcome = np.where(coin.random(len(a)) < design.ties, Outcome.TIE, outcome).astype(np.int8)
-    return Votes(a, b, outcome, m, item, voter)
+    voters = voter if design.named else None
+    return Votes(a, b, outcome, m, items=item, voters=voters, pictures=picture)
 
 
-def coverage(design: Design, runs: int, cluster: Cluster = "item") -> Coverage:
-    """Return the share of a design's runs whose intervals hold the truth."""
-    wanted = truth(design)
-    held = []
-    ratings = []
-    widths = []
-    for run in range(runs):
-        votes = votes_of(design, np.random.default_rng(run))
-        fit = bradley_terry(win_matrix(votes))
-        found = intervals(fit, votes, cluster)
-        held.append((found.low <= wanted) & (wanted <= found.high))
-        ratings.append(fit.ratings)
-        widths.append(found.high - found.low)
-    low, high = np.quantile(ratings, (0.025, 0.975), axis=0)
-    return Coverage(np.mean(held, axis=0), float(np.mean(widths) / np.mean(high - low)))
+def misses_a_rank(design: Design, run: int) -> bool:
+    """Whether some model's rank set lacks a place that is its own; equal models share theirs."""
+    votes = votes_of(design, coin_of(design.name, run))
+    fit = bradley_terry(win_matrix(votes))
+    places = rank_sets(fit, intervals(fit, votes, design.cluster))
+    strengths = design.strengths
+    first = 1 + (strengths[None, :] > strengths[:, None]).sum(1)
+    last = design.models - (strengths[None, :] < strengths[:, None]).sum(1)
+    return bool(((places.low > first) | (places.high < last)).any())
+
+
+def is_found_to_differ(design: Design, run: int) -> bool:
+    """Whether pairs are found to differ from Bradley-Terry."""
+    votes = votes_of(design, coin_of(design.name, run))
+    found = lack_of_fit(bradley_terry(win_matrix(votes)), votes, design.cluster)
+    return found is not None and found.p <= SURE
+
+
+def is_falsely_settled(design: Design, run: int) -> bool:
+    """Whether some pair of equal models is settled at any look."""
+    votes = votes_of(design, coin_of(design.name, run))
+    fit = None
+    for number in range(LOOK_EVERY, len(votes) + 1, LOOK_EVERY):
+        told = votes.take(np.arange(number))
+        fit = bradley_terry(win_matrix(told), start=None if fit is None else fit.strengths)
+        found = intervals(fit, told, design.cluster)
+        if look(fit, found, told, design.models).settled.any():
+            return True
+    return False
+
+
+TABLE: tuple[tuple[str, Sequence[Simulation]], ...] = (
+    ("ordinary boards", DESIGNS),
+    ("few voters, or a busy one", FEW_OR_BUSY),
+    ("items that hang together", HANG_TOGETHER),
+    ("win rates", WIN_RATES),
+    ("scores", SCORES),
+)
+"""Simulations of boards and of scores, by what is hard about them."""
+
+
+class Counting(NamedTuple):
+    """What is counted over boards, and in which share of them it may happen."""
+
+    title: str
+    designs: Sequence[Design]
+    happens: Callable[[Design, int], bool]
+    most: float
+    least: float = 0.0
+
+
+COUNTINGS = (
+    Counting("equal models falsely settled", EQUAL, is_falsely_settled, ALPHA),
+    Counting("some rank is outside its set", RANKED, misses_a_rank, 0.07),
+    Counting("falsely found to differ from Bradley-Terry", FITTING, is_found_to_differ, 0.07),
+    Counting("rightly found to differ from Bradley-Terry", CIRCLES, is_found_to_differ, 1.0, 0.9),
+)
 
 
 def main(words: Sequence[str] = ()) -> int:
-    """Print each design's coverage; return 1 if a target was missed."""
+    """Print each simulation's coverage; return 1 if a target was missed."""
     parser = ArgumentParser("python -m perf.coverage")
-    parser.add_argument("--cluster", choices=("item", "tuple", "voter", "vote"), default="item")
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--only", default="", help="part of the names of simulations")
     asked = parser.parse_args(words)
+    begun = time.perf_counter()
     missed = 0
-    print(
-        f"intervals by {asked.cluster}, {asked.runs} runs; the truth is the fit for new items and voters of this kind"
-    )
-    print(f"{'':>30} {'models':>6} {'items':>5} {'votes':>6} {'held':>6} {'least':>6} {'width':>6}")
-    for design in DESIGNS:
-        found = coverage(design, asked.runs, asked.cluster)
-        missed += found.misses(design)
-        told = f"{found.held.mean():>6.1%} {found.held.min():>6.1%} {found.width:>6.2f}"
-        shape = f"{design.name:>30} {design.models:>6} {design.items:>5} {design.votes:>6}"
-        print(f"{shape} {told}{'  misses its target' if found.misses(design) else ''}", flush=True)
+    for title, simulations in (*TABLE, *_mark_coverage.TABLE):
+        chosen = [one for one in simulations if asked.only in one.name]
+        if chosen:
+            print(f"{title}, {asked.runs} runs: held, least of a cell, width over need", flush=True)
+        missed += sum(_told(one, asked.runs) for one in chosen)
+    for counting in COUNTINGS:
+        chosen = [one for one in counting.designs if asked.only in one.name]
+        if chosen:
+            print(f"{counting.title}, of {asked.runs} boards", flush=True)
+        missed += sum(_counted(counting, one, asked.runs) for one in chosen)
+    print(f"took {time.perf_counter() - begun:,.0f} s")
     return int(missed > 0)
+
+
+def _told(simulation: Simulation, runs: int) -> bool:
+    found = coverage(simulation, runs)
+    misses = found.misses(simulation.target)
+    told = f"{found.held.mean():>6.1%} {found.held.min():>6.1%} {found.width:>6.2f}"
+    print(f"{simulation.name:>36} {told}{'  misses its target' if misses else ''}", flush=True)
+    return misses
+
+
+def _counted(counting: Counting, design: Design, runs: int) -> bool:
+    number = sum(counting.happens(design, run) for run in range(runs))
+    misses = not counting.least * runs <= number <= counting.most * runs
+    print(f"{design.name:>36} {number:>6}{'  misses its target' if misses else ''}", flush=True)
+    return misses
 
 
 if __name__ == "__main__":

@@ -62,13 +62,13 @@ def open_upload(
 ) -> OpenedFile | None:
     """Read a file that holds its questions, as those of `benchmark`; without one, None if no benchmark takes it.
 
-    A column of images is skipped. `questions` are the benchmark's own, for a file that holds none. Reading the file and
+    Of images, digests are kept. `questions` are the benchmark's own, for a file that holds none. Reading the file and
     its letters stops when it is no longer `wanted`. Raises RowsError and ChoicesError.
     """
     label = name or path.name
 
     def found() -> Iterator[Record]:
-        return read_records(path, limits, IMAGE_COLUMNS, label, members=True)
+        return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
 
     def rows() -> Iterator[Record]:
         return map(_flat, found())
@@ -146,7 +146,7 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
 def question_file(path: Path) -> Mapping[int, ChoiceQuestion]:
     """A benchmark's own questions by index. Raises RowsError, and ChoicesError with all problems."""
     with row_errors(path.name):
-        found, problems = read_questions(read_records(path, ANSWERS, IMAGE_COLUMNS))
+        found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
     check_scorable(path.name, problems)
     return found
 

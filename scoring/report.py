@@ -9,7 +9,7 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
@@ -21,6 +21,7 @@ from pydantic import StrictBool, StrictFloat, StrictInt
 from arena.inference.endpoint import place_of
 from arena.io.csv_text import csv_text
 from arena.io.strict_json import RowsError
+from scoring.intervals import Ends, Sample, mean_ends, percent, possible
 from scoring.no_answers import NO_ANSWER
 from scoring.serialize import read_record
 
@@ -239,10 +240,12 @@ class ScoreLine:
     mean: float | None
     low: float | None
     high: float | None
-    """95% bootstrap interval over questions; None for one question, or where all have the same score."""
+    """95% interval for new questions, of a partial line for all of its own; None if nothing is scored."""
     worst: float
     best: float
     """The mean if every unscored grade were 0.0, and if it were 1.0."""
+    sample: Sample | None = field(default=None, compare=False, repr=False)
+    """The answers that are right or wrong, for means of such shares; None for other scores."""
 
 
 @dataclass(frozen=True)
@@ -259,25 +262,21 @@ class ScoreTable:
 
 Matrix: TypeAlias = NDArray[np.float64]
 """Shape (questions, runs); NaN where there is no score."""
-RESAMPLES = 2000
-_CELLS = 10_000_000
-"""Weights of questions that are drawn at a time."""
-SEED = 20231
-"""Each line resamples from this seed afresh, so it does not depend on the other lines."""
+LEAST_MISSED = 0.5
+"""Difference of two scores of a question that may have been missed by chance, however small those seen are."""
 
 
 def table(
     name: str, groups: Mapping[str, Sequence[Row]], rows: Sequence[Row], runs: int
 ) -> ScoreTable:
     """A table with a line for each group of rows and the total of all rows last."""
-    whole = scores(rows, runs)
-    totals = _run_means(whole, np.ones((1, len(rows))))[0]
+    totals = _run_means(scores(rows, runs))
     known = totals[~np.isnan(totals)]
     return ScoreTable(
         name=name,
-        lines=(
-            *(line(group, scores(chosen, runs)) for group, chosen in groups.items()),
-            line("total", whole),
+        lines=tuple(
+            line(group, scores(chosen, runs), [row.question.image for row in chosen])
+            for group, chosen in [*groups.items(), ("total", rows)]
         ),
         run_totals=tuple(_known(total) for total in totals),
         spread=float(known.std()) if known.size else None,
@@ -294,62 +293,60 @@ def scores(rows: Iterable[Row], runs: int) -> Matrix:
     )
 
 
-def line(name: str, values: Matrix) -> ScoreLine:
-    """The line of a group: the mean of each run over its scored questions, then the mean over runs."""
-    questions = len(values)
-    once = np.ones((1, questions))
+def line(name: str, values: Matrix, pictures: Sequence[str] = ()) -> ScoreLine:
+    """The line of a group: the mean of each run over its scored questions, then the mean over runs.
+
+    `pictures` tell which questions are about one picture: a text each, "" where it is not known.
+    """
     unscored = np.isnan(values)
-    low, high = _interval(values)
+    worst = _mean(_run_means(np.where(unscored, 0.0, values)))
+    best = _mean(_run_means(np.where(unscored, 1.0, values)))
+    ends = mean_ends(values, pictures)
+    low, high = percent(possible(ends, worst / 100, best / 100)) if ends else (None, None)
     return ScoreLine(
         name=name,
-        n=questions,
+        n=len(values),
         unscored=int(unscored.sum()),
-        mean=_known(_mean(_run_means(values, once))[0]),
+        mean=_known(_mean(_run_means(values))),
         low=low,
         high=high,
-        worst=float(_mean(_run_means(np.where(unscored, 0.0, values), once))[0]),
-        best=float(_mean(_run_means(np.where(unscored, 1.0, values), once))[0]),
+        worst=worst,
+        best=best,
     )
 
 
-def _run_means(values: Matrix, weights: Matrix) -> Matrix:
-    """Mean of every run times 100, for each row of question weights; shape (weight rows, runs).
+def difference(
+    name: str, values: Sequence[float], pictures: Sequence[str], largest: float
+) -> ScoreLine:
+    """The line of differences of two scores of each question; `largest` is the largest one of all groups.
+
+    Differences as large, or of half the scale, may have been missed by chance; where nothing differs, any may.
+    """
+    column = np.array(values, dtype=np.float64).reshape(-1, 1)
+    reach = max(largest, LEAST_MISSED) if largest else 1.0
+    mean = _mean(_run_means(column))
+    ends = mean_ends(column, pictures, Ends(-reach, reach), Ends(-1.0, 1.0))
+    low, high = percent(ends) if ends else (None, None)
+    return ScoreLine(name, len(column), 0, _known(mean), low, high, mean, mean)
+
+
+def _run_means(values: Matrix) -> NDArray[np.float64]:
+    """Mean of every run times 100.
 
     Questions are summed one by one, as MM-Vet's script does, so its totals match to the last bit.
     """
     scored = ~np.isnan(values)
-    if len(weights) == 1 and len(values):
-        sums = np.cumsum(np.where(scored, values, 0.0), axis=0)[-1:] + 0.0
-    else:
-        sums = weights @ np.where(scored, values, 0.0)
-    counts = weights @ scored
+    counts = scored.sum(axis=0)
+    if not len(values):
+        return np.full(values.shape[1], np.nan)
+    sums = np.cumsum(np.where(scored, values, 0.0), axis=0)[-1] + 0.0
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0) * 100
 
 
-def _mean(run_means: Matrix) -> Matrix:
+def _mean(run_means: NDArray[np.float64]) -> float:
     """Mean over the runs that have a score; NaN if none has."""
-    known = ~np.isnan(run_means)
-    if known.all():
-        return run_means.mean(axis=1)
-    sums = np.where(known, run_means, 0.0).sum(axis=1)
-    counts = known.sum(axis=1)
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
-def _interval(values: Matrix) -> tuple[float | None, float | None]:
-    """95% percentile interval of the mean over resampled questions; (None, None) where no draw moves it."""
-    questions = len(values)
-    if (~np.isnan(values)).any(axis=1).sum() < 2:
-        return None, None
-    # questions with equal scores are drawn as one kind
-    values, alike = np.unique(values, axis=0, return_counts=True)
-    draw = np.random.default_rng(SEED)
-    sizes = map(len, np.array_split(range(RESAMPLES), -(-RESAMPLES * len(values) // _CELLS)))
-    drawn = (draw.multinomial(questions, alike / questions, size).astype(float) for size in sizes)
-    low, high = np.nanpercentile(
-        np.concatenate([_mean(_run_means(values, one)) for one in drawn]), [2.5, 97.5]
-    )
-    return (float(low), float(high)) if low < high else (None, None)
+    known = run_means[~np.isnan(run_means)]
+    return float(known.mean()) if known.size else np.nan
 
 
 def _known(value: float) -> float | None:
@@ -423,7 +420,7 @@ def lines_csv(tables: Iterable[tuple[str, Iterable[ScoreLine]]]) -> bytes:
             cells = ("" if mean is None else repr(mean) for mean in means)
             rows.append([name, line.name, line.n, line.unscored, *cells])
     return csv_bytes(
-        ["table", "name", "n", "unscored", "mean", "low", "high", "worst", "best"], rows
+        ["table", "name", "n", "unscored", "mean", "low_95", "high_95", "worst", "best"], rows
     )
 
 

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from arena.authoring.known import lacking
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
 from arena.inference import openai_client
 from arena.io import csv_text
 from arena.markdown import answer_html, instruction_html, plain_html
+from arena.seats.worker_names import listed_name
 from arena.server import logs
 from arena.types import folded
 from arena.web import cookies as identity
@@ -183,6 +185,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
     "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
     "neutralise": injection.neutralise,
+    "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
@@ -192,6 +195,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a name of a file": results.file_stem,
+    "a worker's name": listed_name,
     "ROUGE-L": metric("ROUGE-L"),
     "a log": logs.Redaction([]).clean,
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),

@@ -18,12 +18,13 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas network kept < types io markdown < templates < drawings < drawing_png plots
-    < settings formats inference < ratings storage < database < clock < items budget < battles < seats
-    < live fraud server < campaign_battles authoring < admin imports < leaderboard < context < web < cli < __main__"""
-SCORING = """serialize reasoning text_lists < failures < no_answers < report < judges < multiple_choice < benchmarks
-    < visit_bench < registry < jobs < agreement calibration task_map < error_analysis < marking < context < web < cli
+ARENA = """validation errors formulas interval_text network kept < types io markdown < templates < drawings
+    < drawing_png plots < settings formats inference < ratings storage < database < clock < items budget < battles
+    < seats < live fraud server < campaign_battles authoring < admin imports < leaderboard < context < web < cli
     < __main__"""
+SCORING = """serialize reasoning text_lists intervals < failures < no_answers < report < judges < multiple_choice
+    < benchmarks < visit_bench < registry < jobs < agreement calibration task_map < error_analysis < marking < context
+    < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
     + [{f"scoring.{name}" for name in layer.split()} for layer in SCORING.split("<")]

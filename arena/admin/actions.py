@@ -20,6 +20,7 @@ ActionKind = Literal[
     "ended a campaign",
     "brought in a campaign's list of participants",
     "took an item out of a project",
+    "judged a writer's sample",
 ]
 
 ACT = Table(

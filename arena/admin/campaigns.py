@@ -2,22 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import isnan
 
 from arena.admin.seat_admin import SeatAdmin, noted
+from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
 from arena.campaign_battles.downloads import Rows, quality_table, votes_table
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
 from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignStates
-from arena.campaign_battles.votes import left_out_seats
+from arena.campaign_battles.votes import left_out_seats, uncounted_seats
 from arena.database import Database, now
 from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
-from arena.seats.campaigns import Campaign, CampaignStore
+from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.sheet import SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
@@ -43,6 +45,8 @@ class CampaignStanding:
     listed: int
     """People in the platform's list."""
     votes: int = 0
+    pending: int = 0
+    """Votes whose workers the platform's list has not confirmed."""
     full: int = 0
     """Tuples that have all their votes."""
     tuples: int = 0
@@ -83,6 +87,17 @@ class CampaignAdmin(SeatAdmin):
             )
         check_sources(spec, bank)
         return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
+
+    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
+        told = super().bring_participants(who, name, records)
+        # what is confirmed may be all that the campaign needs
+        with suppress(CampaignError):
+            self.states.fresh(self.store.get(name))
+        return told
+
+    def taken_back(self, campaign: Campaign) -> Note:
+        source = battle_spec(campaign).source
+        return lambda connection: forget_orders(connection, campaign.name, source)
 
     def summary(self, campaign: Campaign) -> list[str]:
         """What a campaign asks for, in sentences. Raises CampaignError."""
@@ -133,7 +148,7 @@ class CampaignAdmin(SeatAdmin):
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
-            out = left_out_seats(connection, campaign)
+            out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
             given = judgements(connection, campaign)
         return votes_table((one for one in given if one.seat in seats), seats, out)
 
@@ -162,7 +177,8 @@ class CampaignAdmin(SeatAdmin):
         return replace(
             known,
             votes=state.votes,
-            full=int(((state.voted >= wanted) & (wanted > 0)).sum()),
+            pending=state.pending,
+            full=int(((state.collected.counted >= wanted) & (wanted > 0)).sum()),
             tuples=int((wanted > 0).sum()),
             settled=sum(one.state == "settled" for one in orders),
             neighbours=len(orders),
@@ -183,7 +199,8 @@ def _tuple(record: Record) -> dict[str, object]:
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
     """Raise CampaignError for a source of check items that lacks what a campaign asks."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
-    needs += [("qualify.items", spec.qualify.items, spec.qualify.asked)] if spec.qualify else []
+    if spec.qualify and spec.qualify.items:
+        needs.append(("qualify.items", spec.qualify.items, spec.qualify.asked))
     for key, name, least in needs:
         there = len(bank.checks(name))
         if there < least:

@@ -32,7 +32,8 @@ from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
-from arena.seats.tables import PARTICIPANT, SEAT_ENTRY
+from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_TRY
+from arena.seats.worker_names import ERASED
 from arena.server.change_log import VOTER_KEY
 from arena.storage import delete_uploads
 
@@ -167,7 +168,10 @@ def _end_links(connection: Connection, voter: int) -> None:
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:
-    """Make the seats of a voter nobody's, and take the worker out of the platforms' lists."""
+    """Make the seats of a voter nobody's, and take the worker out of the platforms' lists.
+
+    What was answered in a qualification is deleted: captions of samples are published nowhere.
+    """
     for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
         connection.execute(update(SEAT).where(SEAT.c.id == seat).values(code=_nobody()))
         entry = connection.execute(select(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat)).one()
@@ -175,6 +179,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
             PARTICIPANT.c.person == entry.person
         )
         connection.execute(delete(PARTICIPANT).where(listed))
+        connection.execute(delete(SEAT_TRY).where(SEAT_TRY.c.seat_id == seat))
         nobody = {"person": _nobody(), "session": _nobody(), "reply_to": ""}
         connection.execute(update(SEAT_ENTRY).where(SEAT_ENTRY.c.seat_id == seat).values(nobody))
         if inspect(connection).has_table(MARK.name):
@@ -206,4 +211,4 @@ def _cookies(voters: Sequence[int]) -> CompoundSelect:
 
 def _nobody() -> str:
     """Return a placeholder for a name, an account or a cookie."""
-    return f"forgotten {secrets.token_urlsafe(12)}"
+    return f"{ERASED}{secrets.token_urlsafe(12)}"

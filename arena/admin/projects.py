@@ -1,8 +1,9 @@
 """Projects as operators make, watch and pay them: campaigns in which people write items."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from arena.admin.campaigns import check_sources
 from arena.admin.seat_admin import SeatAdmin, noted
@@ -22,7 +23,7 @@ from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.drafting import Drafting
 from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction
 from arena.authoring.projects import Projects
-from arena.authoring.spec import KINDS, ProjectSpec, project_of
+from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
 from arena.authoring.store import Draft, DraftStore
 from arena.budget import DRAFTS, Budget, Ceilings
@@ -33,15 +34,27 @@ from arena.io.fetch import FetchError, fetch
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
-from arena.seats.sheet import SheetRow, pay_sheet, state_of
+from arena.seats.qualification import Qualification, UnreadAnswer
+from arena.seats.seats import Seat
+from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignError, read_spec
 from arena.settings import Settings
 from arena.templates import plural
 
 MOST_ITEMS = 200
 """Items of a project that its table shows, the latest."""
+VERDICTS: Mapping[str, bool] = {"good": True, "poor": False}
+"""What an operator says of a writer's sample."""
 _NO_CEILING = 10_000_000_000
 """Millionths of a US dollar for all projects together: each has a smaller budget of its own."""
+
+
+@dataclass(frozen=True)
+class UnreadSample:
+    """A caption of the qualification that an operator has to read."""
+
+    answer: UnreadAnswer
+    sample: SampleSpec
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,8 @@ class ProjectStanding:
     """Millionths of a US dollar for draft answers."""
     price: str
     """What a draft answer costs at most, in words."""
+    unread: Sequence[UnreadSample]
+    """The oldest first."""
 
 
 def _fetched(name: str) -> bytes:
@@ -87,11 +102,14 @@ class ProjectAdmin(SeatAdmin):
         items: ItemBank,
         projects: Projects,
         drafting: Drafting,
+        pictures: PictureStore,
     ) -> None:
         super().__init__(settings, database, projects.campaigns)
         self._items = items
         self._projects = projects
+        self._qualification = Qualification(database)
         self.drafting = drafting
+        self.pictures = pictures
 
     def make(
         self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
@@ -121,6 +139,7 @@ class ProjectAdmin(SeatAdmin):
             f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
             f"more, without the platform's fee. An item takes {people} people.",
             self._price(spec),
+            *_qualifying(spec),
         ]
 
     def _price(self, spec: ProjectSpec) -> str:
@@ -150,6 +169,28 @@ class ProjectAdmin(SeatAdmin):
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
 
+    def unread(self, name: str) -> list[UnreadSample]:
+        """The captions of a project's samples that an operator has to read. Raises CampaignError."""
+        campaign = self.store.get(name)
+        return self._unread(campaign, self.seats.all(campaign))
+
+    def _unread(self, campaign: Campaign, seats: Iterable[Seat]) -> list[UnreadSample]:
+        samples = project_of(campaign.spec).named_samples
+        return [
+            UnreadSample(answer, samples[answer.question])
+            for answer in self._qualification.unread(campaign, seats)
+        ]
+
+    def judge(self, who: str, name: str, sample: str, verdict: str) -> str:
+        """Say whether a writer's sample is good, and say so. Raises CampaignError and DraftError."""
+        if verdict not in VERDICTS:
+            raise DraftError("Say whether the sample is good or poor, as in: 17.1.3 good.")
+        found = next((one.answer for one in self.unread(name) if one.answer.name == sample), None)
+        note = noted(who, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
+        if found is None or not self._qualification.judge(found, VERDICTS[verdict], note):
+            raise DraftError("No sample {} of {} waits to be read.", sample[:40], name)
+        return f"Sample {sample} of {name} is {verdict}."
+
     @property
     def tables(self) -> Mapping[str, Callable[[str], Rows]]:
         return {"sheet": self.sheet}
@@ -158,11 +199,29 @@ class ProjectAdmin(SeatAdmin):
         """The pay sheet. Raises CampaignError."""
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
-        work = seat_work(self._projects.drafts.drafts(campaign), seats)
+        at = now()
+        drafts = self._projects.drafts.drafts(campaign)
+        work = self._work(campaign, drafts, seats, self._unread(campaign, seats), at)
         return [
             SheetRow._fields,
-            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
+            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), at),
         ]
+
+    def _work(
+        self,
+        campaign: Campaign,
+        drafts: Sequence[Draft],
+        seats: Sequence[Seat],
+        unread: Sequence[UnreadSample],
+        at: datetime,
+    ) -> Mapping[int, SeatWork]:
+        """What each seat gave. Who waits for us to read a sample has not gone away."""
+        last = self._qualification.last_answers(campaign)
+        last |= {one.answer.seat: at for one in unread}
+        work = seat_work(drafts, seats)
+        return {
+            seat: given._replace(last=given.last or last.get(seat)) for seat, given in work.items()
+        }
 
     def standings(self, most: int | None = None) -> list[ProjectStanding]:
         """The projects, the newest first, each with how far it is."""
@@ -173,7 +232,8 @@ class ProjectAdmin(SeatAdmin):
         seats = self.seats.all(campaign)
         at = now()
         drafts = self._projects.drafts.drafts(campaign)
-        work = seat_work(drafts, seats)
+        unread = self._unread(campaign, seats)
+        work = self._work(campaign, drafts, seats, unread, at)
         told = [draft for draft in reversed(drafts) if draft.state.instruction]
         answers = (event.value for draft in drafts for event in draft.events)
         return ProjectStanding(
@@ -189,7 +249,22 @@ class ProjectAdmin(SeatAdmin):
             drafts=told[:MOST_ITEMS],
             spent=sum(one.cost for one in answers if isinstance(one, DraftAnswer | BlindAnswer)),
             price=self._price(spec),
+            unread=unread,
         )
+
+
+def _qualifying(spec: ProjectSpec) -> list[str]:
+    """What writers do first, in sentences."""
+    if not spec.qualify or not spec.qualify.samples:
+        return []
+    asked = f"Writers do {plural(spec.qualify.samples, 'sample task')} first"
+    unread = sum(not sample.known for sample in spec.samples)
+    if not unread:
+        return [f"{asked}; all are marked by what their captions name."]
+    return [
+        f"{asked}; {unread} of {len(spec.samples)} say nothing that is known: you read their captions, and their "
+        "writers wait meanwhile."
+    ]
 
 
 def project_admin(
@@ -209,4 +284,5 @@ def project_admin(
         items=items,
         projects=Projects(campaigns, drafts, pictures, models.catalogue),
         drafting=Drafting(drafts, models.vlm, budget),
+        pictures=pictures,
     )

@@ -31,6 +31,7 @@ from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
+from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.server.change_log import VOTER_KEY, voter_keys
@@ -102,6 +103,7 @@ def write_export(database: Database, folder: Path) -> Written:
         voters |= voter_keys(connection, new)
     with database.read() as connection:
         models = model_names(connection)
+        pictures = alike_keys(connection)
         flagged = {
             voter
             for of in (VOTER_FLAG, COUNTED_FLAG)
@@ -117,7 +119,7 @@ def write_export(database: Database, folder: Path) -> Written:
         rows = []
         for row in chain(bank, connection.execute(live_votes())):
             vote = exported_vote(
-                row, models, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
+                row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
             is_flagged = row.voter_id in flagged or (
                 row.choice in ("a", "b")

@@ -1,6 +1,7 @@
 """What operators do with campaigns of every task: links, participants, the end."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from arena.seats.links import CampaignLinkError, made_link
 from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError, CampaignSpec
+from arena.seats.worker_list import ListedWorker
 from arena.settings import Settings
 from arena.storage import is_lost_at_restart
 from arena.templates import plural
@@ -41,6 +43,10 @@ class SeatAdmin(ABC):
     def tables(self) -> Mapping[str, Callable[[str], Rows]]:
         """The downloads of a campaign by name; each raises CampaignError."""
 
+    def taken_back(self, campaign: Campaign) -> Note | None:
+        """What else is stored where a platform's list takes back work that counted."""
+        return None
+
     def check_server(self, spec: CampaignSpec) -> None:
         """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
         if spec.platform.kind == "login" and self._settings.oauth is None:
@@ -65,18 +71,17 @@ class SeatAdmin(ABC):
             worker,
         )
 
-    def worker_links(self, campaign: Campaign, lines: Iterable[str], address: str) -> Rows:
-        """A table of the workers on these lines and their links at a server's address. Raises RowsError."""
-        links: dict[str, str] = {}
-        for row, worker in enumerate(map(str.strip, lines), 1):
+    def worker_links(
+        self, campaign: Campaign, workers: Iterable[ListedWorker], address: str
+    ) -> Rows:
+        """A table of workers and their links at a server's address. Raises RowsError."""
+        links = []
+        for row, worker in workers:
             try:
-                if worker:
-                    links[worker] = f"{address}{self.link(campaign, worker)}"
+                links.append((worker, f"{address}{self.link(campaign, worker)}"))
             except CampaignLinkError as error:
                 raise RowsError(str(error), row=row) from error
-        if not links:
-            raise RowsError("expected a worker's name on each line, found none; write them there")
-        return [("worker", "link"), *links.items()]
+        return [("worker", "link"), *links]
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
         """The link of each campaign that has one for all, by the campaign's name."""
@@ -91,13 +96,18 @@ class SeatAdmin(ABC):
         return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
 
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        """Replace a campaign's list of participants, and say what is in it. Raises CampaignError and RowsError."""
+        """Replace a campaign's list of participants, and say what is in it: whose work counts changes at once.
+
+        Raises CampaignError and RowsError.
+        """
         records = list(records)
         campaign = self.store.get(name)
         listed = listed_participants(records)
         note = noted(who, "brought in a campaign's list of participants", name)
-        self.seats.bring_participants(campaign, listed, note)
-        came = {seat.person: seat.session for seat in self.seats.all(campaign)}
+        self.seats.bring_participants(campaign, listed, note, self.taken_back(campaign))
+        seats = self.seats.all(campaign)
+        came = {seat.person: seat.session for seat in seats}
+        told = Counter(seat.confirmation for seat in seats)
         sessions = listed_sessions(records)
         twice = [person for person, those in sessions.items() if len(those) > 1]
         other = [
@@ -107,7 +117,8 @@ class SeatAdmin(ABC):
         ]
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
-            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}."
+            f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
+            f"{told['confirmed']} confirmed, {told['rejected']} rejected, {told['pending']} pending."
             + _named(" More than once in it, to be paid once", twice)
             + _named(" Came under another submission than the list's, to be looked at", other)
         )

@@ -24,6 +24,7 @@ from arena.ratings.shares import Share, shares
 from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
+from arena.seats.times import ENOUGH
 
 Metric = Literal["correct", "caption", "answer", "other"]
 _METRICS: tuple[Metric, ...] = ("correct", "caption", "answer", "other")
@@ -131,6 +132,15 @@ def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
         StepMinutes(kind, len(took), median(took) if took else None, sum(took))
         for kind, took in found.items()
     ]
+
+
+def step_seconds(drafts: Iterable[Draft]) -> float | None:
+    """How long a step usually takes: the mean of the kinds' medians, by how often each was done; None of too few."""
+    kinds = [kind for kind in step_minutes(drafts) if kind.median is not None]
+    steps = sum(kind.number for kind in kinds)
+    if steps < ENOUGH:
+        return None
+    return 60 * sum(kind.number * (kind.median or 0.0) for kind in kinds) / steps
 
 
 def agreement(drafts: Iterable[Draft]) -> float | None:

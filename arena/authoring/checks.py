@@ -4,19 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from arena.authoring.events import Credit
-from arena.authoring.spec import LICENCES, UNFREE, ProjectSpec
+from arena.authoring.known import SIGNS
+from arena.authoring.spec import LEAST_CAPTION, LICENCES, UNFREE, ProjectSpec
 from arena.errors import VoterError
 
-LEAST_CAPTION = 15
-"""Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
 SIMILAR_TEXT = 0.8
 SIMILAR_PICTURE = 6
 """From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
 LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
 """Characters of what a person writes."""
-_SIGNS = r"\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-"""Of Thai, Lao, Burmese, Khmer, Japanese and Chinese, vowels and tones among them."""
-_TOKEN = re.compile(rf"[{_SIGNS}]|[^\W{_SIGNS}]+")
+_TOKEN = re.compile(rf"[{SIGNS}]|[^\W{SIGNS}]+")
 _LINK = re.compile(r"https?://[!-~]{4,1000}")
 
 
@@ -71,20 +68,20 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
         )
 
 
-def check_caption(number: int, caption: str, answer: str) -> str:
-    """A caption as it is kept; `answer` is the author's own. Raises DraftError."""
+def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAPTION) -> str:
+    """A caption as it is kept; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
     caption = written(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
     if answer and set(words) <= set(tokens(answer)):
         raise DraftError(
             "The caption of picture {} is the answer alone; say what can be seen.", number
         )
-    if len(words) < LEAST_CAPTION:
+    if len(words) < least:
         raise DraftError(
             "The caption of picture {} has {} words; write {} or more, so that who cannot see it knows what it shows.",
             number,
             len(words),
-            LEAST_CAPTION,
+            least,
         )
     return caption
 

@@ -17,6 +17,7 @@ from arena.authoring.events import KIND_OF, Credit
 from arena.authoring.spec import project_of
 from arena.authoring.store import Draft
 from arena.formats.parquet import write_dataset
+from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.seats.campaigns import Campaign
 from arena.templates import plural
@@ -242,4 +243,4 @@ def percent(share: Share) -> str:
     """A share with its interval, as text; – without anything to share."""
     if share.value is None:
         return "–"
-    return f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%}) of {share.n:,}"
+    return f"{share.value:.1%} ({spanned(share.low, share.high, '.1%')}) of {share.n:,}"

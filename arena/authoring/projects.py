@@ -1,4 +1,4 @@
-"""Projects: made by an operator out of a TOML file and the pictures of its examples; drafts that he takes out."""
+"""Projects: made by an operator out of a TOML file and the pictures that it names; drafts that he takes out."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ class Projects:
     def make(
         self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None
     ) -> Campaign:
-        """Make a project as a TOML file, or values, have it, and keep its examples' pictures.
+        """Make a project as a TOML file, or values, have it, and keep the pictures of its examples and samples.
 
         Raises CampaignError, and OSError where the disk takes no picture.
         """
@@ -46,17 +46,28 @@ class Projects:
                 raise CampaignError(str(error)) from None
         families = tuple(
             family.model_copy(
-                update={"pictures": tuple(self._kept(name, read) for name in family.pictures)}
+                update={
+                    "pictures": tuple(
+                        self._kept("families.pictures", name, read) for name in family.pictures
+                    )
+                }
             )
             for family in spec.families
         )
-        return self.campaigns.create(TASK, spec.model_copy(update={"families": families}), note)
+        samples = tuple(
+            sample.model_copy(
+                update={"picture": self._kept("samples.picture", sample.picture, read)}
+            )
+            for sample in spec.samples
+        )
+        kept = spec.model_copy(update={"families": families, "samples": samples})
+        return self.campaigns.create(TASK, kept, note)
 
-    def _kept(self, name: str, read: ReadFile) -> str:
+    def _kept(self, key: str, name: str, read: ReadFile) -> str:
         try:
             picture = read_picture(read(name))
         except (OSError, ValueError) as error:  # a PictureError, or a name with NUL
-            raise CampaignError(f"families.pictures names {name[:200]!r}: {error}") from error
+            raise CampaignError(f"{key} names {name[:200]!r}: {error}") from error
         self._pictures.keep(picture)
         return f"{picture.sha256}.{picture.suffix}"
 

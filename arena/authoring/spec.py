@@ -5,6 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from arena.authoring.known import is_known
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
@@ -19,6 +20,14 @@ LICENCES: tuple[Licence, ...] = get_args(Licence)
 UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
 TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
 MOST_PICTURES = 10
+LEAST_CAPTION = 15
+"""Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
+MOST_SAMPLES = 20
+Known = Annotated[
+    str,
+    Field(max_length=200),
+    must_be("words or a short phrase, as in 'bus|coach' where either will do", is_known),
+]
 
 
 class FamilySpec(SpecPart):
@@ -31,6 +40,18 @@ class FamilySpec(SpecPart):
     answer: Annotated[str, Field(max_length=10_000)] = ""
     pictures: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_PICTURES)] = ()
     """Files beside the project's; once it is made, names of kept pictures."""
+
+
+class SampleSpec(SpecPart):
+    """A sample task of the qualification: a picture to be described for an instruction."""
+
+    picture: Annotated[str, worded("the name of a picture's file", 1000)]
+    """A file beside the project's; once it is made, the name of a kept picture."""
+    instruction: Annotated[str, worded("an instruction", 2000)]
+    known: Annotated[tuple[Known, ...], Field(strict=False, max_length=20)] = ()
+    """What a good caption names; nothing: an operator reads the captions."""
+    least: Annotated[int, whole(1, 500)] = LEAST_CAPTION
+    """Words of a caption."""
 
 
 class ProjectSpec(CampaignSpec):
@@ -53,6 +74,20 @@ class ProjectSpec(CampaignSpec):
     visibility: Literal["open", "sealed"] = "open"
     """sealed: captions and references leave by an operator's export alone, and in the private backup."""
     verifiers: Literal[1, 3] = 1
+    samples: Annotated[tuple[SampleSpec, ...], Field(strict=False, max_length=MOST_SAMPLES)] = ()
+
+    @property
+    def sample_count(self) -> int:
+        return len(self.samples)
+
+    @property
+    def is_read_first(self) -> bool:
+        return any(not sample.known for sample in self.samples)
+
+    @property
+    def named_samples(self) -> Mapping[str, SampleSpec]:
+        """The sample tasks by what stored answers call them."""
+        return {f"sample {number}": one for number, one in enumerate(self.samples, 1)}
 
     @property
     def by_name(self) -> Mapping[str, FamilySpec]:
@@ -64,6 +99,8 @@ class ProjectSpec(CampaignSpec):
             return f"two families are named {twice!r}; give one another name"
         if self.blind_model and not self.model:
             return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
+        if self.samples and not (self.qualify and self.qualify.samples):
+            return "there are [[samples]], and nobody is asked any: set qualify.samples"
         return super().mistake()
 
 

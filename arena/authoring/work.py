@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from threading import BoundedSemaphore
 from typing import NamedTuple
 
+from arena.authoring.board import step_seconds
 from arena.authoring.checks import (
     DraftError,
     check_caption,
@@ -34,8 +35,10 @@ from arena.authoring.state import Step
 from arena.authoring.store import BroughtPicture, Claim, Draft, DraftStore
 from arena.io.fetch import Fetcher, FetchError
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
+from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 from arena.seats.task import SeatProgress
+from arena.seats.times import MeasuredTimes
 from arena.storage import disk_errors, no_room
 
 FETCHES = 2
@@ -68,12 +71,18 @@ class Writing:
         self._fetcher = Fetcher()
         self._fetches = BoundedSemaphore(FETCHES)
         self._decodes = BoundedSemaphore(DECODES)
+        self._times = MeasuredTimes(lambda campaign: step_seconds(store.drafts(campaign)))
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.store.given(seat)
 
     def waits(self, seat: Seat) -> bool:
         return self.store.waits(seat)
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        """How long a seat's steps usually take; None where nothing is known."""
+        seconds = self._times.of(campaign)
+        return None if seconds is None else seconds * campaign.spec.seat.votes
 
     def next(self, seat: Seat) -> OpenStep | None:
         """The step that a seat holds, or a new one; None if there is nothing for this person now."""

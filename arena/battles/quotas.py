@@ -58,10 +58,10 @@ class NetworkDays:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def more(self, connection: Connection, network: str, what: Kind) -> int:
-        """Add one to the network's count and return today's count."""
+    def more(self, connection: Connection, network: str, what: Kind, of: str = "") -> int:
+        """Add one to the network's count and return today's count; `of`: the campaign, where each has its own."""
         values = {
-            "network": self.code(connection, network, what),
+            "network": self.code(connection, f"{of} {network}" if of else network, what),
             "day": f"{now():%Y-%m-%d}",
             "dealt": 1,
         }

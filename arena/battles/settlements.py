@@ -1,18 +1,19 @@
 """Settlements: when the order of two models was first settled on a board or in a campaign, kept for good.
 
 Boards that visitors find without choosing anything have a record. Of every model that one ever had is known that it was
-there, since each pair ever shown shares the errors that it may make. Nothing is taken out: what later votes turn is
-shown as contradicted.
+there, since each pair ever shown shares the errors that it may make. What later votes turn is not taken out, but shown
+as contradicted. Only where a platform's list takes back votes that counted, orders have to settle anew.
 """
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, select
+from sqlalchemy import Column, Connection, ForeignKey, Integer, Table, Text, delete, select
 
 from arena.database import METADATA, Database, DatabaseError, Moment, now
 from arena.ratings.settled import Look, Settlement, recorded
+from arena.settings import CountRule
 
 SETTLEMENT = Table(
     "settlement",
@@ -23,7 +24,7 @@ SETTLEMENT = Table(
     Column("votes", Integer, nullable=False),
     Column("settled_at", Moment, nullable=False),
 )
-"""The first time that a model was settled above another, and the board's votes then. Rows are only added."""
+"""The first time that a model was settled above another, and the board's votes then."""
 BOARD_MODEL = Table(
     "board_model",
     METADATA,
@@ -50,6 +51,26 @@ class BoardRecord(NamedTuple):
             for (above, below), votes in self.settled.items()
             if above in places and below in places
         ]
+
+
+def source_board(kind: str, multi: bool, rule: CountRule, source: str) -> str:
+    """The name under which a source's board has its record.
+
+    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
+    """
+    return f"{kind}, {'multiple' if multi else 'single'}, {rule}: {source}"
+
+
+def campaign_board(campaign: str) -> str:
+    return f"campaign {campaign}"
+
+
+def forget_orders(connection: Connection, campaign: str, source: str) -> None:
+    """Forget what settled in a campaign and on every board of its source: votes that it settled by count no longer."""
+    boards = [campaign_board(campaign)]
+    for rule in get_args(CountRule):
+        boards += [source_board("bank", multi, rule, source) for multi in (False, True)]
+    connection.execute(delete(SETTLEMENT).where(SETTLEMENT.c.board.in_(boards)))
 
 
 def read_record(connection: Connection, board: str) -> BoardRecord:

@@ -189,6 +189,15 @@ class BattleStore(ChoiceStore[Battle]):
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
+    def vote_if(self, keeps: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
+        """Store a choice as `vote` does if its seat `keeps` the battle, while no seat of the campaign is served."""
+        with self._database.write() as connection:
+            self._lock(connection, vote_request.voter, seat)
+            if keeps():
+                self._cast(connection, vote_request)
+                return True
+            return False
+
     def vote_all(self, vote_requests: Sequence[VoteRequest]) -> list[Battle | VoteError]:
         """Store choices in one transaction, each as `vote` does; return for each the battle or the error of `vote`.
 

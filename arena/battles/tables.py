@@ -52,6 +52,7 @@ SEAT = Table(
     Column("campaign", Text, nullable=False),
     Column("voter_id", ForeignKey("voter.id"), nullable=False),
     Column("code", Text, nullable=False),
+    Column("confirmation", Text, nullable=False),
     UniqueConstraint("campaign", "voter_id"),
 )
 BATTLE = Table(
@@ -202,6 +203,8 @@ LIVE_FAILURE = Table(
     Column("kind", Text, nullable=False),
     Column("failed_at", Moment, nullable=False),
 )
+CONFIRMATIONS = "confirmations"
+"""Counter that is bumped when seats are confirmed or rejected: by a platform's list, or by who takes consent back."""
 NO_SEAT = 0
 """No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
 

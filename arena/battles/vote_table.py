@@ -19,9 +19,10 @@ import pandas as pd
 from sqlalchemy import Connection, Select, case, func, select
 
 from arena.battles.choices import publish_votes
-from arena.battles.tables import BATTLE, IS_FINAL
+from arena.battles.tables import BATTLE, IS_FINAL, NO_SEAT
 from arena.database import Database, counter
-from arena.items.store import IMAGE, ITEM
+from arena.items.alike import Alike, items_with_pictures
+from arena.items.store import ITEM
 from arena.ratings.votes import integers
 from arena.types import Outside
 
@@ -30,7 +31,7 @@ COLUMNS: Mapping[str, type] = {
     "source": np.int32,  # of its item; LIVE_ITEM and LIVE_OWN: answered live
     "multi": np.bool_,  # whether several images were shown
     "item": np.int64,  # on own images minus the battle, which is an item of its own
-    "picture": np.int64,  # the first image, by a code; on own images minus the battle
+    "picture": np.int64,  # the first item that is alike (items/alike.py); on own images minus the battle
     "family": np.int32,  # 0: none
     "winner": np.int32,  # where nobody won, the model on side A
     "loser": np.int32,
@@ -38,6 +39,7 @@ COLUMNS: Mapping[str, type] = {
     "tied": np.bool_,
     "outside": np.int8,  # 0: ranked; else why not, a place in OUTSIDE
     "voter": np.int64,
+    "seat": np.int64,  # 0: not in a campaign
     "voted_at": np.int64,  # microseconds since 1970
     "milliseconds": np.int64,  # from when it was shown to the choice
     "answer_a": np.int64,  # 0: answered live
@@ -66,6 +68,7 @@ _VOTES = (
         case((BATTLE.c.choice.in_(("a", "b")), 0), else_=1).label("tied"),
         _OUTSIDE.label("outside"),
         BATTLE.c.voter_id.label("voter"),
+        func.coalesce(BATTLE.c.seat_id, NO_SEAT).label("seat"),
         BATTLE.c.voted_at,
         BATTLE.c.began_at,
         func.coalesce(BATTLE.c.answer_a, 0).label("answer_a"),
@@ -214,19 +217,16 @@ class _Items:
         self.multi = np.zeros(1, np.int64)
         self.family = np.zeros(1, np.int64)
         self.picture = np.zeros(1, np.int64)
-        self._codes: dict[str, int] = {}
+        self._alike = Alike()
 
     def know(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
         """Read the items that are not known yet."""
         known = len(self.source)
         if not len(items) or items.max() < known:
             return
-        first = (IMAGE.c.item_id == ITEM.c.id) & (IMAGE.c.position == 0)
-        picture = func.coalesce(IMAGE.c.sha256, IMAGE.c.key)
-        query = select(ITEM.c.id, ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id, picture)
-        query = query.select_from(ITEM.outerjoin(IMAGE, first)).where(ITEM.c.id >= known)
-        rows = connection.execute(query).all()
-        size = max(row.id for row in rows) + 1
+        query = items_with_pictures(ITEM.c.source_id, ITEM.c.multi, ITEM.c.family_id)
+        rows = connection.execute(query.where(ITEM.c.id >= known)).all()
+        size = rows[-1].id + 1
         self.source = _longer(self.source, size)
         self.multi = _longer(self.multi, size)
         self.family = _longer(self.family, size)
@@ -235,7 +235,7 @@ class _Items:
             self.source[row.id] = row.source_id
             self.multi[row.id] = row.multi
             self.family[row.id] = row.family_id
-            self.picture[row.id] = self._codes.setdefault(row[4], len(self._codes) + 1)
+            self.picture[row.id] = self._alike.code(row)
 
 
 def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

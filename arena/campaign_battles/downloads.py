@@ -92,14 +92,14 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
 
 
 def votes_table(
-    given: Iterable[Judgement], seats: Mapping[int, Seat], left_out: frozenset[int]
+    given: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
 ) -> Rows:
     """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
-    rows = [_vote_row(one, seats[one.seat], one.seat in left_out) for one in given]
+    rows = [_vote_row(one, seats[one.seat], one.seat in uncounted) for one in given]
     return [VoteRow._fields, *rows]
 
 
-def _vote_row(judgement: Judgement, seat: Seat, is_left_out: bool) -> VoteRow:
+def _vote_row(judgement: Judgement, seat: Seat, is_uncounted: bool) -> VoteRow:
     taken = judgement.voted_at - judgement.shown_at
     passed = "yes" if judgement.is_right else "no"
     return VoteRow(
@@ -116,7 +116,7 @@ def _vote_row(judgement: Judgement, seat: Seat, is_left_out: bool) -> VoteRow:
         kind="check" if judgement.is_check else "work",
         passed=passed if judgement.is_check else "",
         draw_probability=judgement.probability,
-        counts="no" if judgement.is_check or is_left_out else "yes",
+        counts="no" if judgement.is_check or is_uncounted else "yes",
     )
 
 

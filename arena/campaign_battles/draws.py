@@ -14,7 +14,15 @@ from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
 from arena.campaign_battles.state import CampaignState
 from arena.campaign_battles.votes import CHECK, holders, judged, places_taken
-from arena.ratings.assignment import Assigned, Served, balanced, fixed, settle
+from arena.ratings.assignment import (
+    Assigned,
+    Served,
+    balanced,
+    finishing_first,
+    fixed,
+    settle,
+)
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
@@ -55,7 +63,7 @@ def drawn_battle(
     """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
     spec = battle_spec(seat.campaign)
     layout = state.layout
-    if _is_full(connection, seat, state):
+    if is_full(connection, seat.campaign, state):
         return None
     had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
     size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
@@ -74,12 +82,12 @@ def drawn_battle(
     return None
 
 
-def _is_full(connection: Connection, seat: Seat, state: CampaignState) -> bool:
+def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
     """Whether the votes that are there and those that seats are at are all that the campaign takes."""
-    stop = battle_spec(seat.campaign).stop.votes
+    stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
-    return places_taken(connection, seat.campaign, state.left_out) >= stop
+    return places_taken(connection, campaign, state.left_out) >= stop
 
 
 def _next(
@@ -91,22 +99,24 @@ def _next(
     coin: np.random.Generator,
 ) -> Assigned | None:
     """The next tuple by the design; what was started is finished before anything is begun."""
-    if spec.design == "fixed":
-        return fixed(served, had, state.layout.tuples)
-    if spec.design == "settle":
-        aimed = state.looked.aim if state.looked else None
-        return settle(served.started, had, None, coin) or settle(served, had, aimed, coin)
-    return (
-        balanced(served.started, had, size, coin)
-        or balanced(served, had, size, coin)
-        or settle(served, had, None, coin)
-    )
+
+    def by_design(some: Served) -> Assigned | None:
+        if spec.design == "fixed":
+            return fixed(some, had, state.layout.tuples)
+        if spec.design == "settle":
+            return settle(some, had, state.looked.gains if state.looked else None, coin)
+        return balanced(some, had, size, coin) or settle(some, had, None, coin)
+
+    return finishing_first(served, by_design)
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
     """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
     mine = connection.execute(judged(seat.voter)).all()
-    lacks = replace(state.served, wanted=state.voted < state.layout.wanted)
+    given = state.collected.given
+    if given.sum() >= battle_spec(seat.campaign).stop.votes:
+        return False
+    lacks = replace(state.served, wanted=given < state.layout.wanted)
     taken = frozenset(Seen.of(row) for row in mine)
     open_ = _for_worker(lacks, state.layout, taken, seat.campaign.spec)
     had = [_assigned(state.layout, Seen.of(row)) for row in mine if row.seat_id == seat.id]

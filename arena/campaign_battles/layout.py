@@ -77,8 +77,7 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
         pair = sorted((names[models[low[row]]], names[models[high[row]]]))
         named[items[column].key, *pair] = (row, column)
     for name in _drawn(spec, list(named)):
-        is_several = is_overlap(spec.name, spec.overlap, name)
-        wanted[named[name]] = spec.overlap_per_tuple if is_several else spec.per_tuple
+        wanted[named[name]] = _votes(spec, name)
     return Layout(models, items, wanted, ())
 
 
@@ -92,6 +91,13 @@ def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, .
     if spec.tuples > len(tuples):
         raise CampaignError(f"tuples is {spec.tuples:,}; there are {len(tuples):,} of these models")
     return nsmallest(spec.tuples, tuples, key=lambda one: lot(f"{spec.name} tuples", one))
+
+
+def _votes(spec: BattleSpec, name: tuple[str, ...]) -> int:
+    """The votes that a tuple gets at least; its name is the item's key and the models' names."""
+    if is_overlap(spec.name, spec.overlap, name):
+        return max(spec.per_tuple, spec.overlap_per_tuple)
+    return spec.per_tuple
 
 
 def _items(spec: BattleSpec, bank: Bank) -> tuple[Item, ...]:
@@ -118,6 +124,7 @@ def _fixed(
     code = {names[model]: number for number, model in enumerate(models)}
     column = {item.key: number for number, item in enumerate(items)}
     wanted = np.zeros(both.shape, np.int32)
+    named = {}
     tuples = []
     for number, one in enumerate(spec.fixed, 1):
         _check_known(f"the item of tuple {number}", (one.item,), column)
@@ -131,7 +138,11 @@ def _fixed(
         if not both[row, column[one.item]]:
             raise CampaignError(f"tuple {number}: a model has no answer to item {one.item!r}")
         wanted[row, column[one.item]] += spec.per_tuple
+        pair = sorted((one.model_a, one.model_b))
+        named[one.item, *pair] = (row, column[one.item])
         tuples.append((low, high, column[one.item]))
+    for name, place in named.items():
+        wanted[place] = max(wanted[place], _votes(spec, name))
     return Layout(models, items, wanted, tuple(dict.fromkeys(tuples)))
 
 

@@ -13,7 +13,12 @@ from sqlalchemy import Connection, Row, func, select
 
 from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
 from arena.campaign_battles.layout import Layout
-from arena.campaign_battles.votes import CHECK, counted_votes, left_out_seats
+from arena.campaign_battles.votes import (
+    CHECK,
+    counted_votes,
+    left_out_seats,
+    uncounted_seats,
+)
 from arena.fraud.detectors import OF_CROWD, WORDS_A_MINUTE, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
 from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
@@ -224,7 +229,7 @@ def quality(
     people = [seat for seat in seats if seat.end != "withdrew"]
     code = {seat.id: number for number, seat in enumerate(people)}
     given = [one for one in judgements(connection, campaign) if one.seat in code]
-    out = left_out_seats(connection, campaign)
+    out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
     mine = {seat: [] for seat in code} | grouped((one.seat, one) for one in given)
     answers = _answers(given)
     several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}

@@ -14,18 +14,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from arena.battles.settlements import extend_record, read_record
+from arena.battles.settlements import campaign_board, extend_record, read_record
+from arena.battles.tables import CONFIRMATIONS
 from arena.campaign_battles.layout import Layout, layout_of
 from arena.campaign_battles.spec import BattleSpec, battle_spec
-from arena.campaign_battles.votes import collected, counted_votes
-from arena.database import Database
+from arena.campaign_battles.votes import CollectedVotes, collected, counted_votes
+from arena.database import Database, counter
 from arena.fraud.flags import FlagService
 from arena.items.store import ItemBank, model_names
-from arena.ratings.assignment import Served, aim
+from arena.ratings.assignment import Served, gains
 from arena.ratings.bradley_terry import Strengths, bradley_terry, win_matrix
 from arena.ratings.intervals import Intervals, intervals
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order, look, neighbouring_orders
-from arena.ratings.votes import Votes
+from arena.ratings.votes import Floats, Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
 EVERY_SECONDS = 1.0
@@ -50,8 +51,8 @@ class Looked(NamedTuple):
         return float(np.mean(self.intervals.high - self.intervals.low)) / 2
 
     @property
-    def aim(self) -> tuple[int, int] | None:
-        return aim(self.fit, self.orders)
+    def gains(self) -> Floats | None:
+        return gains(self.fit, self.orders)
 
 
 @dataclass(eq=False)
@@ -62,15 +63,26 @@ class CampaignState:
     """Version of the bank that the layout is of."""
     layout: Layout
     served: Served
-    voted: np.ndarray
-    left_out: frozenset[int]
+    collected: CollectedVotes
+    confirmations: int
+    """How many of the platforms' lists were there."""
     looked: Looked | None
     read_at: float
     took: float
 
     @property
     def votes(self) -> int:
-        return int(self.voted.sum())
+        """Those that count."""
+        return int(self.collected.counted.sum())
+
+    @property
+    def pending(self) -> int:
+        """Votes whose workers the platform's list has not confirmed yet."""
+        return int(self.collected.given.sum()) - self.votes
+
+    @property
+    def left_out(self) -> frozenset[int]:
+        return self.collected.left_out
 
     @property
     def is_old(self) -> bool:
@@ -143,24 +155,31 @@ class CampaignStates:
                 layout = layout_of(spec, bank, model_names(connection))
             else:
                 layout = known.layout
-            held, voted, out = collected(connection, campaign, layout)
-            votes = int(voted.sum())
-            before = known.looked if known else None
-        looked = before
-        if votes // LOOK_EVERY > (before.votes // LOOK_EVERY if before else 0):
+            found = collected(connection, campaign, layout)
+            confirmations = counter(connection, CONFIRMATIONS)
+        looked = known.looked if known else None
+        if _is_look_due(int(found.counted.sum()), confirmations, known):
             if self._flags:
                 self._flags.look()
             with self._database.read() as connection:
-                held, voted, out = collected(connection, campaign, layout)
-                cast = counted_votes(connection, campaign, layout, out)
-            looked = self._look(campaign, layout, cast, before)
-        served = Served(len(layout.models), held, held < layout.wanted)
+                found = collected(connection, campaign, layout)
+                cast = counted_votes(connection, campaign, layout, found.uncounted)
+            looked = self._look(campaign, layout, cast, looked) if len(cast) else None
+        served = Served(len(layout.models), found.held, found.held < layout.wanted)
         ended = time.monotonic()
         state = CampaignState(
-            bank.version, layout, served, voted, out, looked, ended, ended - begun
+            bank=bank.version,
+            layout=layout,
+            served=served,
+            collected=found,
+            confirmations=confirmations,
+            looked=looked,
+            read_at=ended,
+            took=ended - begun,
         )
         self._states[campaign.id] = state
-        if campaign.ended_at is None and (why := stop_reached(spec, layout, voted, looked)):
+        why = stop_reached(spec, layout, found.counted, looked)
+        if campaign.ended_at is None and why:
             self._campaigns.end(campaign, why)
 
     def _look(
@@ -170,8 +189,8 @@ class CampaignStates:
             before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
         )
         fit = bradley_terry(win_matrix(votes), start=start)
-        found = intervals(fit, votes, "item")
-        board = f"campaign {campaign.name}"
+        found = intervals(fit, votes, "picture")
+        board = campaign_board(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
@@ -186,18 +205,28 @@ class CampaignStates:
         )
 
 
+def _is_look_due(votes: int, confirmations: int, known: CampaignState | None) -> bool:
+    """Whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed which ones do."""
+    looked = known.looked if known else None
+    if looked is None or known is None:
+        return votes >= LOOK_EVERY
+    return confirmations != known.confirmations or votes // LOOK_EVERY > looked.votes // LOOK_EVERY
+
+
 def _log_error(reading: Future) -> None:
     if error := reading.exception():
         log.error("a campaign's state could not be read, or its end not be stored", exc_info=error)
 
 
-def stop_reached(spec: BattleSpec, layout: Layout, voted: np.ndarray, looked: Looked | None) -> str:
-    """Why a campaign is over; empty while it is not."""
+def stop_reached(
+    spec: BattleSpec, layout: Layout, counted: np.ndarray, looked: Looked | None
+) -> str:
+    """Why a campaign is over by the votes that count; empty while it is not."""
     stop = spec.stop
-    votes = int(voted.sum())
+    votes = int(counted.sum())
     if votes >= stop.votes:
         return f"{votes:,} votes of {stop.votes:,} are there"
-    if bool((voted >= layout.wanted).all()):
+    if bool((counted >= layout.wanted).all()):
         return "every tuple has its votes"
     if looked is None:
         return ""

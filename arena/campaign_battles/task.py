@@ -6,17 +6,20 @@ import numpy as np
 from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.store import BattleStore, Draw, Seen
-from arena.campaign_battles.draws import drawn_battle, drawn_check, may_still_come
+from arena.battles.store import BattleStore, Draw, Seen, VoteRequest
+from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
+from arena.campaign_battles.times import question_seconds
 from arena.campaign_battles.votes import given_by, holders
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
 from arena.seats.task import SeatProgress
-from arena.types import SIDES, UNRELATED, Battle, Item, Phase
+from arena.seats.times import MeasuredTimes
+from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 
 class BattleWork:
@@ -30,6 +33,7 @@ class BattleWork:
         self.items = items
         self._database = database
         self._coin = np.random.default_rng()
+        self._times = MeasuredTimes(lambda campaign: question_seconds(database, campaign))
 
     def given(self, seat: Seat) -> SeatProgress:
         with self._database.read() as connection:
@@ -65,20 +69,26 @@ class BattleWork:
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, seen: Seen) -> bool:
         """Whether a battle has its place: one without an answer, until others took it after the seat's minutes, or
-        the campaign ended.
+        the campaign has all its votes, or ended.
         """
         place = state.layout.place(seen)
-        minutes = seat.campaign.spec.seat.minutes
-        away = now() - battle.began_at
-        if battle.phase is not Phase.OPEN or place is None or away <= timedelta(minutes=minutes):
+        if place is None or not _is_late(seat, battle):
             return True
         if seat.campaign.ended_at is not None:
             return False
         with self._database.read() as connection:
-            return (
-                holders(connection, seat.campaign, seen, state.left_out)
-                < state.layout.wanted[place]
-            )
+            if is_full(connection, seat.campaign, state):
+                return False
+            holding = holders(connection, seat.campaign, seen, state.left_out)
+            return holding < state.layout.wanted[place]
+
+    def is_full(self, campaign: Campaign) -> bool:
+        """Whether all votes are there or being given, pending ones too."""
+        state = self.states.of(campaign)
+        if not state.served.wanted.any():
+            return True
+        with self._database.read() as connection:
+            return is_full(connection, campaign, state)
 
     def waits(self, seat: Seat) -> bool:
         """Whether a tuple lacks votes that this worker may give: others hold it, or he skipped it."""
@@ -90,17 +100,28 @@ class BattleWork:
         battle = self.mine(seat, token)
         if choice not in SIDES:
             raise ChoiceError("Nothing was chosen; press A or B.")
+        side: Side = "a" if choice == "a" else "b"
+        seen = self._seen(battle)
+        if seen is None or not _is_late(seat, battle):
+            self.store.vote(seat.voter, token, side, terms)
+            return
+        state = self.states.of(seat.campaign)
+        vote_request = VoteRequest(seat.voter, token, side, terms)
+        if not self.store.vote_if(
+            lambda: self._keeps(seat, state, battle, seen), seat.id, vote_request
+        ):
+            raise ChoiceError(
+                "You were away for long, and others were asked this meanwhile. Here is another."
+            )
+
+    def _seen(self, battle: Battle) -> Seen | None:
+        """What a battle is about; None where the bank has no such answers any more."""
         item = self.items.bank().items.get(battle.item)
         model = {one.answer: one.model for one in item.contestants} if item else {}
-        if battle.answer_a in model and battle.answer_b in model:
-            low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
-            if not self._keeps(
-                seat, self.states.of(seat.campaign), battle, Seen(battle.item, low, high)
-            ):
-                raise ChoiceError(
-                    "You were away for long, and others were asked this meanwhile. Here is another."
-                )
-        self.store.vote(seat.voter, token, "a" if choice == "a" else "b", terms)
+        if battle.answer_a not in model or battle.answer_b not in model:
+            return None
+        low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
+        return Seen(battle.item, low, high)
 
     def mine(self, seat: Seat, token: str) -> Battle:
         """The seat's battle of this token. Raises UnknownBattleError, for one of the same person's other seats too."""
@@ -113,6 +134,14 @@ class BattleWork:
         """How many checks a seat gets, outside its quota."""
         spec = seat.campaign.spec
         return wanted_checks(spec.checks, spec.seat.votes, len(self._checks(seat)))
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        """How long a seat's votes and checks usually take."""
+        spec = campaign.spec
+        checks = len(self.items.bank().checks(spec.checks.items))
+        questions = spec.seat.votes + wanted_checks(spec.checks, spec.seat.votes, checks)
+        seconds = self._times.of(campaign)
+        return None if seconds is None else seconds * questions
 
     def _checks(self, seat: Seat) -> list[Item]:
         """The check items that a seat may get: those that its qualification did not ask."""
@@ -132,3 +161,9 @@ class BattleWork:
         """The check items of a source in an order that stays."""
         pairs = (item for item in self.items.bank().checks(source) if len(item.contestants) == 2)
         return sorted(pairs, key=lambda item: item.key)
+
+
+def _is_late(seat: Seat, battle: Battle) -> bool:
+    """Whether a battle has waited for its answer longer than the seat's minutes."""
+    away = now() - battle.began_at
+    return battle.phase is Phase.OPEN and away > timedelta(minutes=seat.campaign.spec.seat.minutes)

@@ -1,7 +1,8 @@
 """Campaign votes: what a campaign's seats have given and hold, read from the database at one moment.
 
 A tuple is held by who chose in it, and for the seat's minutes by who was shown it. What seats gave that failed their
-checks, are flagged or took consent back does not count: it is asked of others.
+checks, are flagged, took consent back or were rejected by the platform's list does not count: it is asked of others.
+Seats that the list has not confirmed hold what they gave, for some hours; it counts once they are confirmed.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
 from arena.database import now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.items.alike import alike_items
 from arena.items.store import MODEL
 from arena.ratings.votes import Codes, Votes, integers
 from arena.seats.campaigns import Campaign
@@ -43,10 +45,14 @@ class CollectedVotes(NamedTuple):
 
     held: np.ndarray
     """Voters that each tuple has or waits for: pairs x items."""
-    voted: np.ndarray
-    """Counted votes of each tuple."""
+    given: np.ndarray
+    """Votes of each tuple, pending ones too."""
+    counted: np.ndarray
+    """Votes of each tuple by confirmed seats."""
     left_out: frozenset[int]
-    """Seats whose answers do not count."""
+    """Seats that hold nothing: what they gave is asked of others."""
+    uncounted: frozenset[int]
+    """Seats whose answers do not count: those, and the pending ones."""
 
 
 def given_by(connection: Connection, seat: int) -> SeatProgress:
@@ -61,7 +67,9 @@ def given_by(connection: Connection, seat: int) -> SeatProgress:
 
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
-    """Seats that failed their checks, whose worker is flagged, or who took consent back."""
+    """Seats that failed their checks, took consent back, are rejected, or not confirmed in time, or whose worker is
+    flagged.
+    """
     given = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(
         BATTLE.c.seat_id
     )
@@ -73,15 +81,35 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
         flagged_voters(COUNTED_FLAG)
     )
     left = select(SEAT_EVENT.c.seat_id).where(SEAT_EVENT.c.kind == "withdrew")
-    out = connection.scalars(mine.where(flagged | SEAT_ENTRY.c.seat_id.in_(left)))
+    hours = timedelta(hours=campaign.spec.platform.confirm_hours)
+    is_late = (SEAT.c.confirmation == "pending") & (SEAT_ENTRY.c.arrived_at < now() - hours)
+    gone = (SEAT.c.confirmation == "rejected") | is_late
+    out = connection.scalars(mine.where(flagged | gone | SEAT_ENTRY.c.seat_id.in_(left)))
     return frozenset({*failed, *out})
+
+
+def uncounted_seats(
+    connection: Connection, campaign: Campaign, left_out: frozenset[int]
+) -> frozenset[int]:
+    """Seats whose answers do not count: failed ones and their like, and those that are not confirmed.
+
+    Of a seat that was left out for its lateness alone, answers count once it is confirmed.
+    """
+    unconfirmed = select(SEAT.c.id).where(
+        SEAT.c.id == SEAT_ENTRY.c.seat_id,
+        SEAT_ENTRY.c.campaign_id == campaign.id,
+        SEAT.c.confirmation != "confirmed",
+    )
+    return left_out.union(connection.scalars(unconfirmed))
 
 
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
     """Count what each tuple has."""
     out = left_out_seats(connection, campaign)
+    uncounted = uncounted_seats(connection, campaign, out)
     held = np.zeros(layout.wanted.shape, np.int32)
-    voted = np.zeros(layout.wanted.shape, np.int32)
+    given = np.zeros(layout.wanted.shape, np.int32)
+    counted = np.zeros(layout.wanted.shape, np.int32)
     query = select(
         BATTLE.c.item_id,
         BATTLE.c.model_low,
@@ -95,8 +123,10 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
         place = layout.place(Seen.of(row))
         if place and row.seat_id not in out:
             held[place] += 1
-            voted[place] += row.chosen
-    return CollectedVotes(held, voted, out)
+            given[place] += row.chosen
+            if row.seat_id not in uncounted:
+                counted[place] += row.chosen
+    return CollectedVotes(held, given, counted, out, uncounted)
 
 
 def judged(voter: int) -> Select:
@@ -134,7 +164,7 @@ def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset
 
 
 def counted_votes(
-    connection: Connection, campaign: Campaign, layout: Layout, left_out: frozenset[int]
+    connection: Connection, campaign: Campaign, layout: Layout, uncounted: frozenset[int]
 ) -> Votes:
     """The votes that count, by the layout's codes: the winner is side a."""
     query = select(
@@ -146,11 +176,12 @@ def counted_votes(
         _IS_WORK,
     )
     rows = integers(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
-    rows = rows[~np.isin(rows[:, 4], list(left_out))]
+    rows = rows[~np.isin(rows[:, 4], list(uncounted))]
     winner, known = _coded(rows[:, 0], layout.model_code)
     loser, also = _coded(rows[:, 1], layout.model_code)
     item, there = _coded(rows[:, 2], layout.item_code)
     of_these = known & also & there
+    picture, _ = _coded(rows[:, 2], alike_items(connection))
     return Votes(
         a=winner[of_these],
         b=loser[of_these],
@@ -158,6 +189,7 @@ def counted_votes(
         models=len(layout.models),
         items=item[of_these],
         voters=rows[of_these, 3],
+        pictures=picture[of_these],
     )
 
 

@@ -18,9 +18,10 @@ from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
 from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE as ANY_LENGTH
-from arena.io.tables import read_lines, read_records
+from arena.io.tables import read_records
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
+from arena.seats.worker_list import read_workers
 from arena.settings import Settings, secret
 
 app = Typer(rich_markup_mode=None)
@@ -109,7 +110,10 @@ def new(
 def links(
     name: str,
     workers: Annotated[
-        Path | None, Option(help="of a plain campaign: a worker's name on each line")
+        Path | None,
+        Option(
+            help="of a plain campaign: a worker's name on each line, or a CSV, TSV or XLSX with a column `worker`"
+        ),
     ] = None,
     address: Address = None,
 ) -> Iterator[str]:
@@ -127,7 +131,7 @@ def links(
             f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
         )
     with row_errors(workers.name):
-        yield from printed(admin.worker_links(found, read_lines(workers), here))
+        yield from printed(admin.worker_links(found, read_workers(workers), here))
 
 
 @campaign.command("list")
@@ -135,7 +139,10 @@ def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
     battles, projects = admins()
     for one in battles.standings():
-        votes = f"{one.votes:,} of {one.wanted:,} votes, {one.full:,} of {one.tuples:,} tuples"
+        pending = f" ({one.pending:,} pending)" if one.pending else ""
+        votes = (
+            f"{one.votes:,} of {one.wanted:,} votes{pending}, {one.full:,} of {one.tuples:,} tuples"
+        )
         yield _standing(one, one.problem or votes)
     for project in projects.standings():
         accepted, wanted = (

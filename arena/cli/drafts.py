@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from typer import Option, Typer
+from typer import Argument, Option, Typer
 
 from arena.admin.seat_admin import noted
 from arena.authoring.events import Fault
@@ -93,6 +93,35 @@ def reject(
     """Take an item out, also one that was accepted; what was written stays stored."""
     _, admin = admins()
     yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
+
+
+@drafts.command()
+def samples(project: str) -> Iterator[str]:
+    """The captions of its sample tasks that wait to be read, as CSV, the oldest first."""
+    _, admin = admins()
+    head = ("sample", "at", "picture", "instruction", "caption")
+    rows = [
+        (
+            one.answer.name,
+            f"{one.answer.at:%Y-%m-%d %H:%M}",
+            admin.pictures.path(one.sample.picture) or one.sample.picture,
+            one.sample.instruction,
+            one.answer.answer,
+        )
+        for one in admin.unread(project)
+    ]
+    yield from printed([head, *rows])
+
+
+@drafts.command()
+def judge(
+    project: str,
+    sample: Annotated[str, Argument(help="as the list names it, as 17.1.3")],
+    verdict: Annotated[str, Argument(metavar="good|poor")],
+) -> Iterator[str]:
+    """Say whether a writer's sample is good; the writer's page goes on."""
+    _, admin = admins()
+    yield admin.judge(COMMAND_LINE, project, sample, verdict)
 
 
 @brought.command("visit")

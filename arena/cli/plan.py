@@ -9,6 +9,7 @@ import numpy as np
 from typer import Option, Typer
 
 from arena.formats.registry import read
+from arena.interval_text import plus_minus
 from arena.ratings import planner
 from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import ELO, VotesError
@@ -42,7 +43,7 @@ def plan(
     within_item: Correlation = None,
     within_worker: Correlation = None,
     seat: Annotated[int, Option(min=1, max=10_000, help="votes of a worker")] = 20,
-    seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = 60,
+    seconds: Annotated[float, Option(min=1, max=86_400, help="of a vote")] = planner.SECONDS,
     pay: Annotated[float, Option(min=0, max=1e6, help="of an hour")] = 12,
     fee: Annotated[
         float, Option(min=0, max=10, help="of the platform, as a share of the pay")
@@ -70,9 +71,10 @@ def plan(
     yield "  ".join(f"{title:>{WIDTH}}" for title in COLUMNS)
     for one in found:
         numbers = (one.each, one.votes, one.tuples, one.workers, round(one.hours), round(one.money))
-        cells = (*(f"{number:,}" for number in numbers), f"±{one.half_width:.1f}")
+        cells = (*(f"{number:,}" for number in numbers), plus_minus(one.half_width))
         row = "  ".join(f"{cell:>{WIDTH}}" for cell in cells)
         yield row if one.is_enough else f"{row}  not enough: more items are needed"
+    yield "Half width: that of the models' 95% intervals, on average, in rating points."
     yield from planner.comparison(found)
     yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple; where tuples share a model,"
     yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."

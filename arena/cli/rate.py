@@ -40,9 +40,9 @@ def rate(
     format: FileFormat = None,
     method: Method = "all",
     bootstrap: Annotated[
-        int, Option(min=0, max=100_000, help="rounds; 0: no spread of Elo, no rank intervals")
+        int, Option(min=0, max=100_000, help="orders of the votes for Elo; 0: no spread of Elo")
     ] = 1000,
-    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "item",
+    cluster: Annotated[ClusterChoice, Option(help="what counts as independent")] = "picture",
     prior: Annotated[
         float,
         Option(

@@ -48,6 +48,8 @@ class Vote(NamedTuple):
     """Whether the names were hidden until the vote."""
     judge: bool | None = None
     """Whether a judge model chose, not a person."""
+    picture: str | None = None
+    """What items hang together by: the same for items on one first picture, and for near copies without pictures."""
 
 
 class OtherRow(NamedTuple):
@@ -90,6 +92,7 @@ class Battles:
     conversation: tuple[str | None, ...]
     blind: tuple[bool | None, ...]
     judge: tuple[bool | None, ...]
+    picture: tuple[str | None, ...]
     rows: tuple[Row, ...]
     """Each vote's row as in its file, so that what no column names is kept."""
     others: tuple[OtherRow, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from arena.formats.base import Row
 from arena.io.strict_json import RowsError
-from arena.types import item_key
+from arena.types import bare, item_key
 
 _Value = TypeVar("_Value")
 _FLAGS = {"true": True, "t": True, "false": False, "f": False}
@@ -154,8 +154,20 @@ def item_of(instruction: str, images: Iterable[Any]) -> str | None:
 
     An image is its name, or {"path": its name} as in data sets: without one, two images cannot be told apart.
     """
+    names = _names(images)
+    return item_key(instruction, names) if instruction.strip() and names is not None else None
+
+
+def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
+    """What items hang together by (`Vote.picture`); None where `item_of` is None."""
+    names = _names(images)
+    if not instruction.strip() or names is None:
+        return None
+    return item_key("", names[:1]) if names else item_key(bare(instruction), [])
+
+
+def _names(images: Iterable[Any]) -> list[str] | None:
+    """The images' names; None if one has none."""
     entries = [image.get("path") if isinstance(image, dict) else image for image in images]
     names = [entry for entry in entries if isinstance(entry, str) and entry]
-    if not instruction.strip() or len(names) < len(entries):
-        return None
-    return item_key(instruction, names)
+    return names if len(names) == len(entries) else None

@@ -39,6 +39,7 @@ def vote_of(row: Row, images: list[Any] | None) -> Vote:
         turns=cells.count(row, "turn" if "turn" in row else "num_turns"),
         images=len(shown) if shown or images is not None else None,
         blind=cells.flag(row, "anony"),
+        picture=cells.picture_of(question.text, shown),
     )
 
 

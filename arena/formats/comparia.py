@@ -12,15 +12,17 @@ _NAMES = ("model_a_name", "model_b_name", "chosen_model_name")
 def _vote(row: Row) -> Vote:
     model_a = cells.name(row, "model_a_name")
     model_b = cells.name(row, "model_b_name")
+    opening = cells.text(row, "opening_msg") or ""
     return Vote(
         model_a=model_a,
         model_b=model_b,
         winner=_winner(row, model_a, model_b),
-        item=cells.item_of(cells.text(row, "opening_msg") or "", ()),
+        item=cells.item_of(opening, ()),
         voter=cells.text(row, "visitor_id") or cells.text(row, "session_hash"),
         time=cells.moment(row, "timestamp"),
         turns=cells.count(row, "conv_turns"),
         conversation=cells.text(row, "conversation_pair_id"),
+        picture=cells.picture_of(opening, ()),
     )
 
 

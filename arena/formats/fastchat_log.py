@@ -46,6 +46,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
         images=len(question.images) if question.text else None,
         conversation=cells.text(states[0], "conv_id"),
         blind=blind,
+        picture=cells.picture_of(question.text, question.images),
     )
 
 

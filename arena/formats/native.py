@@ -31,6 +31,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
         conversation=cells.text(row, "conversation"),
         blind=cells.flag(row, "blind"),
         judge=cells.flag(row, "judge"),
+        picture=cells.text(row, "picture"),
     )
 
 

@@ -31,17 +31,19 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if any(said not in (None, winner) for said, winner in zip(_said(row), winners, strict=True)):
         return SkippedRow("a result is not what the judge's reply says")
     lead = winners.count("a") - winners.count("b")
+    instruction = cells.text(row, "instruction") or ""
     images = row.get("image_url")
     addresses = images if isinstance(images, list) else [images] if images else []
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
         winner="tie" if lead == 0 else "a" if lead > 0 else "b",
-        item=cells.item_of(cells.text(row, "instruction") or "", addresses),
+        item=cells.item_of(instruction, addresses),
         voter=_judge(row),
         category=cells.text(row, "instruction_category"),
         images=len(addresses) or None,
         judge=True,
+        picture=cells.picture_of(instruction, addresses),
     )
 
 

@@ -17,13 +17,16 @@ def _vote(row: Row) -> Vote:
         both = " and ".join(cells.shown(row.get(column)) for column in _CHOSEN.values())
         problem = f"expected True in one of {columns} and False in the other, found {both}; mend it"
         raise RowsError(problem, column=_CHOSEN["a"])
+    instruction = cells.text(row, "instruction") or ""
     address = cells.text(row, "image_url")
+    images = [address] if address else []
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
         winner="a" if chosen[0] else "b",
-        item=cells.item_of(cells.text(row, "instruction") or "", [address] if address else []),
-        images=1 if address else None,
+        item=cells.item_of(instruction, images),
+        images=len(images) or None,
+        picture=cells.picture_of(instruction, images),
     )
 
 

@@ -3,13 +3,15 @@
 All votes are stored; who counts is decided when they are counted.
 """
 
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     CompoundSelect,
     Connection,
     Integer,
@@ -24,9 +26,10 @@ from sqlalchemy import (
     update,
 )
 
-from arena.battles.tables import SEAT
+from arena.battles.tables import CONFIRMATIONS, NO_SEAT, SEAT
+from arena.battles.vote_table import values
 from arena.battles.voters import ADOPTION, PERSON
-from arena.database import EPOCH, METADATA, Database, Moment, now, take_turn
+from arena.database import EPOCH, METADATA, Database, Moment, counter, now, take_turn
 from arena.settings import BoardVoters, CountSettings
 
 OFFICIAL = Table(
@@ -49,53 +52,73 @@ _ALWAYS = 2**63 - 1
 _NEVER = -1
 
 
-def counting_voters(who: CountSettings) -> CompoundSelect:
-    """A SELECT of (voter, until) for a rule that isn't everyone's: a voter's votes count until then (microseconds).
+class CountedVotes(NamedTuple):
+    """Whose votes count by a rule; the last place of an array is for voters and seats that are not known yet."""
 
-    Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers.
+    until: npt.NDArray[np.int64] | None
+    """By the voter's id: until when the votes cast outside campaigns count, in microseconds; None: they all do."""
+    seats: npt.NDArray[np.bool_]
+    """By the seat's id: whether the votes cast in it count."""
+
+    def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
+        """Return which of the votes cast here count."""
+        seat = values(votes, "seat")
+        in_seat = self.seats.take(seat, mode="clip")
+        if self.until is None:
+            return in_seat
+        until = self.until.take(values(votes, "voter"), mode="clip")
+        return np.where(seat == NO_SEAT, values(votes, "voted_at") <= until, in_seat)
+
+
+def counted_votes(connection: Connection, who: CountSettings) -> CountedVotes:
+    """Return whose votes count.
+
+    Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers. A seat that a
+    platform's worker took counts once the platform's list confirms that worker, and nowhere if the list rejects it.
     """
+    if who.rule == "everyone":
+        return CountedVotes(None, _seats(connection, SEAT.c.confirmation == "rejected", False))
+    rows = connection.execute(_LOGGED_IN).all() if who.rule != "campaign" else []
+    until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
+    for row in rows:
+        until[row.voter] = max(until[row.voter], row.until)
+    is_confirmed = SEAT.c.confirmation == "confirmed"
+    return CountedVotes(
+        until, _seats(connection, is_confirmed & SEAT.c.campaign.in_(who.campaigns), True)
+    )
+
+
+def _seats(
+    connection: Connection, these: ColumnElement[bool], count: bool
+) -> npt.NDArray[np.bool_]:
+    """Return whether each seat counts: as `count` says for these, otherwise for all others."""
+    found = connection.scalars(select(SEAT.c.id).where(these)).all()
+    counts = np.full(max(found, default=0) + 2, not count)
+    counts[list(found)] = count
+    return counts
+
+
+def _logged_in() -> CompoundSelect:
+    """A SELECT of (voter, until) of persons, and of the guests that they were."""
     always = literal(_ALWAYS, BigInteger).label("until")
     persons = select(PERSON.c.voter_id.label("voter"), always)
     until = type_coerce(ADOPTION.c.until, BigInteger)
     is_among_first = _NTH.correlate(ADOPTION).scalar_subquery() < MOST_GUESTS
-    guests = select(ADOPTION.c.guest, until).where(is_among_first)
-    workers = select(SEAT.c.voter_id.label("voter"), always).where(
-        SEAT.c.campaign.in_(who.campaigns)
-    )
-    kinds = {
-        "logged-in": (persons, guests),
-        "campaign": (workers,),
-        "counted": (persons, guests, workers),
-    }
-    return union_all(*kinds[who.rule])
+    return union_all(persons, select(ADOPTION.c.guest, until).where(is_among_first))
 
 
-def counted_until(connection: Connection, who: CountSettings) -> npt.NDArray[np.int64] | None:
-    """Return until when each voter's votes count, by the voter's id; None where everyone's do.
-
-    The last place is for voters who are not known yet.
-    """
-    if who.rule == "everyone":
-        return None
-    rows = connection.execute(counting_voters(who)).all()
-    until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
-    for row in rows:
-        until[row.voter] = max(until[row.voter], row.until)
-    return until
+_LOGGED_IN = _logged_in()
 
 
 def eligibility_version(connection: Connection, who: CountSettings) -> tuple[int, ...]:
-    """Return numbers that change whenever somebody's votes begin to count."""
-    if who.rule == "everyone":
-        return ()
-    tables = (PERSON, ADOPTION, SEAT)
-    return tuple(
-        connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables
-    )
+    """Return numbers that change whenever somebody's votes begin or cease to count."""
+    tables = () if who.rule == "everyone" else (PERSON, ADOPTION, SEAT)
+    numbers = [connection.scalar(select(func.count()).select_from(one)) or 0 for one in tables]
+    return (counter(connection, CONFIRMATIONS), *numbers)
 
 
 class VoteEligibility:
-    """Whether a voter's new votes count."""
+    """Whether the new votes of a voter outside campaigns count."""
 
     def __init__(self, database: Database, who: CountSettings) -> None:
         self._database = database
@@ -103,9 +126,9 @@ class VoteEligibility:
         self.rule = who.rule
 
     def counts(self, voter: int) -> bool:
-        if self.rule == "everyone":
-            return True
-        counting = counting_voters(self._who).subquery()
+        if self.rule in ("everyone", "campaign"):
+            return self.rule == "everyone"
+        counting = _LOGGED_IN.subquery()
         present = (now() - EPOCH).total_seconds() * 1e6
         mine = select(counting.c.voter).where(
             counting.c.voter == voter, counting.c.until >= int(present)

@@ -31,10 +31,10 @@ from sqlalchemy import (
     type_coerce,
 )
 
-from arena.battles.tables import SEAT, VOTER, VOTER_NETWORK
+from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
-from arena.database import METADATA, Database, Moment, bump_counter, now, take_turn
+from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.fraud.cohorts import Cohort
 from arena.fraud.detectors import (
     OF_CROWD,
@@ -46,7 +46,7 @@ from arena.fraud.detectors import (
     inattentive,
     one_sided,
 )
-from arena.fraud.eligibility import counted_until
+from arena.fraud.eligibility import CountedVotes, counted_votes
 from arena.fraud.review import review
 from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integers
@@ -129,20 +129,17 @@ class CrowdVotes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class VoterMarks:
-    """Whose votes count and who is flagged, by a rule: arrays by the voter's id, the last place for unknown voters."""
+    """Whose votes count and who is flagged, by a rule."""
 
-    counted_until: npt.NDArray[np.int64] | None
-    """Microseconds; None: everyone's votes count."""
+    counted: CountedVotes
     is_flagged: npt.NDArray[np.bool_]
+    """By the voter's id; the last place is for unknown voters."""
     like_a_crowd: npt.NDArray[np.int64]
     """Voters and models, voter * _MODELS + model, with votes like a crowd's."""
 
     def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Return which of the votes cast here count."""
-        if self.counted_until is None:
-            return np.ones(len(votes), bool)
-        until = self.counted_until.take(values(votes, "voter"), mode="clip")
-        return values(votes, "voted_at") <= until
+        return self.counted.mask(votes)
 
     def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Return which of the votes cast here are of flagged voters."""
@@ -167,9 +164,8 @@ def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
     pairs = integers(connection.execute(like_a_crowd(flags_of(who))), 2)
-    return VoterMarks(
-        counted_until(connection, who), is_flagged, pairs[:, 0] * _MODELS + pairs[:, 1]
-    )
+    of_crowd = pairs[:, 0] * _MODELS + pairs[:, 1]
+    return VoterMarks(counted_votes(connection, who), is_flagged, of_crowd)
 
 
 def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:
@@ -200,24 +196,29 @@ class FlagService:
         self._flags = flags_of(who)
         self._looked_at = -1
         """Number of votes cast at the last review; -1: there was none."""
+        self._confirmations = -1
         self._words: Codes = np.zeros(0, np.int64)
         """Number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Review all votes if they have grown by GROWTH since the last review; raise and lift flags.
+        """Review all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
+        list; raise and lift flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
         votes = self._votes.read().votes
         cast = len(votes)
-        if 0 <= cast - self._looked_at < GROWTH * self._looked_at:
-            return
+        is_grown = not 0 <= cast - self._looked_at < GROWTH * self._looked_at
         with self._database.read() as connection:
+            confirmations = counter(connection, CONFIRMATIONS)
+            if not is_grown and confirmations == self._confirmations:
+                return
             flags = frozenset(self._found(connection, votes))
             known = frozenset(self._stored(connection))
         if flags != known:
             self._store(flags)
         self._looked_at = cast
+        self._confirmations = confirmations
 
     def _found(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
         """Yield the flags that all votes give rise to, their strengths to three decimals."""

@@ -24,6 +24,7 @@ from arena.imports.poll_files import bank_name
 from arena.imports.tables import (
     AS_TOLD,
     IMPORTED_ITEM,
+    IMPORTED_PICTURE,
     IMPORTED_ROW,
     IMPORTED_SOURCE,
     IMPORTED_VOTE,
@@ -251,6 +252,7 @@ class _RowWriter:
         self._models = _Names(MODEL, (MODEL.c.display, MODEL.c.name), {})
         self._families = _Names(FAMILY, (FAMILY.c.name,), {})
         self._items = _Names(IMPORTED_ITEM, (IMPORTED_ITEM.c.key,), {})
+        self._pictures = _Names(IMPORTED_PICTURE, (IMPORTED_PICTURE.c.name,), {})
         self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
     def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
@@ -288,6 +290,7 @@ class _RowWriter:
         models = self._models.codes(connection, sides)
         families = self._families.codes(connection, [vote.category for vote in votes])
         items = self._items.codes(connection, [vote.item for vote in votes])
+        pictures = self._pictures.codes(connection, [vote.picture for vote in votes])
         voters = self._voters.codes(connection, [vote.voter for vote in votes])
         rows = []
         for place, (code, draft) in enumerate(drafts.items()):
@@ -302,6 +305,7 @@ class _RowWriter:
                     "winner": b if vote.winner == "b" else a,
                     "loser": a if vote.winner == "b" else b,
                     "item_id": items[place],
+                    "picture_id": pictures[place],
                     "voter_id": voters[place],
                     "voted_at": draft.voted_at,
                     "family_id": families[place],

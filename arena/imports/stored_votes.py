@@ -17,6 +17,7 @@ from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.imports.importer import ImportRequest, VoteImporter
 from arena.imports.tables import imported_battles, imported_sources
+from arena.items.alike import alike_keys
 from arena.items.store import ITEM, model_names, sources_of
 from arena.live.exported_votes import bank_votes, exported_vote, live_votes
 from arena.live.votes import live_sources
@@ -61,10 +62,12 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
     if name in imported:
         return imported_battles(connection, imported[name])
     models = model_names(connection)
+    pictures = alike_keys(connection)
     if name in bank:
         rows = connection.execute(bank_votes().where(ITEM.c.source_id == bank[name].id))
         return _battles(
-            exported_vote(row, models, str(row.voter_id), str(row.battle_id)) for row in rows
+            exported_vote(row, models, pictures, str(row.voter_id), str(row.battle_id))
+            for row in rows
         )
     if name in live:
         code = live[name].code
@@ -73,7 +76,8 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
         is_own = BATTLE.c.item_id.is_(None)
         rows = connection.execute(live_votes().where(is_own if code == LIVE_OWN else ~is_own))
         votes = (
-            exported_vote(row, models, str(row.voter_id), f"live-{row.battle_id}") for row in rows
+            exported_vote(row, models, pictures, str(row.voter_id), f"live-{row.battle_id}")
+            for row in rows
         )
         return _battles(
             votes, (f"votes outside the ranking, left out: {outside:,}",) if outside else ()

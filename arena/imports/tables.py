@@ -59,6 +59,13 @@ IMPORTED_VOTER = Table(
     Column("name", Text, nullable=False),
     UniqueConstraint("source_id", "name"),
 )
+IMPORTED_PICTURE = Table(
+    "imported_picture",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+"""What imported items hang together by: `Vote.picture`."""
 IMPORTED_ITEM = Table(
     "imported_item",
     METADATA,
@@ -74,6 +81,7 @@ IMPORTED_VOTE = Table(
     Column("winner", ForeignKey("model.id"), nullable=False),
     Column("loser", ForeignKey("model.id"), nullable=False),
     Column("item_id", ForeignKey("imported_item.id")),
+    Column("picture_id", ForeignKey("imported_picture.id")),
     Column("voter_id", ForeignKey("imported_voter.id")),
     Column("voted_at", Moment),
     Column("family_id", ForeignKey("family.id")),
@@ -146,6 +154,7 @@ def _rows_of(source: ImportedSource) -> Select:
         IMPORTED_ROW.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_VOTE, vote.id == IMPORTED_ROW.c.id)
         .outerjoin(IMPORTED_ITEM, IMPORTED_ITEM.c.id == vote.item_id)
+        .outerjoin(IMPORTED_PICTURE, IMPORTED_PICTURE.c.id == vote.picture_id)
         .outerjoin(IMPORTED_VOTER, IMPORTED_VOTER.c.id == vote.voter_id)
         .outerjoin(FAMILY, FAMILY.c.id == vote.family_id)
     )
@@ -158,6 +167,7 @@ def _rows_of(source: ImportedSource) -> Select:
         vote.voted_at,
         vote.judge,
         IMPORTED_ITEM.c.key,
+        IMPORTED_PICTURE.c.name.label("picture"),
         FAMILY.c.name.label("category"),
         IMPORTED_VOTER.c.name.label("voter"),
         *(vote[name] for name in AS_TOLD),
@@ -179,5 +189,6 @@ def _vote(row: Row, models: dict[int, str]) -> Vote:
         time=None if row.voted_at is None else row.voted_at.timestamp(),
         category=row.category,
         judge=row.judge,
+        picture=row.picture,
         **{name: getattr(row, name) for name in AS_TOLD},
     )

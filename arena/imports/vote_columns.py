@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import BigInteger, Connection, Select, case, func, select, type_coerce
 
+from arena.battles.tables import NO_SEAT
 from arena.battles.vote_table import COLUMNS, rows_of, whole_numbers
 from arena.imports.tables import IMPORTED_ITEM, IMPORTED_SOURCE, IMPORTED_VOTE
+from arena.items.alike import alike_items
 from arena.items.store import ITEM
 
 NOT_TOLD = -(2**63)
@@ -15,6 +17,8 @@ NOT_TOLD = -(2**63)
 NOTES = ("alone", "out", "repeated", "both_bad", "named", "no_images")
 """Columns beside those of the vote table, by which votes are left out or noted."""
 _VOTE = IMPORTED_VOTE.c
+_PICTURES = 2**40
+"""From here on, pictures that files tell, and from twice that on the bank's: items below have pictures of their own."""
 
 
 class ImportedVotes(NamedTuple):
@@ -36,24 +40,30 @@ def read_imported(connection: Connection) -> ImportedVotes:
         "milliseconds": 0,
         "answer_a": 0,
         "answer_b": 0,
+        "seat": NO_SEAT,
         "origin": told["origin"],
     }
     common |= {name: told[name] for name in ("winner", "loser", "tied", "voter", "voted_at")}
     common |= {name: told[name].astype(bool) for name in NOTES}
     no_item = told["imported_item"] == 0
     item = np.where(no_item, -told["id"], told["imported_item"])
+    alike = alike_items(connection)
+    alike_of = np.zeros(max(alike, default=0) + 1, np.int64)
+    alike_of[list(alike)] = list(alike.values())
+    bank_picture = alike_of[told["bank_item"]]
+    picture = np.where(told["imported_picture"] > 0, _PICTURES + told["imported_picture"], item)
     own_boards = {
         "source": told["origin"],
         "multi": told["several"],
         "item": item,
-        "picture": item,
+        "picture": np.where(bank_picture > 0, 2 * _PICTURES + bank_picture, picture),
         "family": np.where(told["family"] > 0, told["family"], told["bank_family"]),
     }
     beside = {
         "source": told["bank_source"],
         "multi": told["bank_multi"],
         "item": told["bank_item"],
-        "picture": told["bank_item"],
+        "picture": bank_picture,
         "family": told["bank_family"],
     }
     is_beside = (told["into_live"] > 0) & (told["bank_item"] > 0)
@@ -92,6 +102,7 @@ def _imported_votes() -> Select:
         "voter": func.coalesce(-_VOTE.voter_id, NOT_TOLD),
         "voted_at": func.coalesce(type_coerce(_VOTE.voted_at, BigInteger), NOT_TOLD),
         "several": _one(images > 1),
+        "imported_picture": func.coalesce(_VOTE.picture_id, 0),
         "imported_item": func.coalesce(_VOTE.item_id, 0),
         "family": func.coalesce(_VOTE.family_id, 0),
         "bank_item": func.coalesce(ITEM.c.id, 0),

@@ -11,6 +11,8 @@ import pyarrow.parquet
 
 _AT_ONCE = 256
 """Rows of a batch."""
+_LONG = 50_000_000
+"""Bytes of a column that is left out instead of being digested."""
 
 
 class ParquetError(ValueError):
@@ -37,13 +39,20 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
             kept = [
                 part.name
                 for part in file.schema_arrow
-                if part.name not in order["skip"] and not _pictures(part)
+                if part.name not in order["skip"]
+                and not _pictures(part)
+                and not (part.name in order["digested"] and _is_long(file.metadata, part.name))
             ]
             batches = file.iter_batches(_AT_ONCE, columns=kept, use_threads=False)
             for number, row in enumerate(
                 (row for batch in batches for row in batch.to_pylist()), start=1
             ):
-                values = {column: _plain(value, number, column) for column, value in row.items()}
+                values = {
+                    column: order["digest"](value)
+                    if column in order["digested"]
+                    else _plain(value, number, column)
+                    for column, value in row.items()
+                }
                 yield (
                     number,
                     {
@@ -58,6 +67,14 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
         raise ParquetError(
             "is no readable Parquet, or too large to read; export it anew, or as .jsonl"
         ) from error
+
+
+def _is_long(metadata: Any, name: str) -> bool:
+    """Whether a column, wholly in memory, would take what the process may have: a digest of it is not worth that."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    columns = (group.column(place) for group in groups for place in range(group.num_columns))
+    sizes = (one.total_uncompressed_size for one in columns if one.path_in_schema == name)
+    return sum(sizes) > _LONG
 
 
 def _pictures(part: Any) -> bool:

@@ -20,6 +20,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from arena.io.bounded_reader import digest
 from arena.io.encodings import SAMPLE, read_as
 from arena.io.strict_json import (
     JSON,
@@ -57,20 +58,39 @@ class Record(NamedTuple):
     values: Mapping[str, JSON]
 
 
+class _Unread(NamedTuple):
+    """Columns that are not read as written."""
+
+    skip: frozenset[str]
+    digested: frozenset[str]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return self.skip | self.digested
+
+    def kept(self, values: Mapping[str, JSON]) -> Mapping[str, JSON]:
+        return {
+            column: digest(value) if column in self.digested else value
+            for column, value in values.items()
+            if column not in self.skip
+        }
+
+
 def read_records(
     path: Path,
     limits: FileLimits = PAGE,
     skip: Collection[str] = (),
     name: str | None = None,
     members: bool = False,
+    digested: Collection[str] = (),
 ) -> Iterator[Record]:
     """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
     Cells of tables are `str` exactly as written, "" if empty; Parquet's have their types. Columns in `skip` are left
-    out unread, whatever their length. `name` is the person's name for the file. With `members`, a .json may also be one
-    object: the objects in one of its `LISTS` are the records, with the "model" that stands beside the list; else its
-    members are, with the columns `KEY` and `VALUE`. Raises RowsError, maybe after some records: take `list()` of them
-    where all or nothing may come in.
+    out unread, whatever their length; long cells of those in `digested` become digests. `name` is the person's name for
+    the file. With `members`, a .json may also be one object: the objects in one of its `LISTS` are the records, with
+    the "model" that stands beside the list; else its members are, with the columns `KEY` and `VALUE`. Raises RowsError,
+    maybe after some records: take `list()` of them where all or nothing may come in.
     """
     with _opened(path, limits, name) as file:
         suffix = (Path(name or "").suffix or path.suffix).lower()
@@ -86,7 +106,8 @@ def read_records(
             _check_values(_signs(file), limits)
         cells = 0
         for count, record in enumerate(
-            _records(file, suffix, limits, frozenset(skip), members), start=1
+            _records(file, suffix, limits, _Unread(frozenset(skip), frozenset(digested)), members),
+            start=1,
         ):
             if limits.rows is not None and count > limits.rows:
                 raise RowsError(
@@ -238,21 +259,21 @@ def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
 
 
 def _records(
-    file: BinaryIO, suffix: str, limits: FileLimits, skip: frozenset[str], members: bool
+    file: BinaryIO, suffix: str, limits: FileLimits, unread: _Unread, members: bool
 ) -> Iterator[Record]:
     if suffix == ".json":
-        return _json_records(_decoded(file.read(), file), limits, skip, members)
+        return _json_records(_decoded(file.read(), file), limits, unread, members)
     if suffix in _LINES:
-        return _line_records(_lines(file, limits), limits, skip)
+        return _line_records(_lines(file, limits), limits, unread)
     if suffix == ".xlsx":
-        return _table_records(_bounded_rows(_XLSX, file, limits, skip), limits, skip)
+        return _table_records(_bounded_rows(_XLSX, file, limits, unread), limits, unread)
     if suffix == ".parquet":
         return (
             _record(row, cells, limits)
-            for row, cells in _bounded_rows(_PARQUET, file, limits, skip)
+            for row, cells in _bounded_rows(_PARQUET, file, limits, unread)
         )
     return _table_records(
-        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, skip
+        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, unread
     )
 
 
@@ -289,19 +310,15 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 def _record(
-    row: int, values: Mapping[str, JSON], limits: FileLimits, skip: frozenset[str] = frozenset()
+    row: int, values: Mapping[str, JSON], limits: FileLimits, unread: _Unread | None = None
 ) -> Record:
-    """A record without skipped columns, once each part kept is checked."""
+    """A record of what is read, once each part kept is checked."""
     if len(values) > limits.columns:
         raise RowsError(
             f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some",
             row=row,
         )
-    kept = (
-        {column: value for column, value in values.items() if column not in skip}
-        if skip
-        else values
-    )
+    kept = unread.kept(values) if unread else values
     for column, value in kept.items():
         try:
             check_strings(value, limits)
@@ -326,7 +343,7 @@ def _check_no_gap(blank: int) -> None:
 
 
 def _json_records(
-    text: str, limits: FileLimits, skip: frozenset[str], members: bool
+    text: str, limits: FileLimits, unread: _Unread, members: bool
 ) -> Iterator[Record]:
     """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
@@ -356,7 +373,7 @@ def _json_records(
         place = next(starts)
         row = row + text.count("\n", counted, place)
         counted = place
-        yield _record(row, item, limits, skip)
+        yield _record(row, item, limits, unread)
 
 
 def _is_list_of_objects(value: JSON) -> bool:
@@ -381,9 +398,7 @@ def _member(key: str, value: JSON) -> dict[str, JSON]:
     return {KEY: key, **value}
 
 
-def _line_records(
-    lines: Iterator[str], limits: FileLimits, skip: frozenset[str]
-) -> Iterator[Record]:
+def _line_records(lines: Iterator[str], limits: FileLimits, unread: _Unread) -> Iterator[Record]:
     blank = 0
     for row, line in enumerate(lines, start=1):
         if not line.strip(" \t\r\n"):
@@ -397,7 +412,7 @@ def _line_records(
         if not isinstance(value, dict):
             mend = "wrap the value in one with a key, or name the file .json if it is one list"
             raise RowsError(f"expected one object, {{...}}, a line; {mend}", row=row)
-        yield _record(row, value, limits, skip)
+        yield _record(row, value, limits, unread)
 
 
 # Tables: the first row names the columns, and every row is as wide.
@@ -413,16 +428,16 @@ _BOUNDED, _XLSX, _PARQUET = map(
 
 
 def _table_records(
-    rows: Iterator[tuple[int, list[str]]], limits: FileLimits, skip: frozenset[str]
+    rows: Iterator[tuple[int, list[str]]], limits: FileLimits, unread: _Unread
 ) -> Iterator[Record]:
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
-    skip = skip.intersection(header)
+    whole = unread.columns.isdisjoint(header)
     for row, cells in rows:
         values = dict(zip(header, cells, strict=True))
         text = "".join(cells)
-        plain = not skip and len(text) <= limits.cell and text.isascii() and "\0" not in text
-        yield Record(row, values) if plain else _record(row, values, limits, skip)
+        plain = whole and len(text) <= limits.cell and text.isascii() and "\0" not in text
+        yield Record(row, values) if plain else _record(row, values, limits, unread)
 
 
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
@@ -529,10 +544,11 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
 
 
 def _bounded_rows(
-    reader: Path, file: BinaryIO, limits: FileLimits, skip: frozenset[str]
+    reader: Path, file: BinaryIO, limits: FileLimits, unread: _Unread
 ) -> Iterator[tuple[int, Any]]:
     """Yield each row that a reader, in its own bounded process, finds in the file."""
-    order = json.dumps({**asdict(limits), "skip": sorted(skip)})
+    columns = {"skip": sorted(unread.skip), "digested": sorted(unread.digested)}
+    order = json.dumps({**asdict(limits), **columns})
     command = [sys.executable, "-I", str(_BOUNDED), str(reader), order]
     with tempfile.TemporaryFile() as answer:
         try:

@@ -126,7 +126,7 @@ def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
         if rows > most:
             problem = f"expected at most {order['rows']:,} records; split the file"
             raise SpreadsheetError(problem, row=rows)
-        if values > room + rows * len(order["skip"]):
+        if values > room + rows * (len(order["skip"]) + len(order["digested"])):
             problem = f"expected at most {order['values']:,} values in all; leave out columns or split the file"
             raise SpreadsheetError(problem, row=rows)
 
@@ -189,8 +189,10 @@ def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, An
     return filled_rows(sheets[filled[0]]())
 
 
-def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]:
+def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows as text, each as wide as the header; skipped columns stay unread. Raises SpreadsheetError."""
+    skip = set(order["skip"])
+    digested = set(order["digested"])
     header: list[str] = []
     for expected, (row, cells) in enumerate(data_sheet(workbook), start=1):
         if row != expected:
@@ -206,7 +208,9 @@ def table(workbook: Workbook, skip: set[str]) -> Iterator[tuple[int, list[str]]]
         texts = [""] * width
         for column, cell in cells.items():
             name = header[column - 1] if header else get_column_letter(column)
-            if not header or name not in skip:
+            if header and name in digested:
+                texts[column - 1] = order["digest"](cell["value"])
+            elif not header or name not in skip:
                 texts[column - 1] = shown(cell, row, name)
         header = header or texts
         yield row, texts
@@ -259,4 +263,4 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
     workbook.read()
     workbook.refuse_more(order)
     workbook.read_strings()
-    yield from table(workbook, set(order["skip"]))
+    yield from table(workbook, order)

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from arena.formats.parquet import read_rows
 from arena.io.fetch import FetchError, fetch_all
-from arena.io.images import PictureError, PictureStore, read_picture
+from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
 from arena.io.strict_json import check_strings, row_errors
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
 from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
@@ -254,7 +254,7 @@ class ItemImporter:
     def _keep(self, data: bytes) -> KeptPicture:
         picture = read_picture(data)
         self.pictures.keep(picture)
-        return KeptPicture(picture.sha256, picture.suffix)
+        return KeptPicture(picture.sha256, picture.suffix, difference_hash(picture))
 
     def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
         """Fetch the remote images that are not kept yet; returns the drafts with them, and what failed."""

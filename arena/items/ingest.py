@@ -36,6 +36,8 @@ class ImageDraft:
     caption: str = ""
     credit: str = ""
     licence: str = ""
+    look: str | None = None
+    """Perceptual hash of the kept picture."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,11 @@ def _item(
                 & (IMAGE.c.position == position)
                 & IMAGE.c.sha256.is_(None)
             )
-            filled = update(IMAGE).where(lacks).values(sha256=image.sha256, suffix=image.suffix)
+            filled = (
+                update(IMAGE)
+                .where(lacks)
+                .values(sha256=image.sha256, suffix=image.suffix, look=image.look)
+            )
             changes.pictures_new += connection.execute(filled).rowcount
     if corrects:
         _correct(connection, known.id, draft, changes)

@@ -70,6 +70,7 @@ IMAGE = Table(
     Column("name", Text, nullable=False),
     Column("url", Text),
     Column("sha256", Text),
+    Column("look", Text),
     Column("suffix", Text, nullable=False),
     Column("caption", Text, nullable=False),
     Column("credit", Text, nullable=False),
@@ -138,6 +139,8 @@ class KeptPicture(NamedTuple):
 
     sha256: str
     suffix: str
+    look: str | None
+    """See `io.images.difference_hash`."""
 
 
 class KnownModel(NamedTuple):
@@ -216,12 +219,12 @@ class ItemBank:
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """The kept pictures by their images' source keys."""
-        query = select(IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix).where(
-            IMAGE.c.sha256.is_not(None)
-        )
+        columns = (IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix, IMAGE.c.look)
+        query = select(*columns).where(IMAGE.c.sha256.is_not(None))
         with self._database.read() as connection:
             return {
-                row.key: KeptPicture(row.sha256, row.suffix) for row in connection.execute(query)
+                row.key: KeptPicture(row.sha256, row.suffix, row.look)
+                for row in connection.execute(query)
             }
 
     def known_items(self) -> list[KnownItem]:

@@ -20,7 +20,6 @@ from arena.imports.tables import ImportedSource
 from arena.imports.vote_columns import NOT_TOLD, ImportedVotes
 from arena.leaderboard.board import NOTHING, BoardKey, Counts, ExcludedVotes, ImportSummary
 from arena.leaderboard.statistics import POINTS_IN_TIME, BoardVotes, Crowd, History, history
-from arena.ratings.clusters import effective_number
 from arena.ratings.votes import Codes, Floats, Outcome, Votes
 from arena.settings import CountRule
 
@@ -228,23 +227,24 @@ def import_summary(
 
 
 def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool) -> BoardVotes:
-    """Return a board's votes; a vote without a voter has one of its own. `judged`: a judge cast them, not people."""
+    """Return a board's votes; those without a voter may be one person's. `judged`: a judge cast them, not people."""
     votes = _all_counted(frames, key, marks)
     item = values(votes, "item")
+    picture = values(votes, "picture")
     voter = values(votes, "voter")
     tied = values(votes, "tied")
     codes = _codes(values(votes, "winner"), values(votes, "loser"))
     told = voter != NOT_TOLD
     people, cast = np.unique(voter[told], return_counts=True)
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
-    single = voter.max(initial=0) + 1 + np.arange(len(voter))
     columns = Votes(
         a=np.searchsorted(codes, values(votes, "winner")),
         b=np.searchsorted(codes, values(votes, "loser")),
         outcome=np.where(tied, Outcome.TIE, Outcome.A).astype(np.int8),
         models=len(codes),
         items=item,
-        voters=np.where(told, voter, single),
+        voters=None if judged else np.where(told, voter, voter.max(initial=0) + 1),
+        pictures=picture,
     )
     return BoardVotes(
         codes=tuple(codes.tolist()),
@@ -253,9 +253,9 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
         votes=columns,
         crowd=Crowd(
             voters=len(people),
-            effective=effective_number(cast),
             busiest=int(cast.max(initial=0)),
             items=len(np.unique(item[is_known])),
+            pictures=len(np.unique(picture[is_known])),
         ),
         items_known=bool(is_known.all()),
         judged=judged,

@@ -19,7 +19,7 @@ from arena.drawings import (
     shortened,
 )
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import headline, main_group, needs
+from arena.leaderboard.headline import headline, main_group, needs, only_for
 
 MOST_BARS = 24
 MOST_WAITING = 8
@@ -32,7 +32,8 @@ _PREVIEW_WAITING = 0
 def board_chart(board: Board) -> Drawing:
     """Return the chart of a board's main group, as wide as its place on the page."""
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
-    title = "Ratings with 95% intervals, best first"
+    only = only_for(board)
+    title = f"Ratings with 95% intervals{f' {only}' if only else ''}, best first"
     return Drawing(title, headline(board), 720, max(height, RATING_ROW), tuple(marks), fluid=True)
 
 

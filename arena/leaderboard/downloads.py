@@ -4,27 +4,29 @@ from typing import Any
 
 from arena.io.csv_text import csv_text
 from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.headline import only_for
 from arena.ratings.shares import Share
 
 _BLANK = (None, None, None)
 _COLUMNS = (
     "group,rank,rank_low,rank_high,model,rating,rating_low,rating_high,elo_median,elo_low,elo_high,votes,ties,reference_wins,"
     "reference_votes,win_rate,win_rate_low,win_rate_high,mean_win_rate,left_share,left_low,left_high,status,trust,retired,"
-    "order,order_votes,order_progress,interval_votes"
+    "order,order_votes,order_progress,interval_votes,interval_for"
 ).split(",")
 
 
 def board_csv(board: Board) -> str:
     """Return a board's table as CSV with full precision; blank where the board is blank.
 
-    `order` is about the model and the next one. The last column tells how many votes the board had when its intervals,
-    ranges and Elo were computed.
+    `order` is about the model and the next one, `interval_votes` how many votes the board had when its intervals,
+    ranges and Elo were computed, and `interval_for` whose choices the intervals hold for.
     """
     groups = enumerate(board.groups, 1)
-    votes = board.statistics and board.statistics.votes
-    return csv_text(
-        [_COLUMNS, *([*_cells(number, line), votes] for number, group in groups for line in group)]
-    )
+    statistics = board.statistics
+    votes = statistics and statistics.votes
+    whose = statistics and (only_for(board) or "for voters like these")
+    lines = [(number, line) for number, group in groups for line in group]
+    return csv_text([_COLUMNS, *([*_cells(number, line), votes, whose] for number, line in lines)])
 
 
 def _cells(group: int, line: Standing) -> list[Any]:

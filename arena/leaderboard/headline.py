@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from arena.drawings import shortened
-from arena.leaderboard.board import Board, Standing
+from arena.interval_text import spanned
+from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
 from arena.templates import plural
@@ -39,6 +40,14 @@ def headline(board: Board) -> str:
             [*order_in_words(ranks, "the votes"), *_gathering(board.standings)]
         )
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
+
+
+def only_for(board: Board) -> str:
+    """Return words that mark intervals which hold for the voters of these votes only; "" where they hold for others."""
+    statistics = board.statistics
+    judged = board.import_summary is not None and board.import_summary.judge
+    holds = statistics is None or statistics.for_new_voters or judged
+    return "" if holds else "for these voters only"
 
 
 def main_group(board: Board) -> Sequence[Standing]:
@@ -80,6 +89,15 @@ def leaders(board: Board) -> list[str]:
         if len(ranked) > 1
         else []
     )
+
+
+def places_in_words(rank: Span | None) -> str:
+    """Return the places that a model may have, as a rank's range gives them; "" where it is not known."""
+    if rank is None or rank.low is None or rank.high is None:
+        return ""
+    if rank.low == rank.high:
+        return f"place {rank.low:.0f}, 95%"
+    return f"places {spanned(rank.low, rank.high, '.0f')}, 95%"
 
 
 def needs(line: Standing) -> str:

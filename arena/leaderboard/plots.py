@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from arena.leaderboard.board import Board, Standing
+from arena.leaderboard.headline import only_for
 from arena.leaderboard.service import Leaderboard
 from arena.leaderboard.statistics import FLOOR, FamilyRatings
 from arena.plots import (
@@ -72,6 +73,7 @@ def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
     shown = [line for line in board.standings if line.code in met]
     cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
     plot = family_win_rate_plot(families, [line.model for line in shown], cells)
+    plot = _marked(plot, board)
     return _or_in_words(
         plot, bool(met), "No battle with the human-verified reference has been decided."
     )
@@ -94,12 +96,19 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
     families = sorted(found, key=str.casefold)
     cells = [[_rating(found[family], place[line.code]) for line in shown] for family in families]
     plot = family_rating_plot(families, [line.model for line in shown], cells)
+    plot = _marked(plot, board)
     plot = _or_in_words(
         plot, bool(families), "These votes do not say of which family their items are."
     )
     return _or_in_words(
         plot, bool(shown or not families), f"No model has {FLOOR} votes in one family yet."
     )
+
+
+def _marked(plot: Plot, board: Board) -> Plot:
+    """Return a plot whose note says so where its intervals hold for the voters of these votes only."""
+    only = only_for(board)
+    return replace(plot, note=f"{plot.note} Intervals are {only}.") if only else plot
 
 
 def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:

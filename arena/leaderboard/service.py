@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from arena.battles.settlements import extend_record, read_record
+from arena.battles.settlements import extend_record, read_record, source_board
 from arena.battles.vote_table import VoteTable, rows_of, values
 from arena.database import Database
 from arena.fraud.eligibility import official_board
@@ -430,10 +430,7 @@ class Leaderboard:
 
 
 def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
-    """Return the name under which a board has its record; None for one that somebody narrowed.
-
-    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
-    """
+    """Return the name under which a board has its record; None for one that somebody narrowed."""
     if key.narrowed or not key.unflagged:
         return None
     source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
@@ -442,7 +439,7 @@ def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | 
         if source
         else key.source
     )
-    return f"{key.kind}, {'multiple' if key.multi else 'single'}, {rule}: {name}"
+    return source_board(key.kind, key.multi, rule, str(name))
 
 
 def _tell(computing: "Future[Any]") -> None:

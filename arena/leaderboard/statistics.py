@@ -5,18 +5,19 @@ breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import Status, Strengths, bradley_terry, win_matrix
-from arena.ratings.clusters import cluster_codes
+from arena.ratings.clusters import are_several, cluster_codes
 from arena.ratings.elo_orders import EloOrders, elo_orders
 from arena.ratings.fragility import fragility
-from arena.ratings.intervals import FEW, Bounds, Intervals, intervals
+from arena.ratings.intervals import Bounds, Intervals, intervals
+from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
+from arena.ratings.rank_sets import rank_sets
 from arena.ratings.settled import LOOK_EVERY, Look, look
 from arena.ratings.shares import Share, clustered_shares, design_effects
 from arena.ratings.votes import Codes, Floats, Outcome, Votes, outcome_counts
@@ -27,8 +28,6 @@ TRUSTED = 30
 """Votes below which a model's numbers are provisional."""
 WIDE = 200.0
 """Half-width of an interval, in rating points, above which a model's numbers are provisional (odds of three to one)."""
-ROUNDS = 1000
-"""Draws of the bootstrap for the intervals of ranks."""
 ORDERS = 100
 """Orders of the votes for Elo's median."""
 GROWTH = 0.01
@@ -39,14 +38,14 @@ POINTS_IN_TIME = 30
 
 
 class Crowd(NamedTuple):
-    """The number of voters and of judged items."""
+    """The number of named voters and of judged items."""
 
     voters: int
-    effective: float
-    """How many voters of equal zeal they are worth."""
     busiest: int
     """Votes of the voter with most."""
     items: int
+    pictures: int
+    """Pictures that the items are on, near copies taken for one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +108,13 @@ class Statistics:
     votes: int
     clusters: int
     reach: Floats
-    """Half-width of the ratings' intervals, clustered by item, and by voter where that is wider."""
+    """Half-width of the ratings' intervals, clustered by picture, and by voter where that is wider."""
+    for_new_voters: bool
+    """Whether intervals hold for new voters like these; else for these voters only."""
     ranks: Bounds
-    """The ranges of the ranks; NaN for provisional models."""
+    """First and last place that each model may have, all at once; NaN for provisional models."""
+    lack_of_fit: LackOfFit | None
+    """By place; None where no pair can differ from Bradley-Terry."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
@@ -122,7 +125,7 @@ class Statistics:
     """None where the reference takes no part."""
     of: BoardVotes
     look: Look | None
-    """Last look at the orders of all models, by place; None without a record or votes that tell their items."""
+    """Last look at the orders of all models, by place; None without a record, or votes that tell item and voter."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """The votes that the board had when the first model, by code, was settled above the second, in its record."""
     takeover: Takeover | None = None
@@ -161,7 +164,7 @@ def compute_statistics(
     are not to be settled.
     """
     fit = bradley_terry(win_matrix(cast.votes))
-    found = intervals(fit, cast.votes, "item")
+    found = intervals(fit, cast.votes, "picture")
     reach = (found.high - found.low) / 2
     votes = len(cast.votes)
     ranked = trusted_models(fit, reach)
@@ -175,7 +178,9 @@ def compute_statistics(
         votes=votes,
         clusters=found.clusters,
         reach=reach,
-        ranks=bootstrap(fit, found, ROUNDS, SEED).rank_bounds(ranked),
+        for_new_voters=found.for_new_voters,
+        ranks=rank_sets(fit, found, ranked),
+        lack_of_fit=lack_of_fit(fit, cast.votes, "picture"),
         elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
         crowd=cast.crowd,
@@ -199,13 +204,12 @@ def _look(
     fit: Strengths, found: Intervals, cast: BoardVotes, before: Statistics | None, shown: int | None
 ) -> Look | None:
     """Look at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
-    if shown is None or not cast.items_known:
+    tells = cast.items_known and (found.for_new_voters or cast.judged)
+    if shown is None or not tells:
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    # a judge is no sample of voters
-    votes = replace(cast.votes, voters=None) if cast.judged else cast.votes
-    return look(fit, found, votes, shown) if is_due else last
+    return look(fit, found, cast.votes, shown, judged=cast.judged) if is_due else last
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
@@ -218,8 +222,8 @@ def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn 
 
 
 def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
-    """Return the votes' voters as clusters, if they are enough to tell of others."""
-    return [cluster_codes(votes, "voter")] if cast.crowd.effective >= FEW else []
+    """Return the voters of some of a board's votes as clusters, if the board's can tell of others."""
+    return [cluster_codes(votes, "voter")] if are_several(cast.votes.voters) else []
 
 
 def _left_effects(cast: BoardVotes) -> Floats:
@@ -242,7 +246,7 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     models = len(cast.codes)
     lost = votes.a == reference  # side a won
     model = np.where(lost, votes.b, votes.a)
-    together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
+    together = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
     cell = family * models + model
     cells = len(families) * models
@@ -261,7 +265,7 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
     votes = cast.votes.take(np.flatnonzero(decided))
     cell = group[decided]
     won = votes.a == model  # the winner stands on side a
-    together = [cluster_codes(votes, "item"), *_by_voter(cast, votes)]
+    together = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
     return clustered_shares(won, cell, groups, together)
 
 
@@ -282,7 +286,7 @@ def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
 def _family(votes: Votes, family: int) -> FamilyRatings:
     fit = bradley_terry(win_matrix(votes))
     ratings = _largest_group(fit)
-    found = intervals(fit, votes, "item")
+    found = intervals(fit, votes, "picture")
     reach = (found.high - found.low) / 2
     played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
     return FamilyRatings(family, ratings, ratings - reach, ratings + reach, played)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Row, Select, case, func, literal, null, select
 
-from arena.battles.tables import BATTLE, IS_LIVE, RANKED, TURN
+from arena.battles.tables import BATTLE, IS_LIVE, RANKED, SEAT, TURN
 from arena.formats.base import Vote
 from arena.items.store import FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
@@ -22,12 +22,18 @@ _COMMON = (
     BATTLE.c.draw_probability,
 )
 
+_CONFIRMED = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
+
 
 def bank_votes() -> Select:
-    """A SELECT of the final votes on stored answers, in the order they came, without those on check items."""
+    """A SELECT of the final votes on stored answers, in the order they came, without those on check items.
+
+    Those of a platform's workers come once its list confirms them.
+    """
     query = select(
         *_COMMON,
         literal("bank").label("kind"),
+        ITEM.c.id.label("item_id"),
         ITEM.c.key,
         FAMILY.c.name.label("family"),
         literal(1).label("turns"),
@@ -36,6 +42,7 @@ def bank_votes() -> Select:
     return query.where(
         RANKED,
         ~IS_LIVE,
+        BATTLE.c.seat_id.is_(None) | BATTLE.c.seat_id.in_(_CONFIRMED),
         ITEM.c.id == BATTLE.c.item_id,
         FAMILY.c.id == ITEM.c.family_id,
         SOURCE.c.id == ITEM.c.source_id,
@@ -50,6 +57,7 @@ def live_votes() -> Select:
     query = select(
         *_COMMON,
         literal("live").label("kind"),
+        ITEM.c.id.label("item_id"),
         ITEM.c.key,
         null().label("family"),
         turns.scalar_subquery().label("turns"),
@@ -61,9 +69,16 @@ def live_votes() -> Select:
 
 
 def exported_vote(
-    row: Row, models: Mapping[int, str], voter: str | None, conversation: str
+    row: Row,
+    models: Mapping[int, str],
+    pictures: Mapping[int, str],
+    voter: str | None,
+    conversation: str,
 ) -> Vote:
-    """The vote of a row of `bank_votes` or `live_votes`; `models` are the names by code."""
+    """The vote of a row of `bank_votes` or `live_votes`.
+
+    `models` are the names by code, `pictures` what `items.alike.alike_keys` returns.
+    """
     left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
     return Vote(
         model_a=models[left],
@@ -78,4 +93,5 @@ def exported_vote(
         conversation=conversation,
         blind=True,
         judge=False,
+        picture=pictures.get(row.item_id),
     )

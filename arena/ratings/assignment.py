@@ -1,13 +1,14 @@
 """Assignment: which pair of models a worker judges next, and on which item, by the design of a campaign.
 
 *Balanced* takes the least-served pair, then the item least served with it and at all (a random incomplete block design,
-a seat being a block). *Settle* gives most votes to the pair that tells most about the least settled neighbouring order:
+a seat being a block). *Settle* gives most votes to the pair left that tells most about the least settled neighbours:
 a vote on models i and j with win probability p lowers the variance of a contrast d of the strengths, which have the
 covariance C, by p(1-p)(d'C(e_i-e_j))^2 to first order (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes
-through a list. In a seat no item comes twice. Functions here are pure but for the generator that they are given.
+through a list. In a seat no item comes twice, and what was started is finished first. Functions here are pure but for
+the generator that they are given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.settled import Order
-from arena.ratings.votes import Codes
+from arena.ratings.votes import Codes, Floats
 
 UNIFORM = 0.2
 """Share of *settle*'s draws that may be any pair, so that every order stays in sight."""
@@ -74,6 +75,11 @@ class Served:
         )
 
 
+def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
+    """A draw of a tuple that has votes already or, only where a seat can have none of these, of any."""
+    return draw(served.started) or draw(served)
+
+
 def balanced(
     served: Served, seat: Sequence[Assigned], size: int, coin: np.random.Generator
 ) -> Assigned | None:
@@ -98,35 +104,32 @@ def balanced(
     return served.assign(int(coin.choice(pairs)), left, 1 / len(pairs), coin)
 
 
-def aim(fit: Strengths, orders: Sequence[Order]) -> tuple[int, int] | None:
-    """The pair, lower code first, that tells most about the least settled of these orders; None if all are settled."""
+def gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
+    """How much a vote on each pair tells about the least settled of these orders; None if all are settled."""
     unsettled = [order for order in orders if order.state != "settled"]
     if not unsettled:
         return None
     order = min(unsettled, key=lambda order: order.progress)
     pull = fit.inverse[order.above] - fit.inverse[order.below]
-    gain = np.triu(fit.chances * fit.chances.T * (pull[:, None] - pull[None, :]) ** 2, 1)
-    low, high = divmod(int(gain.argmax()), len(gain))
-    return low, high
+    low, high = np.triu_indices(len(pull), 1)
+    return fit.chances[low, high] * fit.chances[high, low] * (pull[low] - pull[high]) ** 2
 
 
 def settle(
-    served: Served,
-    seat: Sequence[Assigned],
-    aimed: tuple[int, int] | None,
-    coin: np.random.Generator,
+    served: Served, seat: Sequence[Assigned], aims: Floats | None, coin: np.random.Generator
 ) -> Assigned | None:
-    """The next tuple of a seat: of the aimed pair, or in a share UNIFORM of draws of any; None if none is left."""
+    """The next tuple of a seat: of the pair left that gains most or, in a share UNIFORM of draws, of any left.
+
+    None if none is left. `aims` are each pair's gains; None: every pair is as likely.
+    """
     left = served.tuples_left(seat)
     pairs = np.flatnonzero(left.any(1))
     if not len(pairs):
         return None
     chances = np.full(len(pairs), 1 / len(pairs))
-    if aimed:
-        low, high = aimed
-        at = pairs == pair_number(low, high, served.models)
-        if at.any():
-            chances = UNIFORM * chances + (1 - UNIFORM) * at
+    if aims is not None:
+        chances *= UNIFORM
+        chances[aims[pairs].argmax()] += 1 - UNIFORM
     drawn = int(coin.choice(len(pairs), p=chances))
     return served.assign(int(pairs[drawn]), left, float(chances[drawn]), coin)
 

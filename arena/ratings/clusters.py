@@ -1,45 +1,79 @@
 """Clusters: groups of votes that depend on each other, such as all votes on one item.
 
 An answer stands in all battles of its model on an item, so that five people's votes on it, or votes on five pairs, are
-not five independent votes; nor are a thousand votes of one voter.
+not five independent votes; nor are votes on five questions about one picture, nor a thousand votes of one voter.
 """
 
 from typing import Literal
 
 import numpy as np
 
-from arena.ratings.votes import Codes, Votes, VotesError
+from arena.ratings.votes import Codes, Floats, Votes, VotesError
 
-Cluster = Literal["item", "voter", "tuple", "vote"]
-"""What counts as independent: each item, each voter, each (item, pair) tuple, or each vote."""
+Cluster = Literal["picture", "item", "family", "voter", "tuple", "vote"]
+"""What counts as independent: each picture, each item, each family of items, each voter, each (item, pair) tuple, or
+each vote."""
+_ITEMS = "which item they are about"
+_LACKING: dict[Cluster, str] = {
+    "picture": _ITEMS,
+    "item": _ITEMS,
+    "family": "of which family their items are",
+    "voter": "who cast them",
+    "tuple": _ITEMS,
+}
 
 
-def cluster_codes(votes: Votes, cluster: Cluster | Literal["item and voter"]) -> Codes:
-    """Code of each vote's cluster, from 0 without gaps. Raises `VotesError` if the votes lack what it needs."""
+def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
+    """Code of each vote's cluster, from 0 without gaps. Raises `VotesError` if the votes lack what it needs.
+
+    Where pictures are not told, each item has a picture of its own.
+    """
     if cluster == "vote":
         return np.arange(len(votes))
-    if cluster == "voter":
-        if votes.voters is None:
-            raise VotesError("these votes do not say who cast them: clusters by voter need it")
-        return _from_0(votes.voters)
-    if votes.items is None:
+    pictures = votes.items if votes.pictures is None else votes.pictures
+    column = {"picture": pictures, "family": votes.families, "voter": votes.voters}.get(
+        cluster, votes.items
+    )
+    if column is None:
         raise VotesError(
-            f"these votes do not say which item they are about: clusters by {cluster} need it"
+            f"these votes do not say {_LACKING[cluster]}: clusters by {cluster} need it"
         )
-    item = _from_0(votes.items)
-    if cluster == "item":
-        return item
-    if cluster == "item and voter":
-        voter = cluster_codes(votes, "voter")
-        return _from_0(item * (int(voter.max(initial=0)) + 1) + voter)
+    codes = _from_0(column)
+    if cluster != "tuple":
+        return codes
     low = np.minimum(votes.a, votes.b).astype(np.int64)
     high = np.maximum(votes.a, votes.b)
-    return _from_0((item * votes.models + low) * votes.models + high)
+    return _from_0((codes * votes.models + low) * votes.models + high)
+
+
+def both_codes(one: Codes, other: Codes) -> Codes:
+    """Code of what lies in the same cluster of both kinds, from 0 without gaps."""
+    return _from_0(one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
+
+
+def are_several(codes: Codes | None) -> bool:
+    """Whether codes are told, and more than one."""
+    return codes is not None and bool((codes != codes[:1]).any())
 
 
 def effective_number(sizes: Codes) -> float:
     """How many clusters of one size tell as much as clusters of these sizes (Kish 1965); 0 for none."""
     return float(sizes.sum() ** 2 / max(1, (sizes.astype(np.float64) ** 2).sum()))
+
+
+def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
+    """Degrees of freedom of a spread between clusters, by sums over their sizes: one less than their number where they
+    are equal, 0 for a single one.
+
+    A busy cluster beside many makes most of the error, and how far it stands from the others is seen. Hence the
+    geometric mean of Kish's effective number less one and of that of the others: Student's 95% quantile with it holds
+    the jackknife's t of clusters that differ by a normal in 94% to 99%, whatever their sizes.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beside_one = np.where(squares > 0, total**2 / squares - 1, 0)
+        rest = squares - largest**2
+        others = np.where(rest > 0, (total - largest) ** 2 / rest, 0)
+    return np.sqrt(np.maximum(beside_one, 0) * others)
 
 
 def _from_0(codes: Codes) -> Codes:

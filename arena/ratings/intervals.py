@@ -2,7 +2,8 @@
 
 The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
 curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`. Clustered by item,
-an interval covers the fit to the expected votes on infinitely many items like those judged, by voters like these.
+an interval covers the fit to the expected votes on infinitely many items like those judged, by voters like these; by
+one voter, or by voters whom nobody named, it holds for these voters alone.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Status, Strengths
-from arena.ratings.clusters import Cluster, cluster_codes, effective_number
+from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes, freedom
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
@@ -26,11 +27,13 @@ BENT = 0.05
 MOST_LEVERAGE = 0.99
 """Share of a cluster's leverage corrected for: what a cluster alone decides has no other votes to stand on."""
 ALONE = 0.5
-"""Leverage above which a cluster says more about how some models stand than all others together."""
+"""Leverage above which an item says more about how some models stand than all others together."""
 FEW = 5
 """Clusters of a model below which their spread is not believed if the curvature says more."""
 MANY = 100
 """Clusters of a model from which Student's quantile is the normal's (within 1.3%)."""
+OF_ITEMS: frozenset[Cluster] = frozenset({"picture", "item", "family"})
+"""Clusters of items, by which intervals also regard voters."""
 BLOCK = 4096
 """Clusters whose scores are held at a time."""
 
@@ -47,6 +50,10 @@ class Intervals:
     clusters: int
     few: np.ndarray
     """Mask of models with too few clusters for their spread to be believed."""
+    freedom: Floats
+    """Degrees of freedom of each model's variance; infinite where it is taken for known."""
+    for_new_voters: bool
+    """Whether they hold for new voters like these; else for these voters only."""
 
 
 class Bounds(NamedTuple):
@@ -57,13 +64,13 @@ class Bounds(NamedTuple):
 
 
 def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
-    """Sandwich intervals of a fit to these votes, clustered by `cluster`; by item also by voter, where that is wider.
+    """Sandwich intervals of a fit to these votes, clustered by `cluster`; of items also by voter, where that is wider.
 
-    Student's quantile with clusters - 1 degrees of freedom replaces the normal's. If hardly any cluster says something
-    about a model, its interval is at least as wide as the curvature says, the variances if all votes were independent:
-    a model that only wins, or only ties, surprises nobody, and there the sandwich is blind. What a cluster alone
-    decides, how two models or two groups of models stand, it decides by one vote for each pair. Raises `VotesError` if
-    the votes lack the items or voters to cluster by.
+    Student's quantile replaces the normal's (degrees of freedom: `clusters.freedom`). If hardly any cluster says
+    something about a model, its interval is at least as wide as the curvature says, the variances if all votes were
+    independent: a model that only wins, or only ties, surprises nobody, and there the sandwich is blind. What a cluster
+    alone decides, how two models or two groups of models stand, it decides by one vote for each pair. Raises
+    `VotesError` if the votes lack what to cluster by.
     """
     bread = fit.centring() @ fit.inverse * ELO.points
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
@@ -71,8 +78,12 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     variance = _variances(bread, spread.scores)
     alone = _variances(bread, spread.alone)
     reach = student_quantile(spread.clusters_of) * np.sqrt(variance)
-    if cluster == "item" and votes.voters is not None:
-        reach = np.maximum(reach, _reach_by_voters(fit, votes, bread, spread, variance))
+    clusters_of = spread.clusters_of
+    by_voters = cluster in OF_ITEMS and are_several(votes.voters)
+    if by_voters:
+        voters = _by_voters(fit, votes, bread, spread, variance, cluster)
+        reach = np.maximum(reach, voters.reach)
+        clusters_of = voters.clusters_of
     blind = np.array([status is not Status.RATED for status in fit.statuses], dtype=bool)
     few = blind | (np.minimum(spread.clusters_of, spread.decided) < FEW) | (alone > variance)
     if few.any():
@@ -85,7 +96,14 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
     covariance[np.diag_indices_from(covariance)] = (reach / NORMAL) ** 2
     reach = np.where(np.isnan(fit.ratings), np.nan, reach)
     return Intervals(
-        fit.ratings - reach, fit.ratings + reach, covariance, cluster, spread.clusters, few
+        low=fit.ratings - reach,
+        high=fit.ratings + reach,
+        covariance=covariance,
+        cluster=cluster,
+        clusters=spread.clusters,
+        few=few,
+        freedom=np.where(clusters_of > 1, clusters_of - 1, np.inf),
+        for_new_voters=by_voters or (cluster == "voter" and are_several(votes.voters)),
     )
 
 
@@ -93,16 +111,6 @@ def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
     """1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
     above = (bounds.low[None, :] > bounds.high[:, None]) & fit.comparable
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
-
-
-def rank_ranges(fit: Strengths, found: Intervals, drawn: Bounds) -> Bounds:
-    """Range of each rank over draws, this rank included."""
-    rank = ranks(fit, found).astype(np.float64)
-    unrated = np.isnan(fit.ratings)
-    return Bounds(
-        low=np.where(unrated, np.nan, np.minimum(rank, drawn.low)),
-        high=np.where(unrated, np.nan, np.maximum(rank, drawn.high)),
-    )
 
 
 def percentiles(values: Floats) -> Bounds:
@@ -120,7 +128,7 @@ class _Spread(NamedTuple):
     """Expected sum of what clusters above ALONE decide, each pair of models by one vote: models x models."""
     clusters: int
     clusters_of: Floats
-    """Effective number of clusters by model: the squared sum of sizes over the sum of squares (Kish 1965)."""
+    """Equal clusters by model that tell as well how far clusters differ."""
     decided: Floats
     """Number of clusters by model that lean to a side, and so can surprise."""
 
@@ -195,12 +203,20 @@ def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
         yield first, min(BLOCK, clusters - first), part._replace(cluster=part.cluster - first)
 
 
-def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
-    """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002)."""
+def _spread(fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = ALONE) -> _Spread:
+    """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002).
+
+    `outweighing`: leverage above which a cluster counts as deciding alone.
+    """
     terms = _terms(fit, votes, cluster)
     m = votes.models
     clusters = int(cluster.max(initial=-1)) + 1
-    scores, alone, size, squares, decided = np.zeros((m, m)), np.zeros((m, m)), *np.zeros((3, m))
+    scores = np.zeros((m, m))
+    alone = np.zeros((m, m))
+    size = np.zeros(m)
+    squares = np.zeros(m)
+    largest = np.zeros(m)
+    decided = np.zeros(m)
     single = np.bincount(cluster, minlength=clusters)[cluster] == 1
     if single.any():  # in closed form, since files without items have a cluster for each vote
         part = terms.take(np.flatnonzero(single))
@@ -208,18 +224,21 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
         leverage = part.leverage(fit)
         scores += part.squared(part.surprise / (1 - MOST_LEVERAGE * leverage), m)
-        size += part.summed(part.weight, m)
+        single_size = part.summed(part.weight, m)
+        size += single_size
         squares += part.summed(part.weight**2, m)
+        largest = np.minimum(single_size, 1)
         decided += part.summed((part.lean != 0).astype(np.float64), m)
-        for number in np.flatnonzero(leverage > ALONE).tolist():
+        for number in np.flatnonzero(leverage > outweighing).tolist():
             heavy = _Heavy(fit, part.take(np.array([number])))
-            alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone()
+            alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone(outweighing)
     several = int(terms.cluster.max(initial=-1)) + 1
     leverage = summed(terms.cluster, terms.leverage(fit), several)
     for first, rows, part in _blocks(terms, several):
         sizes = part.by_model(part.weight, rows, m, sign=1)
         size += sizes.sum(0)
         squares += (sizes**2).sum(0)
+        largest = np.maximum(largest, sizes.max(0, initial=0))
         decided += (part.by_model(part.lean, rows, m) != 0).sum(0)
         score = part.by_model(part.surprise, rows, m)
         of_these = leverage[first : first + rows]
@@ -231,15 +250,15 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes) -> _Spread:
             echo = part.by_model(moved, rows, m) * noted[:, None]
             bent = (pull * echo).sum(1) > BENT * (pull * score).sum(1)
             score += echo
-            for number in np.flatnonzero(bent | (of_these > ALONE)).tolist():
+            for number in np.flatnonzero(bent | (of_these > outweighing)).tolist():
                 heavy = _Heavy(fit, part.take(np.flatnonzero(part.cluster == number)))
                 score[number] = 0
                 score[number, heavy.models] = heavy.score()
-                if of_these[number] > ALONE:
-                    alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone()
+                if of_these[number] > outweighing:
+                    alone[np.ix_(heavy.models, heavy.models)] += heavy.decided_alone(outweighing)
         scores += score.T @ score
-    effective = np.divide(size**2, squares, out=np.zeros(m), where=squares > 0)
-    return _Spread(scores, alone, clusters, effective, decided)
+    clusters_of = np.where(size > 0, 1 + freedom(size, squares, largest), 0)
+    return _Spread(scores, alone, clusters, clusters_of, decided)
 
 
 class _Heavy:
@@ -250,54 +269,73 @@ class _Heavy:
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
         k = len(self.models)
         (a, b) = place.reshape(2, -1)
-        between = summed(a * k + b, terms.told, k * k).reshape(k, k)
-        between += between.T
+        between = _paired(a, b, terms.told, k)
         self._told = np.diag(between.sum(1)) - between
+        # of a pair whose votes all say the same
+        between = between * _paired(a, b, terms.weight, k)
+        self._alike = np.diag(between.sum(1)) - between
         self._shares = self._told @ self._inverse
         self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
-        self._votes_a_pair = terms.weight.sum() / max(1, np.count_nonzero(np.triu(between)))
 
     def score(self) -> Floats:
         """Score of the cluster around the fit without it."""
         left = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
         return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
 
-    def decided_alone(self) -> Floats:
+    def decided_alone(self, outweighing: float) -> Floats:
         """Expected square of the score where this cluster outweighs all others, each pair by one vote."""
-        if (
-            self._shares * self._shares.T
-        ).sum() <= ALONE**2:  # the eigenvalues' sum of squares: none is above ALONE
+        # the eigenvalues' sum of squares: none is above it
+        if (self._shares * self._shares.T).sum() <= outweighing**2:
             return np.zeros_like(self._told)
         root = np.linalg.cholesky(self._inverse)
         share, direction = np.linalg.eigh(root.T @ self._told @ root)
-        direction = np.linalg.solve(root.T, direction)
-        return direction * np.where(share > ALONE, share * self._votes_a_pair, 0) @ direction.T
+        heavy = direction * (share > outweighing) @ direction.T
+        back = np.linalg.solve(root.T, heavy)
+        return back @ root.T @ self._alike @ root @ back.T
 
 
-def _reach_by_voters(
-    fit: Strengths, votes: Votes, bread: Floats, items: _Spread, variance: Floats
-) -> Floats:
-    """Reach of intervals by item and by voter (Cameron, Gelbach and Miller 2011); 0 with few voters.
+def _paired(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
+    """Sum of a column over the votes of each pair: models x models, symmetric."""
+    between = summed(a * models + b, column, models * models).reshape(models, models)
+    return between + between.T
 
-    Voters add what they spread beyond the clusters of item and voter: nothing where none votes twice.
+
+class _ByVoters(NamedTuple):
+    """What voters add to intervals by clusters of items."""
+
+    reach: Floats
+    clusters_of: Floats
+    """Equal clusters by model, items or voters, whichever are fewer."""
+
+
+def _by_voters(
+    fit: Strengths,
+    votes: Votes,
+    bread: Floats,
+    items: _Spread,
+    variance: Floats,
+    cluster: Cluster,
+) -> _ByVoters:
+    """Reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
+
+    Voters add what they spread beyond the clusters of both: nothing where none votes twice. What one voter alone
+    decides, others may decide otherwise: he decides it by one vote for each pair.
     """
     voters_of = cluster_codes(votes, "voter")
-    if effective_number(np.bincount(voters_of, minlength=1)) < FEW:
-        return np.zeros(votes.models)
-    voters = _spread(fit, votes, voters_of)
-    added = np.maximum(
-        _variances(bread, voters.scores) - _variances(bread, _both_scores(fit, votes)), 0
-    )
-    return student_quantile(np.minimum(items.clusters_of, voters.clusters_of)) * np.sqrt(
-        variance + added
-    )
+    voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
+    both = _light_scores(fit, votes, both_codes(cluster_codes(votes, cluster), voters_of))
+    added = np.maximum(_variances(bread, voters.scores) - _variances(bread, both), 0)
+    clusters_of = np.minimum(items.clusters_of, voters.clusters_of)
+    several = student_quantile(clusters_of)
+    alone = _variances(bread, voters.alone)
+    reach = np.sqrt(several**2 * (variance + added) + NORMAL**2 * alone)
+    return _ByVoters(reach, clusters_of)
 
 
-def _both_scores(fit: Strengths, votes: Votes) -> Floats:
-    """Return what `_spread` sums up by item and voter; the many clusters that need no correction are summed sparse."""
-    terms = _terms(fit, votes, cluster_codes(votes, "item and voter"))
+def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
+    """Return the scores that `_spread` sums up; the many clusters that need no correction are summed sparse."""
+    terms = _terms(fit, votes, cluster)
     m = votes.models
-    cluster = terms.cluster
     light = (np.bincount(cluster) > 1) & (
         summed(cluster, terms.leverage(fit), int(cluster.max()) + 1) <= NOTED
     )

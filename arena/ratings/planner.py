@@ -27,6 +27,8 @@ from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 SPREAD = 110.0
 """Standard deviation, in rating points, of the strengths of models before any vote."""
+SECONDS = 60.0
+"""Time of a vote, before there are any."""
 POWER = 0.8
 """Probability with which an order of the smallest gap is settled after the planned votes."""
 _FRACTIONS = {
@@ -70,7 +72,7 @@ class Plan:
     correlations: Correlations = Correlations()
     seat: int = 20
     """Votes of a worker."""
-    seconds: float = 60.0
+    seconds: float = SECONDS
     """Time of a vote."""
     pay: float = 12.0
     """Wage of an hour."""

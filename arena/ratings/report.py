@@ -17,7 +17,6 @@ from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
 from arena.io.csv_text import csv_text
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
-from arena.ratings.bootstrap import Bootstrap, bootstrap
 from arena.ratings.bradley_terry import (
     PRIOR,
     Status,
@@ -26,13 +25,15 @@ from arena.ratings.bradley_terry import (
     win_chances,
     win_matrix,
 )
-from arena.ratings.clusters import Cluster
+from arena.ratings.clusters import Cluster, are_several
 from arena.ratings.elo_orders import EloOrders, elo_orders
-from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, rank_ranges, ranks
+from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ranks
+from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
+from arena.ratings.rank_sets import rank_sets, sets_around
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
 
 Method = Literal["elo", "bt", "all"]
-ClusterChoice = Literal["item", "voter", "tuple", "none"]
+ClusterChoice = Literal["picture", "item", "family", "voter", "tuple", "none"]
 
 _OUTCOMES: dict[Winner, Outcome] = {
     "a": Outcome.A,
@@ -42,6 +43,8 @@ _OUTCOMES: dict[Winner, Outcome] = {
 }
 _SHOWN_NAMES = 10
 _CLUSTERS: dict[Cluster, str] = {
+    "picture": "pictures",
+    "family": "families",
     "item": "items",
     "voter": "voters",
     "tuple": "(item, pair) tuples with a winner",
@@ -55,8 +58,9 @@ class RatingOrder:
 
     method: Method = "all"
     bootstrap: int = 1000
-    """Rounds: orders of the votes for Elo, draws of ratings for rank intervals; 0 for neither."""
-    cluster: ClusterChoice = "item"
+    """Orders of the votes for Elo; 0 for its one pass alone."""
+    cluster: ClusterChoice = "picture"
+    """Where pictures are not told, each item has one of its own."""
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
@@ -85,6 +89,8 @@ class BoardRow:
     wins: int
     losses: int
     ties: int
+    bt_for: str | None
+    """Whose choices the Bradley-Terry interval holds for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +102,11 @@ class RatingReport:
     votes: Votes
     fit: Strengths
     bounds: Intervals
+    whose: str
+    """Whose choices the intervals hold for: "for voters like these"."""
     orders: EloOrders | None
-    draws: Bootstrap | None
+    lack_of_fit: LackOfFit | None
+    """None for Elo alone, and where no pair can differ from Bradley-Terry."""
     notices: tuple[str, ...]
 
     @cached_property
@@ -136,8 +145,8 @@ class RatingReport:
         placed = ranks(self.fit, Bounds(self.rating, self.rating) if by_elo else self.bounds)
         rank = _numbers(np.where(placed > 0, placed, np.nan), int)
         ranges = Bounds(blank, blank)
-        if self.draws:
-            ranges = rank_ranges(self.fit, self.bounds, self.draws.rank_bounds())
+        if not by_elo:
+            ranges = sets_around(placed, rank_sets(self.fit, self.bounds))
         rank_low = _numbers(ranges.low, int)
         rank_high = _numbers(ranges.high, int)
         return tuple(
@@ -157,6 +166,7 @@ class RatingReport:
                 wins=int(played.wins[place]),
                 losses=int(played.losses[place]),
                 ties=int(played.ties[place]),
+                bt_for=None if bt_high[place] is None else self.whose,
             )
             for place in self.places
         )
@@ -165,8 +175,8 @@ class RatingReport:
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     """Rate the models of a file's battles as `order` says.
 
-    Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if voter clusters are
-    requested and the file names no voters, ConvergenceError if the fit does not converge.
+    Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if clusters by voter or
+    family are requested and the file names none, ConvergenceError if the fit does not converge.
     """
     names, (a, b) = coded(battles.model_a, battles.model_b)
     repeated = repeats(battles)
@@ -174,30 +184,57 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
     # each vote has an item of its own, and voters still count
-    if cluster == "vote" and order.cluster == "item":
-        bounds = replace(
-            intervals(fit, replace(votes, items=np.arange(len(votes))), "item"), cluster=cluster
-        )
-    else:
-        bounds = intervals(fit, votes, cluster)
-    orders = draws = None
+    apart = cluster == "vote" and order.cluster in ("picture", "item")
+    grouped = replace(votes, items=np.arange(len(votes))) if apart else votes
+    by: Cluster = "item" if apart else cluster
+    bounds = replace(intervals(fit, grouped, by), cluster=cluster)
+    orders = None
     if order.bootstrap > 0 and order.method != "bt" and len(votes) > 0:
         orders = elo_orders(votes, order.bootstrap, order.seed)
-    if order.bootstrap > 0 and order.method != "elo" and not np.isnan(fit.ratings).all():
-        draws = bootstrap(fit, bounds, order.bootstrap, order.seed)
+    misfit = None if order.method == "elo" else lack_of_fit(fit, grouped, by, order.seed)
     alone = int((a == b).sum())
-    notices = [*battles.notices, *_vote_notices(battles, alone, order, cluster, repeated)]
+    judged = _is_judged(battles)
+    notices = _vote_notices(battles, alone, order, cluster, repeated)
     notices += _model_notices(names, fit)
     if order.method != "elo":
         notices += _few_notice(names, fit, bounds)
-    return RatingReport(order, names, votes, fit, bounds, orders, draws, tuple(notices))
+        if misfit:
+            notices.append(misfit.in_words(names[misfit.winner], names[misfit.loser]))
+        notices = [*_whose_notice(votes, bounds, judged), *battles.notices, *notices]
+    else:
+        notices = [*battles.notices, *notices]
+    return RatingReport(
+        order=order,
+        models=names,
+        votes=votes,
+        fit=fit,
+        bounds=bounds,
+        whose=_whose(bounds, judged),
+        orders=orders,
+        lack_of_fit=misfit,
+        notices=tuple(notices),
+    )
 
 
 def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
     """What counts as independent: single votes also where items are asked for and the file names none."""
-    if order.cluster == "none" or (order.cluster in ("item", "tuple") and votes.items is None):
+    of_items = ("picture", "item", "tuple")
+    if order.cluster == "none" or (order.cluster in of_items and votes.items is None):
         return "vote"
+    if order.cluster == "picture" and votes.pictures is None:
+        return "item"
     return order.cluster
+
+
+def _is_judged(battles: Battles) -> bool:
+    """Whether judge models chose, who are no sample of voters."""
+    return set(battles.judge) == {True}
+
+
+def _whose(bounds: Intervals, judged: bool) -> str:
+    if bounds.for_new_voters:
+        return "for voters like these"
+    return "for these judges only" if judged else "for these voters only"
 
 
 def repeats(battles: Battles) -> dict[int, int]:
@@ -232,13 +269,22 @@ def _counted(
     counted[list(repeated)] = False
     if both_bad == "out":
         counted &= outcome != Outcome.BOTH_BAD
-    groups = (_groups(column) for column in (battles.item, battles.voter))
-    items, voters = (None if codes is None else codes[counted] for codes in groups)
-    return Votes(a[counted], b[counted], outcome[counted], models, items, voters)
+    pictures = None
+    if any(battles.picture):
+        named = zip(battles.picture, battles.item, strict=True)
+        pictures = [f"picture {one}" if one else item and f"item {item}" for one, item in named]
+    columns = {
+        "items": _groups(battles.item),
+        "voters": None if _is_judged(battles) else _groups(battles.voter, apart=False),
+        "pictures": _groups(pictures or ()),
+        "families": _groups(battles.category, apart=False),
+    }
+    told = {name: codes[counted] for name, codes in columns.items() if codes is not None}
+    return Votes(a[counted], b[counted], outcome[counted], models, **told)
 
 
-def _groups(column: Sequence[str | None]) -> Codes | None:
-    """Codes of a column, each unknown value as its own group; None if all values are unknown."""
+def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:
+    """Codes of a column; None if all values are unknown. Unknown ones are each a group of its own, or one together."""
     if set(column) <= {None}:
         return None
     code: dict[str, int] = {}
@@ -246,7 +292,7 @@ def _groups(column: Sequence[str | None]) -> Codes | None:
         [-1 if value is None else code.setdefault(value, len(code)) for value in column], np.int64
     )
     unknown = codes < 0
-    codes[unknown] = len(code) + np.arange(unknown.sum())
+    codes[unknown] = len(code) + (np.arange(unknown.sum()) if apart else 0)
     return codes
 
 
@@ -258,8 +304,8 @@ def _numbers(column: Floats, kind: type = float) -> list[Any]:
 def _vote_notices(
     battles: Battles, alone: int, order: RatingOrder, cluster: Cluster, repeated: Mapping[int, int]
 ) -> list[str]:
-    by_item = cluster in ("item", "tuple")
-    column = battles.item if by_item else battles.voter
+    by_item = cluster in ("picture", "item", "tuple")
+    voters = battles.voter.count(None) if not _is_judged(battles) else 0
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
     told = {
         "votes on a model against itself, left out": alone,
@@ -271,15 +317,27 @@ def _vote_notices(
         ),
         f'votes for "both bad", {counted}': battles.winner.count("both_bad"),
         "votes cast with the names in view": battles.blind.count(False),
-        "votes without an item, each taken for independent": column.count(None) if by_item else 0,
-        "votes without a voter, each taken for independent": column.count(None)
-        if cluster == "voter"
+        "votes without a voter, taken for one voter's": voters if voters < len(battles) else 0,
+        "votes without an item, each taken for independent": battles.item.count(None)
+        if by_item
         else 0,
         "votes without items, each taken for an item of its own, too narrow where items repeat": (
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }
     return [f"{text}: {count:,}" for text, count in told.items() if count]
+
+
+def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
+    """Says so where intervals hold for the voters of these votes only, and why."""
+    if bounds.for_new_voters or judged or not len(votes):
+        return []
+    if are_several(votes.voters):
+        why = f"clusters by {bounds.cluster} leave voters out"
+    else:
+        why = "no vote says who cast it" if votes.voters is None else "all votes are one voter's"
+    told = "intervals are for these voters only, and no order can be called settled"
+    return [f"{why}: {told}; what others would choose may be far outside"]
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
@@ -357,9 +415,10 @@ def plots(report: RatingReport) -> Iterator[Plot]:
     grid = np.ix_(report.places, report.places)
     if report.order.method == "elo":
         note = "Elo over seeded orders of the votes: median and spread, which is not a confidence interval."
-        yield interval_plot(list(_elo_rows(report.rows)), note)
+        yield interval_plot(list(_elo_rows(report.rows)), note, "Elo over orders of the votes")
     else:
-        note = f"Bradley-Terry ratings with {LEVEL:.0%} intervals, clustered by {report.bounds.cluster}."
+        intervals_of = f"{LEVEL:.0%} intervals {report.whose}, clustered by {report.bounds.cluster}"
+        note = f"Bradley-Terry ratings with {intervals_of}."
         yield interval_plot(list(bradley_terry_rows(report.rows)), note)
         yield win_rate_plot(names, win_chances(report.fit)[grid])
     met = np.bincount(votes.a.astype(np.int64) * m + votes.b, minlength=m * m).reshape(m, m)[grid]
@@ -383,7 +442,7 @@ def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
     """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
     fit = report.fit
-    draws = report.draws
+    misfit = report.lack_of_fit
     groups = range(max(fit.components, default=-1) + 1)
     return {
         "file": {
@@ -424,9 +483,22 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
                 "level": LEVEL,
                 "cluster": report.bounds.cluster,
                 "clusters": report.bounds.clusters,
+                "whose": report.whose,
             },
-            "rank_low_high": draws
-            and {"kind": "score bootstrap", "level": LEVEL, "cluster": report.bounds.cluster},
+            "rank_low_high": None
+            if report.order.method == "elo"
+            else {
+                "kind": "rank sets of all models at once",
+                "level": LEVEL,
+                "cluster": report.bounds.cluster,
+            },
+            "estimand": "the pairs as they were played",
+            "lack_of_fit": misfit
+            and {
+                **misfit._asdict(),
+                "winner": report.models[misfit.winner],
+                "loser": report.models[misfit.loser],
+            },
         },
         "board": [
             {**asdict(row), "status": fit.statuses[place], "component": int(fit.components[place])}

@@ -7,8 +7,8 @@ makes the share of each pair smaller, and adds what its own pairs may spend: alp
 
 Assumed: gaps are nearly normal with the variance of `intervals` (asymptotic confidence sequences: Waudby-Smith, Arbour,
 Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. "Equal" are models that infinitely many items like
-those judged, and voters like these, would leave equal: what fewer voters than FEW like settles nothing, since others
-may come.
+those judged, and voters like these, would leave equal: what fewer voters than FEW like, or voters whom nobody named,
+settles nothing, since others may come.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ import numpy as np
 
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.clusters import cluster_codes, effective_number
-from arena.ratings.intervals import FEW, Intervals
+from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
 from arena.ratings.votes import ELO, Floats, Votes
 
 OrderState = Literal["settled", "open", "contradicted"]
@@ -73,17 +73,25 @@ def boundary(variance: Floats, pairs: int, alpha: float = ALPHA) -> Floats:
     return np.sqrt((1 + MIXING / told) * np.log((told + MIXING) / (MIXING * (alpha / pairs) ** 2)))
 
 
-def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: float = ALPHA) -> Look:
-    """Compare every two models of a fit to these votes, whose intervals are by item.
+def look(
+    fit: Strengths,
+    found: Intervals,
+    votes: Votes,
+    shown: int,
+    alpha: float = ALPHA,
+    judged: bool = False,
+) -> Look:
+    """Compare every two models of a fit to these votes, whose intervals are by clusters of items.
 
-    `shown` is the number of models that the board ever had, those withdrawn too. Raises ValueError for fewer than the
-    votes have or intervals that are not by item, and `VotesError` if the votes do not name their items.
+    `shown` is the number of models that the board ever had, those withdrawn too; `judged`: a judge model cast the
+    votes, whose taste is asked for, not that of other voters. Raises ValueError for fewer models than the votes have or
+    intervals that are by other clusters, and `VotesError` if the votes do not name their items.
     """
-    if found.cluster != "item":
+    if found.cluster not in OF_ITEMS:
         raise ValueError(
             f"orders settle by intervals clustered by item, these are by {found.cluster}"
         )
-    items = cluster_codes(votes, "item")
+    items = cluster_codes(votes, found.cluster)
     met = np.zeros((votes.models, int(items.max(initial=-1)) + 1), bool)
     met[votes.a, items] = met[votes.b, items] = True
     on_items = met.sum(1)
@@ -94,7 +102,8 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
     played = np.bincount(votes.a, minlength=votes.models) + np.bincount(
         votes.b, minlength=votes.models
     )
-    ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS) & _are_several(votes)
+    ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS)
+    ready &= judged or _are_several(votes)
     own = found.covariance.diagonal()
     variance = (own[:, None] + own[None, :] - 2 * found.covariance) / ELO.points**2
     known = fit.comparable & (variance > 0) & ~np.eye(votes.models, dtype=bool)
@@ -105,10 +114,10 @@ def look(fit: Strengths, found: Intervals, votes: Votes, shown: int, alpha: floa
 
 
 def _are_several(votes: Votes) -> bool:
-    """Whether voters, where they are told, are enough for intervals to tell what others would choose."""
+    """Whether there are enough voters for intervals to tell what others would choose."""
     return (
-        votes.voters is None
-        or effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
+        votes.voters is not None
+        and effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW
     )
 
 

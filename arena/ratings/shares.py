@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.clusters import effective_number
+from arena.ratings.clusters import freedom
 from arena.ratings.intervals import NORMAL, Bounds, student_quantile
 from arena.ratings.votes import Codes, Floats, summed
 
@@ -58,48 +59,71 @@ def design_effects(
 ) -> Floats:
     """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
 
-    Two cases of one cluster are alike to the same degree in all cells: by how much more often both are hits than two
-    cases of one cell and two clusters. Of this each case tells as much as any other, so that a busy voter does not tell
-    it alone. Where it cannot be told, a cluster is one case. Few clusters tell it badly, so an effect holds what
-    Student's quantile adds (degrees of freedom by Satterthwaite 1946). A cluster is never less than one case; no effect
-    is below 1.
+    An effect holds what Student's quantile adds, since few clusters tell badly how alike their cases are (degrees of
+    freedom by Satterthwaite 1946). A cluster is never less than one case; no effect is below 1.
     """
     size = summed(cell, np.ones(len(cell)), cells)
     hits = summed(cell, hit.astype(np.float64), cells)
-    every_pair = size * (size - 1)
-    every_both = hits * (hits - 1)
     effects = np.ones(cells)
     most_effects = np.ones(cells)
     doubt = np.zeros(cells)
     for cluster in clusterings:
-        sizes, both_hit, of = _clusters(hit, cell, cluster)
-        each = np.maximum(sizes - 1, 1)
-        pairs = summed(of, sizes * (sizes - 1), cells)
-        both = summed(of, both_hit, cells)
-        cases = summed(of, sizes * (sizes > 1), cells)
-        alike_hit = summed(of, both_hit / each, cells)
-        told = every_pair > pairs
-        chance = (every_both - both)[told] / (every_pair - pairs)[told]
-        most = cases[told] @ (hits[told] / size[told] - chance)
-        alike = (
-            min(max(float((alike_hit[told] - cases[told] * chance).sum() / most), 0.0), 1.0)
-            if most > 0
-            else 1.0
-        )
-        others = pairs / np.maximum(size, 1)
-        effects += alike * others
+        parts = _parts(hit, cell, cluster, cells)
+        others = summed(parts.cell, parts.size * (parts.size - 1), cells) / np.maximum(size, 1)
+        more = _alike(parts, size, hits) * others
+        effects += more
         most_effects += others
-        doubt += (alike * others) ** 2 / max(
-            effective_number(sizes.astype(int)) - (size > 0).sum(), 1
-        )
-    freedom = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
-    return np.minimum(effects * (student_quantile(freedom + 1) / NORMAL) ** 2, most_effects)
+        doubt += (1 + more) ** 2 * others / (others + 1) / _freedom(parts, size)
+    degrees = np.divide(effects**2, doubt, out=np.full(cells, np.inf), where=doubt > 0)
+    return np.minimum(effects * (student_quantile(degrees + 1) / NORMAL) ** 2, most_effects)
 
 
-def _clusters(hit: np.ndarray, cell: Codes, cluster: Codes) -> tuple[Floats, Floats, Codes]:
-    """Of each cluster in each cell: its cases, the ordered pairs of two hits among them, and its cell."""
+class _Parts(NamedTuple):
+    """Clusters by the cells that their cases are in."""
+
+    cell: Codes
+    size: Floats
+    hits: Floats
+
+
+def _parts(hit: np.ndarray, cell: Codes, cluster: Codes, cells: int) -> _Parts:
     clusters = int(cluster.max(initial=0)) + 1
     group, place = np.unique(cell * clusters + cluster, return_inverse=True)
-    size = summed(place, np.ones(len(place)), len(group))
-    hits = summed(place, hit.astype(np.float64), len(group))
-    return size, hits * (hits - 1), group // clusters
+    return _Parts(
+        cell=group // clusters,
+        size=summed(place, np.ones(len(place)), len(group)),
+        hits=summed(place, hit.astype(np.float64), len(group)),
+    )
+
+
+def _alike(parts: _Parts, size: Floats, hits: Floats) -> float:
+    """Correlation of two cases of one cluster, the same in all cells; 1 where nothing tells.
+
+    Cases are compared with those of their cell's other clusters: a busy cluster would draw the cell's mean to itself.
+    Each case tells as much as any other, so that a busy cluster does not tell alone.
+    """
+    beside = size[parts.cell] - parts.size
+    tells = (parts.size > 1) & (beside > 0)
+    of = parts.cell[tells]
+    n = parts.size[tells]
+    won = parts.hits[tells]
+    beside = beside[tells]
+    expected = (hits[of] - won) / beside
+    products = (won - n * expected) ** 2
+    products -= won * (1 - expected) ** 2 + (n - won) * expected**2
+    squares = summed(parts.cell, parts.size**2, len(size))
+    variance = hits * (size - hits) / np.maximum(size * (size - 1), 1)
+    of_expected = ((squares[of] - n**2) / beside - 1) / beside
+    most = float((n * variance[of] * (1 + of_expected)).sum())
+    told = float((products / (n - 1) - n * variance[of] / beside).sum())
+    return min(max(told / most, 0.0), 1.0) if most > 0 else 1.0
+
+
+def _freedom(parts: _Parts, size: Floats) -> float:
+    """Degrees of freedom with which all cells together tell how alike the cases of a cluster are."""
+    squares = summed(parts.cell, parts.size**2, len(size))
+    largest = np.zeros(len(size))
+    np.maximum.at(largest, parts.cell, parts.size)
+    of_cell = freedom(size, squares, largest)
+    told = of_cell > 0
+    return max(float(size[told].sum() ** 2 / max((size[told] ** 2 / of_cell[told]).sum(), 1)), 1.0)

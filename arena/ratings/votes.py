@@ -47,6 +47,10 @@ class Votes:
     items: Codes | None = None
     """Judged items: with the pair of models, an item makes the (item, pair) tuple."""
     voters: Codes | None = None
+    pictures: Codes | None = None
+    """What items hang together by: those on one picture, and near copies, have one code."""
+    families: Codes | None = None
+    """Families of the items."""
 
     def __post_init__(self) -> None:
         for name, column in self._columns():

@@ -17,11 +17,13 @@ from urllib.parse import urlencode, urlsplit
 
 from arena.errors import VoterError
 from arena.seats.spec import CampaignSpec
+from arena.seats.worker_names import ACCOUNT, is_name, tidy_name
 from arena.settings import MTURK_HOSTS
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 _PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
+_LACKS = "The link lacks its {}. Open it from the platform's page, which fills it in."
 _SIGNED = 32
 """Hexadecimal digits of a signature: 128 bits."""
 
@@ -52,9 +54,9 @@ class Arrival(NamedTuple):
 def account_arrival(subject: str, name: str) -> Arrival:
     """Who has logged in, by the hash of the account's number, which a wiped disk does not change, and the user name.
 
-    No platform's id and no plain name has a space.
+    No platform's id has a blank, and no plain name begins so.
     """
-    return Arrival(f"account {subject[:32]}", session=name)
+    return Arrival(f"{ACCOUNT}{subject[:32]}", session=name)
 
 
 def signature(key: bytes, *parts: object) -> str:
@@ -68,12 +70,13 @@ def is_signed(key: bytes, given: str, *parts: object) -> bool:
 
 def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "") -> str:
     """The path and query of a link to a campaign, to be put behind the server's address. Raises CampaignLinkError."""
-    if spec.platform.kind == "plain" and not _ID.fullmatch(worker):
+    named = tidy_name(worker) if spec.platform.kind == "plain" else ""
+    if spec.platform.kind == "plain" and not is_name(named):
         raise CampaignLinkError(
-            "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}",
+            "A plain link names its worker: 1 to 64 letters, digits, signs and blanks, nothing unseen, and no "
+            "first word account or forgotten, not {!r}",
             worker[:80],
         )
-    named = worker if spec.platform.kind == "plain" else ""
     ends = str(int(until.timestamp()))
     query = {"n": str(spec.seat.votes), "until": ends, **({"worker": named} if named else {})}
     query["sig"] = signature(key, *_parts(spec, ends, named))
@@ -92,7 +95,7 @@ def arrival(
     """Who comes with the query of a link, in a browser that may be logged in. Raises CampaignLinkError."""
     kind = spec.platform.kind
     until = query.get("until", "")
-    worker = query.get("worker", "") if kind == "plain" else ""
+    worker = tidy_name(query.get("worker", "")) if kind == "plain" else ""
     if query.get("n") != str(spec.seat.votes) or not is_signed(
         key, query.get("sig", ""), *_parts(spec, until, worker)
     ):
@@ -115,7 +118,10 @@ def _parts(spec: CampaignSpec, until: str, worker: str) -> tuple[str, str, str, 
 
 
 def _plain(_spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
-    return Arrival(_id(query, "worker"))
+    name = tidy_name(query.get("worker", ""))
+    if not is_name(name):
+        raise CampaignLinkError(_LACKS, "worker")
+    return Arrival(name)
 
 
 def _prolific(spec: CampaignSpec, query: Mapping[str, str], _hosts: Sequence[str]) -> Arrival:
@@ -153,9 +159,7 @@ def _site(address: str) -> str:
 def _id(query: Mapping[str, str], name: str) -> str:
     found = query.get(name, "")
     if not _ID.fullmatch(found):
-        raise CampaignLinkError(
-            "The link lacks its {}. Open it from the platform's page, which fills it in.", name
-        )
+        raise CampaignLinkError(_LACKS, name)
     return found
 
 

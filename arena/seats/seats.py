@@ -7,6 +7,7 @@ server know it. Its voter is the person's, the same in every campaign of the pla
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -14,18 +15,19 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Connection, Row, insert, select, update
 
 from arena.battles.quotas import NetworkDays
-from arena.battles.tables import SEAT, VOTER
+from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER
 from arena.battles.voters import lock
-from arena.database import Database, now
+from arena.database import Database, bump_counter, now, take_turn
 from arena.seats.campaigns import Campaign, Note
 from arena.seats.links import Arrival, CampaignLinkError, is_signed, signature
+from arena.seats.participants import confirmation_of
 from arena.seats.tables import CAMPAIGN, PARTICIPANT, SEAT_ENTRY, SEAT_EVENT
+from arena.seats.worker_names import is_erased
+from arena.types import Confirmation
 
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
 """Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
-MOST_OF_NETWORK = 200
-"""Most seats that a network may take in a day: workers of a class share one."""
 _TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
 
@@ -42,6 +44,7 @@ class Seat:
     code: str
     """Shown at the end where the platform has no code of its own."""
     arrived_at: datetime
+    confirmation: Confirmation
     is_qualified: bool
     end: SeatEvent | None
     ended_at: datetime | None
@@ -117,16 +120,23 @@ class SeatStore:
         network: str | None,
     ) -> Seat:
         check_open(campaign)
-        if network and self._days.more(connection, network, "seats") > MOST_OF_NETWORK:
+        most = campaign.spec.platform.most_of_network
+        if (
+            network
+            and most is not None
+            and self._days.more(connection, network, "seats", of=str(campaign.id)) > most
+        ):
             raise CampaignLinkError(
-                "Your network has opened {} campaign links today, the most for one network. Go on under a link that "
-                "you opened before, or come again tomorrow.",
-                MOST_OF_NETWORK,
+                "Your network has opened {} links of this campaign today, the most for one network. Go on under a link "
+                "that you opened before, or come again tomorrow.",
+                most,
             )
+        take_turn(connection, PARTICIPANT)
         values = {
             "campaign": campaign.name,
             "voter_id": voter,
             "code": secrets.token_hex(5).upper(),
+            "confirmation": _first_confirmation(connection, campaign, arrival.person),
         }
         seat = connection.execute(insert(SEAT).values(values).returning(SEAT.c.id)).scalar_one()
         entry = {
@@ -158,7 +168,10 @@ class SeatStore:
         ).scalar_one()
 
     def note(self, seat: Seat, kind: SeatEvent) -> Seat:
-        """Add what happened to a seat, once; a seat that has ended stays as it ended."""
+        """Add what happened to a seat, once; a seat that has ended stays as it ended.
+
+        What was given by who takes consent back counts nowhere from then on.
+        """
         with self._database.write() as connection:
             lock(connection, seat.voter)
             ended = select(SEAT_EVENT.c.kind).where(
@@ -169,6 +182,10 @@ class SeatStore:
                 connection.execute(
                     self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing()
                 )
+                if kind == "withdrew":
+                    these = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(these.values(confirmation="rejected"))
+                    bump_counter(connection, CONFIRMATIONS)
             return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
@@ -185,10 +202,18 @@ class SeatStore:
             return {person: status for person, status in connection.execute(mine)}
 
     def bring_participants(
-        self, campaign: Campaign, listed: dict[str, str], note: Note | None = None
+        self,
+        campaign: Campaign,
+        listed: dict[str, str],
+        note: Note | None = None,
+        taken_back: Note | None = None,
     ) -> None:
-        """Replace the platform's list."""
+        """Replace the platform's list, by which seats are confirmed and rejected.
+
+        `taken_back`: what else is stored where seats that were confirmed are so no longer.
+        """
         with self._database.write() as connection:
+            take_turn(connection, PARTICIPANT)
             connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
             rows = [
                 {"campaign_id": campaign.id, "person": one, "status": status}
@@ -196,12 +221,43 @@ class SeatStore:
             ]
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
+            is_loss = False
+            for seat in _seats(connection, campaign):
+                told = _confirmation(seat, listed)
+                if told != seat.confirmation:
+                    these = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(these.values(confirmation=told))
+                    is_loss |= seat.confirmation == "confirmed"
+            bump_counter(connection, CONFIRMATIONS)
+            if taken_back and is_loss:
+                taken_back(connection)
             if note:
                 note(connection)
 
     @staticmethod
     def _one(connection: Connection, campaign: Campaign, where: ColumnElement[bool]) -> Seat | None:
         return next(iter(_seats(connection, campaign, where)), None)
+
+
+def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
+    """What a platform's list says of a seat; nothing of one whose worker was forgotten: its votes stay as they are."""
+    if seat.end == "withdrew":
+        return "rejected"
+    if is_erased(seat.person):
+        return seat.confirmation
+    platform = seat.campaign.spec.platform.kind
+    return confirmation_of(seat.person, seat.confirmation, seat.end is not None, platform, listed)
+
+
+def _first_confirmation(connection: Connection, campaign: Campaign, person: str) -> Confirmation:
+    """What is known of a worker who comes: of one who was not here, a list that is there says nothing by silence."""
+    platform = campaign.spec.platform
+    mine = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
+    status = connection.scalar(select(PARTICIPANT.c.status).where(mine))
+    known: Confirmation = "pending" if platform.must_confirm else "confirmed"
+    if status is None:
+        return known
+    return confirmation_of(person, known, False, platform.kind, {person: status})
 
 
 def check_open(campaign: Campaign) -> None:
@@ -238,6 +294,7 @@ def _seat(row: Row, campaign: Campaign, events: dict[str, datetime]) -> Seat:
         reply_to=row.reply_to,
         code=row.code,
         arrived_at=row.arrived_at,
+        confirmation=row.confirmation,
         is_qualified="qualified" in events,
         end=end,
         ended_at=events[end] if end else None,

@@ -9,17 +9,16 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from arena.seats.campaigns import Campaign
+from arena.seats.participants import AT_WORK, GIVEN_BACK, plain_status
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.templates import plural
+from arena.types import Confirmation
 
 SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"]
 Proposal = Literal[
     "approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"
 ]
-_GIVEN_BACK = ("RETURNED", "TIMED-OUT", "TIMED OUT", "RESERVED")
-"""Prolific's words for who is not waiting to be paid."""
-_NOT_HANDED_IN = ("", "ACTIVE")
 _OF_WHO_FAILED: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
 """By platform, where it is not to be approved: anybody may log in, with any number of accounts."""
 
@@ -51,6 +50,8 @@ class SheetRow(NamedTuple):
     state: SeatState | Literal["never came"]
     in_platform_list: Literal["yes", "no", "not uploaded"]
     platform_status: str
+    confirmation: Confirmation | Literal[""]
+    """Votes count if it is "confirmed"."""
     votes: int
     votes_wanted: int
     minutes: float | None
@@ -108,6 +109,7 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
         state=state,
         in_platform_list="not uploaded" if not listed else "yes" if seat.person in listed else "no",
         platform_status=status,
+        confirmation=seat.confirmation,
         votes=work.votes,
         votes_wanted=spec.seat.votes,
         minutes=minutes,
@@ -134,12 +136,12 @@ def _proposal(
             "the platform's list does not name this worker",
         )
     spec = seat.campaign.spec
-    status = listed.get(seat.person, "").upper()
-    if status in _GIVEN_BACK:
+    status = listed.get(seat.person, "")
+    if plain_status(status) in GIVEN_BACK:
         return "none", f"{status.lower()} at the platform"
     if state in ("working", "abandoned", "withdrew"):
         return _unfinished(seat, state, work, status)
-    if spec.platform.kind in ("prolific", "mturk") and not listed:
+    if spec.platform.must_confirm and not listed:
         return "look", "upload the platform's list first: who is not in it is paid by nobody"
     if state == "failed":
         told = "did not pass the qualification, which is no ground for a rejection"
@@ -167,7 +169,7 @@ def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tu
     given = _given(seat, work)
     if state == "withdrew":
         return "ask to return", "took consent back"
-    if status not in _NOT_HANDED_IN:
+    if status and plain_status(status) not in AT_WORK:
         return "look", f"{given}, and handed in"
     return (
         ("wait", f"{given} so far")
@@ -182,7 +184,7 @@ def _given(seat: Seat, work: SeatWork) -> str:
 
 def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
     """Who stands in the platform's list and has no seat: such a worker may have handed in a code of somebody else."""
-    gone = status.upper() in (*_GIVEN_BACK, "ACTIVE")
+    gone = plain_status(status) in GIVEN_BACK | AT_WORK
     proposal: Proposal = "none" if gone else "ask to return"
     return SheetRow(
         person=person,
@@ -190,6 +192,7 @@ def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
         state="never came",
         in_platform_list="yes",
         platform_status=status,
+        confirmation="",
         votes=0,
         votes_wanted=spec.seat.votes,
         minutes=None,

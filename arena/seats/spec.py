@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from arena.validation import must_be, number, one_line, whole
 
 MOST_BYTES = 1_000_000
+NETWORK_SEATS = 10
 PlatformKind = Literal["plain", "login", "prolific", "mturk"]
 """plain: a link for each worker; login: one for all who log in here; the others are one that the platform fills in."""
 
@@ -48,12 +49,24 @@ class SeatSpec(SpecPart):
 
 
 class QualifySpec(SpecPart):
-    """The qualification: questions with a known answer, asked before the work."""
+    """The qualification: questions with a known answer, sample tasks, or both, before the work."""
 
-    items: Annotated[str, worded("the name of a source of check items")]
+    items: str = ""
+    """Source of check items, of which `asked` are questions; empty: none is."""
     asked: Annotated[int, whole(1, 50)] = 6
-    passed: Annotated[int, Field(alias="pass"), whole(1, 50)] = 5
+    samples: Annotated[int, whole(0, 20)] = 0
+    """How many of a project's sample tasks come after them."""
+    passed: Annotated[int, Field(alias="pass"), whole(1, 70)] = 5
+    """Of all together."""
     tries: Annotated[int, whole(1, 5)] = 2
+
+    @property
+    def choices(self) -> int:
+        return self.asked if self.items else 0
+
+    @property
+    def total(self) -> int:
+        return self.choices + self.samples
 
 
 class ChecksSpec(SpecPart):
@@ -76,6 +89,22 @@ class PlatformSpec(SpecPart):
     done: str = ""
     failed: str = ""
     full: str = ""
+    confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
+    """How long a worker whom the platform's list has not confirmed holds places, from the arrival on."""
+    network_seats: Annotated[int, whole(1, 100_000)] | None = None
+    """Most seats that one network may take in a day; None: 10, and any number where each worker has a link."""
+
+    @property
+    def must_confirm(self) -> bool:
+        """Whether a link's worker is whoever the browser says, until the platform's list tells."""
+        return self.kind in ("prolific", "mturk")
+
+    @property
+    def most_of_network(self) -> int | None:
+        """Most seats that one network may take in a day; None: any number."""
+        if self.network_seats is None and self.kind != "plain":
+            return NETWORK_SEATS
+        return self.network_seats
 
 
 class CampaignSpec(SpecPart):
@@ -92,14 +121,35 @@ class CampaignSpec(SpecPart):
     valid_days: Annotated[int, whole(1, 365)] = 30
     """How long the links hold."""
 
+    @property
+    def sample_count(self) -> int:
+        """How many sample tasks there are for the qualification."""
+        return 0
+
+    @property
+    def is_read_first(self) -> bool:
+        """Whether an operator reads sample tasks before a worker goes on."""
+        return False
+
     def mistake(self) -> str:
         """What two settings say against each other; empty if nothing."""
-        if self.qualify and self.qualify.passed > self.qualify.asked:
-            return f"qualify.pass is {self.qualify.passed}, more than the {self.qualify.asked} questions asked"
+        if self.qualify and (told := self._mistake_of(self.qualify)):
+            return told
         if self.platform.kind == "prolific":
             for name in ("study", "done", "failed", "full"):
                 if not getattr(self.platform, name):
                     return f"platform.{name} is missing: Prolific shows it on the study's page"
+        return ""
+
+    def _mistake_of(self, qualify: QualifySpec) -> str:
+        if not qualify.total:
+            return "qualify asks nothing: name a source of check items, qualify.items"
+        if qualify.samples > self.sample_count:
+            return f"qualify.samples is {qualify.samples}, and the file has {self.sample_count} [[samples]]"
+        if qualify.passed > qualify.total:
+            return (
+                f"qualify.pass is {qualify.passed}, more than the {qualify.total} questions asked"
+            )
         return ""
 
 

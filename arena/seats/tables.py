@@ -1,7 +1,8 @@
 """Seat tables: campaigns, and who came in under them; a worker's seat itself stands in `battles.tables`.
 
 Events are only added. All of it is in the backup, which is private: who returns after a wipe finds his seat, and is
-paid. Nothing of it is ever exported to the public.
+paid. Nothing of it is ever exported to the public. What a worker answered in a qualification is deleted when the worker
+is forgotten.
 """
 
 from sqlalchemy import Boolean, Column, ForeignKey, Integer, Table, Text, UniqueConstraint
@@ -55,10 +56,10 @@ SEAT_TRY = Table(
     Column("number", Integer, primary_key=True),
     Column("question", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("is_right", Boolean, nullable=False),
+    Column("is_right", Boolean),
     Column("at", Moment, nullable=False),
 )
-"""Answers to the qualification's questions."""
+"""Answers to the qualification's questions and captions of its samples. `is_right`: NULL until an operator reads it."""
 PARTICIPANT = Table(
     "campaign_participant",
     METADATA,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
+from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
 Words = Mapping[str, str]
@@ -39,16 +40,38 @@ class SeatProgress(NamedTuple):
     """Time of the last answer."""
 
 
-class ExamQuestion(NamedTuple):
-    """A question with a known answer."""
+class ExamAnswer(NamedTuple):
+    """What a worker answered to a question of the qualification."""
 
-    name: str
-    html: str
-    shown: str
-    """Name of what the page shows."""
-    right: str
-    answers: Sequence[str]
-    """All that may be answered."""
+    text: str
+    is_right: bool | None
+    """None: an operator has to read it."""
+
+
+class ExamQuestion(Protocol):
+    """A question of the qualification, as a page shows it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def html(self) -> str:
+        """What is asked, above the form."""
+        ...
+
+    def read(self, form: Mapping[str, str]) -> ExamAnswer:
+        """The answer that a form gives. Raises VoterError for none."""
+        ...
+
+    def dock(
+        self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
+    ) -> str:
+        """The form, which sends `number` along; `said` stands above it."""
+        ...
+
+    def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
+        """What a worker reads about an answer that is right or wrong, and the way on."""
+        ...
 
 
 class SeatTask(Protocol):
@@ -64,9 +87,17 @@ class SeatTask(Protocol):
     def checks_wanted(self, seat: Seat) -> int:
         return 0
 
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        """How long a seat usually takes for all its pieces and checks; None where nothing is known."""
+        return None
+
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
         ...
+
+    def is_full(self, campaign: Campaign) -> bool:
+        """Whether nothing is left for anybody new, though the campaign has not ended."""
+        return False
 
     def waits(self, seat: Seat) -> bool:
         """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""
@@ -93,6 +124,10 @@ class SeatTask(Protocol):
 
     def exam_names(self, source: str) -> Sequence[str]:
         """The questions of a source, by name, in an order that stays."""
+        return ()
+
+    def sample_names(self, seat: Seat) -> Sequence[str]:
+        """The sample tasks of the seat's campaign, likewise."""
         return ()
 
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:

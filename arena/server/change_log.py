@@ -67,8 +67,10 @@ COPIED = frozenset(
 )
 """Tables in the backup. Not own images, nor imported votes, whose files may hold network addresses, nor a judge's
 replies, nor claims of drafts, which lapse."""
-_WITH_PICTURES = ("image", "draft_picture")
+_WITH_PICTURES = ("image", "draft_picture", "campaign")
 """Tables whose rows name kept pictures, which are copied too."""
+_OF_A_SPEC = re.compile(r'"([0-9a-f]{64})\.(jpg|png)"')
+"""A kept picture in a campaign's spec, of an example or a sample task."""
 UNSAID = frozenset(
     {("turn", "question"), ("turn", "answer_a"), ("turn", "answer_b")}
     | {("job", "owner"), ("job", "network"), ("mark", "owner")}
@@ -177,7 +179,7 @@ class ChangeLog:
                     if row[column]
                 )
                 if name in _WITH_PICTURES:
-                    pictures.update(*map(_pictures, found.values()))
+                    pictures.update(*(_pictures(name, row) for row in found.values()))
             keys = voter_keys(connection, voters)
             lines += [
                 {"table": table.name, "key": key, "row": _out(table, row, keys)}
@@ -211,7 +213,7 @@ class ChangeLog:
             )
         kept = grouped((name, line["row"]) for (name, _), line in last.items() if line["row"])
         rows = {name: kept.get(name, []) for name in self._tables}
-        pictures = (_pictures(row) for name in _WITH_PICTURES for row in rows.get(name, ()))
+        pictures = (_pictures(name, row) for name in _WITH_PICTURES for row in rows.get(name, ()))
         return Unpacked(head["copy"], rows, frozenset().union(*pictures))
 
     def take_back(self, copy: Unpacked) -> None:
@@ -265,10 +267,14 @@ class ChangeLog:
         return fresh
 
 
-def _pictures(row: Mapping[str, Any]) -> frozenset[str]:
-    """The files of an image stored here, with its thumbnail."""
+def _pictures(name: str, row: Mapping[str, Any]) -> frozenset[str]:
+    """The files of the pictures that a row names and that are stored here, with their thumbnails."""
+    if name == "campaign":
+        kept = _OF_A_SPEC.findall(row["spec"])
+    else:
+        kept = [(row["sha256"], row["suffix"])] if row["sha256"] else []
     return frozenset(
-        (f"{row['sha256']}.{row['suffix']}", f"{row['sha256']}.thumb.jpg") if row["sha256"] else ()
+        file for sha256, suffix in kept for file in (f"{sha256}.{suffix}", f"{sha256}.thumb.jpg")
     )
 
 

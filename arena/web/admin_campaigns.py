@@ -14,6 +14,7 @@ from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError, row_errors
 from arena.io.tables import read_records, temporary_file
 from arena.seats.spec import CampaignError
+from arena.seats.worker_list import listed_workers
 from arena.web.admin_auth import Operators
 from arena.web.cookies import NO_STORE, over_https
 
@@ -60,14 +61,23 @@ class _CampaignOrders:
             lambda who: self.projects.reject(who, campaign, number, why.strip()),
         )
 
+    async def judges(self, campaign: str, request: Request) -> Response:
+        """Say whether a writer's sample is good; its number comes first, and then good or poor."""
+        sample, _, verdict = (await request.body()).decode(errors="replace").strip().partition(" ")
+        return await run_in_threadpool(
+            self._tried,
+            request,
+            lambda who: self.projects.judge(who, campaign, sample, verdict.strip()),
+        )
+
     async def links(self, campaign: str, request: Request) -> Response:
-        """A CSV of the signed links of workers, whose names come one a line."""
-        lines = (await request.body()).decode(errors="replace").splitlines()
+        """A CSV of the signed links of workers, whose names come one a line or in a table's column."""
+        lines = (await request.body()).decode("utf-8-sig", "replace").split("\n")
         here = address(request)
 
         def act(_: str) -> str:
             of = self._of(campaign)
-            return csv_text(of.worker_links(of.store.get(campaign), lines, here))
+            return csv_text(of.worker_links(of.store.get(campaign), listed_workers(lines), here))
 
         return await run_in_threadpool(self._tried, request, act)
 
@@ -114,6 +124,7 @@ def routes(campaigns: CampaignAdmin, projects: ProjectAdmin, operators: Operator
     router.add_api_route("/operators/campaigns", does.makes, methods=["POST"])
     router.add_api_route("/operators/projects", does.makes_project, methods=["POST"])
     router.add_api_route("/operators/projects/{campaign}/reject", does.rejects, methods=["POST"])
+    router.add_api_route("/operators/projects/{campaign}/samples", does.judges, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/links", does.links, methods=["POST"])
     router.add_api_route("/operators/campaigns/{campaign}/end", does.ends, methods=["POST"])
     router.add_api_route(PARTICIPANTS, does.lists, methods=["POST"])

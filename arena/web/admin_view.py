@@ -9,6 +9,7 @@ from arena.admin.flagged import FlaggedVoter
 from arena.drawings import counts_drawing, svg
 from arena.fraud.detectors import CHECKS, OF_CROWD, TOGETHER, Suspicion
 from arena.fraud.flags import FlagRow
+from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
 from arena.plots import PlotTable
 from arena.ratings.settled import LOOK_EVERY
@@ -85,16 +86,21 @@ def _campaign(
     workers = ", ".join(f"{number:,} {state}" for state, number in sorted(one.states.items()))
     settled = f"{one.settled} of {one.neighbours}" if one.neighbours else _UNSEEN
     rows = [
-        ("Votes", f"{one.votes:,} of {one.wanted:,}"),
+        ("Votes", _campaign_votes(one)),
         ("Tuples with all their votes", f"{one.full:,} of {one.tuples:,}"),
         ("Workers", workers or "none yet"),
         ("Settled orders of neighbours", settled),
         (
-            "Mean half width",
-            f"±{one.half_width:.1f} points" if one.half_width is not None else _UNSEEN,
+            "Mean half width of the 95% intervals",
+            f"{plus_minus(one.half_width)} points" if one.half_width is not None else _UNSEEN,
         ),
     ]
     return one, f"{address}{path}" if path else "", rows if not one.problem else rows[2:3]
+
+
+def _campaign_votes(one: CampaignStanding) -> str:
+    pending = f", {one.pending:,} waiting for the platform's list" if one.pending else ""
+    return f"{one.votes:,} of {one.wanted:,}{pending}"
 
 
 def _board(one: BoardHealth) -> tuple[str, ...]:

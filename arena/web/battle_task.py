@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from arena.battles.choices import undo_seconds
 from arena.campaign_battles.task import BattleWork
 from arena.io.scaled_pictures import ScaledPictures
+from arena.seats.campaigns import Campaign
 from arena.seats.links import signature
 from arena.seats.seats import Seat
-from arena.seats.task import ExamQuestion, Piece, SeatProgress, SeatTask
+from arena.seats.task import Piece, SeatProgress, SeatTask
 from arena.templates import macros
 from arena.types import SIDES, Battle, Phase, SkipReason
+from arena.web.exam_questions import ChoiceQuestion
 from arena.web.pictures import shown_images
 from arena.web.words import Words
 
@@ -33,6 +35,9 @@ class BattleTask(SeatTask):
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)
 
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.work.whole_seconds(campaign)
+
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         battle = self.work.battle(seat, network)
         return battle and self._piece(battle, words)
@@ -49,6 +54,9 @@ class BattleTask(SeatTask):
         said = words["chose"].format(battle.choice.upper())
         said = f"{said} {words['c_final'].format(seconds)}" if seconds else said
         return Piece(battle.token, html, name, "voted", said, battle.choice, seconds)
+
+    def is_full(self, campaign: Campaign) -> bool:
+        return self.work.is_full(campaign)
 
     def waits(self, seat: Seat) -> bool:
         return self.work.waits(seat)
@@ -86,7 +94,7 @@ class BattleTask(SeatTask):
     def exam_names(self, source: str) -> Sequence[str]:
         return [item.key for item in self.work.check_items(source)]
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
         """A check item as a question, its sides by the seat, so that opening it again shows it alike."""
         item = self.work.items.bank().by_key(name)
         if item is None or len(item.contestants) != 2:
@@ -97,4 +105,4 @@ class BattleTask(SeatTask):
         texts = self.work.items.answer_texts([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts, shown, words)
-        return ExamQuestion(name, html, shown, right, SIDES)
+        return ChoiceQuestion(name, html, shown, right, SIDES)

@@ -25,11 +25,11 @@ from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import Arrival, CampaignLinkError, LoginNeededError, account_arrival, arrival
-from arena.seats.qualification import ExamStanding, Qualification, QualificationError
+from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import Seat, SeatStore, check_open
 from arena.seats.sheet import state_of
-from arena.seats.spec import CampaignError
-from arena.seats.task import ExamQuestion, Piece, SeatTask
+from arena.seats.spec import CampaignError, PlatformKind
+from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
 from arena.web.cookies import NO_STORE, YEAR, owner_of
@@ -42,6 +42,8 @@ SCRIPT = ";\n".join(
     (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
 )
 VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
+PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
+"""Where workers come from, by the name that they know; no link leads back to another."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
 _SHOWN = (VoterError, UnknownBattleError, CampaignError)
 _MOST_VALUE = 200
@@ -49,6 +51,16 @@ Do = Callable[[Seat, Words], str | None]
 """What a form asks for; returns the query of the page that follows, None for the same page as it was filled in."""
 
 log = logging.getLogger(__name__)
+
+
+class FullError(CampaignLinkError):
+    """A link of a campaign whose places are all taken, some by workers whom the platform has not confirmed yet."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Every question is answered or being answered. Some may come back once the platform's list has told who "
+            "took part: try again later, or return this on your platform."
+        )
 
 
 @dataclass(frozen=True)
@@ -79,19 +91,29 @@ class CampaignPages:
     def opened(self, name: str, query: Mapping[str, str], visit: Visit) -> str | Seat:
         """What a link opens: the seat that its person has, or the page of consent. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query, visit)
-        visit = self._to(campaign, visit)
+        visit = self.worded(campaign, visit)
         if not who.is_preview and self.seats.of(campaign, who):
             return self.seats.enter(campaign, who, visit.network)
-        check_open(campaign)
+        self._check_room(campaign)
         action = "" if who.is_preview else f"/c/{campaign.name}?{urlencode(query)}"
-        return self._page(campaign, "entry", visit, HTML.entry(campaign.spec, action, visit.words))
+        times = self._times(campaign, visit.words)
+        entry = HTML.entry(campaign.spec, times, action, visit.words)
+        return self._page(campaign, "entry", visit, entry)
 
     def enter(self, name: str, query: Mapping[str, str], visit: Visit) -> Seat:
         """Take the seat of a link's person. Raises CampaignLinkError."""
         campaign, who = self._arrival(name, query, visit)
         if who.is_preview:
             raise CampaignLinkError("This is a preview. Accept the HIT to begin.")
+        if not self.seats.of(campaign, who):
+            self._check_room(campaign)
         return self.seats.enter(campaign, who, visit.network)
+
+    def _check_room(self, campaign: Campaign) -> None:
+        """Raise CampaignLinkError where there is no place for anybody new."""
+        check_open(campaign)
+        if campaign.spec.platform.must_confirm and self.tasks[campaign.task].is_full(campaign):
+            raise FullError
 
     def _arrival(
         self, name: str, query: Mapping[str, str], visit: Visit
@@ -109,7 +131,7 @@ class CampaignPages:
             campaign.key, campaign.spec, query, now(), self.mturk_hosts, logged_in
         )
 
-    def _to(self, campaign: Campaign, visit: Visit) -> Visit:
+    def worded(self, campaign: Campaign, visit: Visit) -> Visit:
         """A visit in the words of the campaign's task."""
         return replace(
             visit, words={**visit.words, **self.tasks[campaign.task].words.get(visit.language, {})}
@@ -148,16 +170,15 @@ class CampaignPages:
         self, seat: Seat, task: SeatTask, form: Mapping[str, str], words: Words
     ) -> str:
         number = form.get("number", "")
+        stands = self.qualification.standing(seat)
         # nothing is asked any more
-        if seat.campaign.ended_at is not None or self.qualification.standing(seat) is None:
+        if seat.campaign.ended_at is not None or stands is None or stands.is_waiting:
             return ""
         stands, question = self._exam(seat, task, words)
         if number != f"{stands.attempt}.{stands.number}":
             return f"?after={number}" if number.replace(".", "").isdigit() else ""
-        answer = form.get("answer", "")
-        if answer not in question.answers:
-            raise QualificationError("Choose one of the answers.")
-        self.qualification.answer(seat, stands, question.name, answer, answer == question.right)
+        answer = question.read(form)
+        self.qualification.answer(seat, stands, question.name, answer.text, answer.is_right)
         return f"?after={number}"
 
     def _exam(self, seat: Seat, task: SeatTask, words: Words) -> tuple[ExamStanding, ExamQuestion]:
@@ -166,8 +187,9 @@ class CampaignPages:
         assert spec is not None and stands is not None, (
             "a seat that must qualify has a question left"
         )
+        names = task.exam_names(spec.items) if spec.items else ()
         name = self.qualification.question(
-            seat, task.exam_names(spec.items), stands.attempt, stands.number
+            seat, names, stands.attempt, stands.number, task.sample_names(seat)
         )
         return stands, self._question(seat, task, name, words)
 
@@ -192,7 +214,7 @@ class CampaignPages:
 
         `typed`: the form that was not taken because of an error.
         """
-        visit = self._to(seat.campaign, visit)
+        visit = self.worded(seat.campaign, visit)
         problem = said(error, visit.words) if error else ""
         told = after and self._told(seat, after, visit)
         if told:
@@ -202,7 +224,7 @@ class CampaignPages:
                 seat, "qualified" if self.qualification.has_passed(seat) else "failed"
             )
         if seat.must_qualify and seat.campaign.ended_at is None:
-            return self._exam_page(seat, visit, problem)
+            return self._exam_page(seat, visit, problem, typed)
         if seat.end is None:
             task = self.tasks[seat.campaign.task]
             piece = task.piece(seat, visit.network, visit.words)
@@ -218,13 +240,17 @@ class CampaignPages:
 
     def _without_code(self, seat: Seat, visit: Visit) -> str:
         words = visit.words
-        if seat.campaign.ended_at is not None:
+        campaign = seat.campaign
+        must_confirm = campaign.spec.platform.must_confirm
+        if campaign.ended_at is not None:
             message = HTML.message(words["c_full"], words["c_away"])
+        elif must_confirm and self.tasks[campaign.task].is_full(campaign):
+            message = HTML.message(words["c_waiting"], said(FullError(), words))
         else:
             message = HTML.message(
                 words["c_nothing"], words["c_nothing_more"], path_of(seat), words["c_again"]
             )
-        return self._page(seat.campaign, "message", visit, message)
+        return self._page(campaign, "message", visit, message)
 
     def _is_full(self, seat: Seat, task: SeatTask) -> bool:
         """Whether a seat without a piece is paid: its campaign ended while it was at work, or has nothing for it."""
@@ -232,7 +258,10 @@ class CampaignPages:
         tried = self.qualification.last(seat)
         last = max(filter(None, (given.last, tried)), default=None)
         if seat.campaign.ended_at is not None:
-            return last is not None and state_of(seat, last, seat.campaign.ended_at) == "working"
+            is_there = self.qualification.is_waiting(seat) or (
+                state_of(seat, last, seat.campaign.ended_at) == "working"
+            )
+            return last is not None and is_there
         only_skipped = given.votes + given.skipped >= seat.campaign.spec.seat.votes
         return last is not None and not only_skipped and not task.waits(seat)
 
@@ -247,10 +276,33 @@ class CampaignPages:
         progress = words["c_progress"].format(number, all_of_it)
         lead = HTML.lead(progress, words["c_took"].format(minutes), number / all_of_it)
         work = task.dock(seat, piece, path_of(seat), problem, words, typed)
-        foot = HTML.foot(spec, path_of(seat), False, words)
+        times = self._times(seat.campaign, words)
+        foot = HTML.foot(spec, times, path_of(seat), False, words)
         return self._page(seat.campaign, "work", visit, lead, piece.html, work, foot)
 
-    def _exam_page(self, seat: Seat, visit: Visit, problem: str) -> str:
+    def _times(self, campaign: Campaign, words: Words) -> dict[str, str]:
+        """How long a question may take and all of them usually do, where that is known, by what it is called."""
+        times = {}
+        if words["c_limit"]:
+            times[words["c_limit"]] = _minutes(campaign.spec.seat.minutes, words)
+        seconds = self.tasks[campaign.task].whole_seconds(campaign)
+        if seconds is not None:
+            minutes = max(1, round(seconds / 60))
+            times[words["c_whole"]] = words["c_about"].format(_minutes(minutes, words))
+        return times
+
+    def _unread_page(self, seat: Seat, visit: Visit) -> str:
+        """What a worker wrote waits for an operator."""
+        words = visit.words
+        message = HTML.message(
+            words["c_unread"], words["c_unread_more"], path_of(seat), words["c_unread_again"]
+        )
+        foot = HTML.foot(seat.campaign.spec, {}, path_of(seat), False, words)
+        return self._page(seat.campaign, "message", visit, message, foot)
+
+    def _exam_page(self, seat: Seat, visit: Visit, problem: str, typed: Words) -> str:
+        if self.qualification.is_waiting(seat):
+            return self._unread_page(seat, visit)
         words = visit.words
         spec = seat.campaign.spec
         stands, question = self._exam(seat, self.tasks[seat.campaign.task], words)
@@ -259,9 +311,9 @@ class CampaignPages:
         if stands.last is not None and stands.number == 1:
             said_ = words["c_read_again"].format(stands.last, stands.asked, spec.qualify.passed)
         lead = self._exam_lead(stands.attempt, stands.number, seat, words)
-        sent = {"number": f"{stands.attempt}.{stands.number}"}
-        form = HTML.exam(path_of(seat), sent, question.shown, "open", said_, "", problem, words)
-        foot = HTML.foot(spec, path_of(seat), stands.number == 1, words)
+        number = f"{stands.attempt}.{stands.number}"
+        form = question.dock(path_of(seat), number, said_, problem, words, typed)
+        foot = HTML.foot(spec, {}, path_of(seat), stands.number == 1, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form, foot)
 
     def _told(self, seat: Seat, after: str, visit: Visit) -> str:
@@ -275,14 +327,12 @@ class CampaignPages:
         ):
             return ""
         given = self.qualification.given(seat, int(attempt), int(number))
-        if given is None:
+        if given is None or given.is_right is None:
             return ""
         words = visit.words
         question = self._question(seat, self.tasks[seat.campaign.task], given.question, words)
-        verdict = words["c_right" if given.is_right else "c_wrong"].format(question.right.upper())
-        form = HTML.exam(
-            path_of(seat), {}, question.shown, "revealed", verdict, question.right, "", words
-        )
+        answer = ExamAnswer(given.answer, given.is_right)
+        form = question.told(path_of(seat), answer, words)
         lead = self._exam_lead(int(attempt), int(number), seat, words)
         return self._page(seat.campaign, "exam", visit, lead, question.html, form)
 
@@ -290,8 +340,8 @@ class CampaignPages:
     def _exam_lead(attempt: int, number: int, seat: Seat, words: Words) -> str:
         spec = seat.campaign.spec.qualify
         assert spec
-        said_ = words["c_exam"].format(number, spec.asked)
-        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.asked)
+        said_ = words["c_exam"].format(number, spec.total)
+        return HTML.lead(said_, words["c_try"].format(attempt, spec.tries), number / spec.total)
 
     def _end_page(self, seat: Seat, visit: Visit) -> str:
         words = visit.words
@@ -304,7 +354,8 @@ class CampaignPages:
         values = {"assignmentId": seat.session, "code": code, "end": seat.end}
         title = words[f"c_{seat.end}"]
         text = words[f"c_{seat.end}_more"].format(seat.id)
-        end = HTML.end(title, text, code, back, reply, values, words)
+        name = PLATFORMS.get(platform.kind, "")
+        end = HTML.end(title, text, code, name, back, reply, values, words)
         return self._page(seat.campaign, "end", visit, end)
 
     def refused(self, error: Exception, visit: Visit) -> str:
@@ -322,6 +373,8 @@ class CampaignPages:
             title = words["c_login"]
             link = f"/login?{urlencode({'back': visit.address})}"
             label = words["login"]
+        elif isinstance(error, FullError):
+            title = words["c_waiting"]
         elif isinstance(error, CampaignLinkError):
             title = words["c_no_entry"]
         return self._page(title, "message", visit, HTML.message(title, text, link, label))
@@ -335,6 +388,10 @@ class CampaignPages:
 
 
 _LANGUAGES = page_words(EVERYWHERE)
+
+
+def _minutes(number: int, words: Words) -> str:
+    return words["c_minute"] if number == 1 else words["c_minutes"].format(number)
 
 
 def path_of(seat: Seat) -> str:
@@ -391,7 +448,7 @@ class CampaignRoutes:
 
         def act() -> Response:
             seat = self.pages.seat(name, token)
-            visit = self._visit(request)
+            visit = self.pages.worded(seat.campaign, self._visit(request))
             try:
                 query = do(seat, visit.words)
                 if query is None:

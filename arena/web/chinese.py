@@ -45,6 +45,7 @@ CHINESE: Mapping[str, str] = {
     "you_chose": "您选择了 {}：{}。",
     "other_is": "{} 是 {}。",
     "rank": "第 {} 名，共 {} 名",
+    "level": "95% 置信区间",
     "provisional": "票数尚不足",
     "first": "您是第一个在此选择的人。",
     "others_later": "其他人在此如何选择，将在活动结束后公布。",
@@ -196,9 +197,13 @@ CHINESE: Mapping[str, str] = {
         "您所在网络今天的图片数量已用完。午夜（UTC）后可以继续。"
     ),
     (
-        "Your network has opened {} campaign links today, the most for one network. Go on under a link that you opened "
-        "before, or come again tomorrow."
-    ): "您所在网络今天已打开 {} 个活动链接，这是每个网络的上限。请在先前打开的链接中继续，或明天再来。",
+        "Your network has opened {} links of this campaign today, the most for one network. Go on under a link that you "
+        "opened before, or come again tomorrow."
+    ): "您所在网络今天已打开本活动的 {} 个链接，这是每个网络的上限。请在先前打开的链接中继续，或明天再来。",
+    (
+        "Every question is answered or being answered. Some may come back once the platform's list has told who took "
+        "part: try again later, or return this on your platform."
+    ): "所有题目都已回答或正在回答。平台的名单确认参与者之后，部分题目可能会重新开放：请稍后再试，或在您的平台上退还。",
     "There are no items yet. Bring some in: python -m arena items folder DIR": (
         "还没有题目。导入方法：python -m arena items folder DIR"
     ),
@@ -288,15 +293,17 @@ CHINESE: Mapping[str, str] = {
     ),
     "Hugging Face refused this login. Please log in again.": "Hugging Face 拒绝了这次登录。请重新登录。",
     "Hugging Face answered something else than JSON. Please try again later.": "Hugging Face 的回应无法读取。请稍后再试。",
-    "A plain link names its worker: 1 to 64 letters, digits or . @ : + - _, not {!r}": (
-        "普通链接须写明参与者：1 至 64 个字母、数字或 . @ : + - _，而不是 {!r}"
-    ),
+    (
+        "A plain link names its worker: 1 to 64 letters, digits, signs and blanks, nothing unseen, and no first word "
+        "account or forgotten, not {!r}"
+    ): "普通链接须写明参与者：1 至 64 个字母、汉字、数字、符号或空格，不含看不见的字符，且首词不是 account 或 forgotten，而不是 {!r}",
     "This work is for people who log in. Log in with Hugging Face, and you come back here.": (
         "此任务面向已登录的人。请用 Hugging Face 登录，随后会回到这里。"
     ),
     "A practice question was taken out. Tell whoever sent you the link.": "一道练习题已被移除。请告知给您发送链接的人。",
     "Nothing was chosen; press A or B.": "尚未选择；请按 A 或 B。",
     "Choose one of the answers.": "请选择一个回答。",
+    "The practice is over; nothing more can be sent.": "练习已结束，不能再发送。",
     "The link lacks its {}. Open it from the platform's page, which fills it in.": "链接缺少 {}。请从平台的页面打开，平台会自动填写。",
     "There is no such campaign. Open the link as you were sent it.": "没有这个活动。请按收到的链接原样打开。",
     "There is no such seat. Open the link as you were sent it.": "没有这个席位。请按收到的链接原样打开。",

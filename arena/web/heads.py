@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from arena.battles.outcomes import Outcomes
 from arena.drawings import Drawing
+from arena.interval_text import interval_text
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
-from arena.leaderboard.headline import headline, needs
+from arena.leaderboard.headline import headline, needs, only_for, places_in_words
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.markdown import visible_text
@@ -130,9 +131,8 @@ class Heads:
         lines = board.standings if board and board.statistics else ()
         line = next((line for line in lines if line.model == name), None)
         told = f"How people's blind choices rank {name}: wins, losses, families, battles."
-        return Head(
-            f"{name} · {NAME}", standing(line) if line else told, f"model/{quote(name, safe='')}"
-        )
+        told = standing(line, only_for(board)) if board and line else told
+        return Head(f"{name} · {NAME}", told, f"model/{quote(name, safe='')}")
 
     def board(self, source: str = "", patience: float | None = None) -> tuple[Board | None, str]:
         """Return the board that a source opens with, by default the results', and its source.
@@ -147,17 +147,16 @@ class Heads:
         return self.leaderboard.board(choice.key, patience), choice.source
 
 
-def standing(line: Standing) -> str:
-    """Return where a model stands, in one sentence."""
+def standing(line: Standing, only: str = "") -> str:
+    """Return where a model stands, in one sentence; `only`: whom its interval holds for, where not for others."""
     cast = plural(line.votes, "vote")
     if line.rank is None or line.rating is None:
         return f"Still gathering votes: {needs(line) or 'no rating yet'}, after {cast}."
     rank = line.rank
     rating = line.rating
-    places = f"{rank.value:.0f}" + (
-        f" ({rank.low:.0f} to {rank.high:.0f})" if rank.low != rank.high else ""
-    )
-    return f"Rank {places}, rating {rating.value:.0f} [{rating.low:.0f}, {rating.high:.0f}] by {cast} of people."
+    places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
+    interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
+    return f"Rank {places}, rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 
 def _begun(instruction: str) -> str:

@@ -5,8 +5,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from arena.battles.vote_table import LIVE_OWN
+from arena.interval_text import dashed, interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.headline import names, needs
+from arena.leaderboard.headline import names, needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
 from arena.leaderboard.takeover import EACH
@@ -57,7 +58,8 @@ COLUMNS = (
     Column(
         "rank",
         "Rank",
-        "1 + the ranked models whose interval lies wholly above. Below it the ranks in 95% of draws of all ratings.",
+        "1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards the "
+        "true places of all models lie within.",
     ),
     Column(
         "model",
@@ -69,7 +71,8 @@ COLUMNS = (
         "rating",
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
-        f"tied game against a mean model, keeps it finite. Blank under {FLOOR} votes.",
+        f"tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
+        f"{FLOOR} votes.",
     ),
     Column(
         "order",
@@ -122,11 +125,21 @@ def board_html(board: Board, choice: BoardSelection) -> str:
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     meets_reference = any(line.win_rate for line in board.standings)
     absent = {*([] if meets_reference else ["win-rate"]), *([] if has_orders(board) else ["order"])}
-    columns = [column for column in COLUMNS if column.name not in absent]
+    columns = [_marked(column, board) for column in COLUMNS if column.name not in absent]
     query = board_query(choice)
     links = {line.model: model_address(line.model, query) for line in board.standings}
     return HTML.board(
         title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links
+    )
+
+
+def _marked(column: Column, board: Board) -> Column:
+    """Return a column whose label says so where its intervals hold for the voters of these votes only."""
+    only = only_for(board)
+    if not only or column.name not in ("rating", "win-rate"):
+        return column
+    return column._replace(
+        label=f"{column.label}, {only}", meaning=f"{column.meaning} Here {only}."
     )
 
 
@@ -137,10 +150,12 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     if statistics is None:
         return (told,)
     lead = (
+        *_whose(board, statistics),
         *_overturn(board),
         *_takeover(board),
         *([ANY_TIME] if has_orders(board) else []),
         *_sides(board),
+        *_lack_of_fit(board, statistics),
     )
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
@@ -177,23 +192,43 @@ def cast_sentence(board: Board) -> str:
 def _limits(board: Board, statistics: Statistics) -> str:
     """Say what the intervals cover, and what no interval covers."""
     if not statistics.crowd.items:
-        unit = "voters, not a voter's votes," if statistics.crowd.effective >= FEW else "each vote"
-        return f"Intervals take {unit} for independent: no vote says which item it is about."
+        unit = "voters, not a voter's votes," if statistics.for_new_voters else "each vote"
+        return (
+            f"The 95% intervals take {unit} for independent: no vote says which item it is about."
+        )
     others = "a person or another judge" if _by_judge(board) else "other people or other tasks"
     where = "there" if board.key.kind == "imported" else "here"
-    items = plural(statistics.crowd.items, "item")
+    crowd = statistics.crowd
+    cases = f"the {plural(crowd.items, 'item')} for independent, not the votes on one item"
+    if crowd.pictures < crowd.items:
+        cases = (
+            f"the {plural(crowd.pictures, 'picture')} for independent, not the {crowd.items:,} items on them (near "
+            "copies are one) nor the votes on one item"
+        )
     return (
-        f"Intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take the {items} for "
-        "independent, not the votes on one item. They do not tell whether "
+        f"The 95% intervals hold for new items of this kind, judged by {judges(board, statistics)}: they take "
+        f"{cases}. They do not tell whether "
         f"{others} would agree{'' if _by_judge(board) else f': whoever came {where} voted'}."
     )
 
 
 def judges(board: Board, statistics: Statistics) -> str:
-    """Return whose choices a board's intervals hold for: of few voters, no others'."""
+    """Return whose choices a board's intervals hold for: of one voter or unnamed ones, no others'."""
     if _by_judge(board):
         return "the same judge"
-    return "voters like these" if statistics.crowd.effective >= FEW else "the same voters"
+    return "voters like these" if statistics.for_new_voters else "these voters only"
+
+
+def _whose(board: Board, statistics: Statistics) -> Iterator[str]:
+    """Warn where intervals hold for the voters of these votes only."""
+    if not only_for(board):
+        return
+    crowd = statistics.crowd
+    why = "All votes are one person's" if crowd.voters else "No vote says who cast it"
+    yield (
+        f"{why}: intervals are for these voters only, and no order is called settled. What others would choose may be "
+        "far outside."
+    )
 
 
 def _by_judge(board: Board) -> bool:
@@ -226,6 +261,19 @@ def _takeover(board: Board) -> Iterator[str]:
         yield f"{voters} who always choose {rival} could put it first unnoticed."
 
 
+def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
+    """Say how far pairs differ from what the ratings expect of them."""
+    found = statistics.lack_of_fit
+    if found is None:
+        return
+    models = {line.code: line.model for line in board.standings}
+    words = found.in_words(
+        names([models.get(statistics.codes[found.winner], "")]),
+        names([models.get(statistics.codes[found.loser], "")]),
+    )
+    yield f"{words[0].upper()}{words[1:]}."
+
+
 def _sides(board: Board) -> Iterator[str]:
     """Warn of a side bias that the votes show."""
     left = board.left
@@ -234,7 +282,7 @@ def _sides(board: Board) -> Iterator[str]:
         noise = "a model that stood there more often may have gained by it"
     if left is not None and not left.low <= 0.5 <= left.high:
         side = "left" if left.low > 0.5 else "right"
-        told = f"{left.value:.0%}, {left.low:.0%} to {left.high:.0%}"
+        told = f"{left.value:.0%}, {interval_text(left.low, left.high, '.0%')}"
         yield f"The {side} answer won more often than by chance (left: {told}); {noise}."
 
 
@@ -326,7 +374,7 @@ def _gaps(told: ImportSummary) -> Iterator[str]:
             told.no_item,
             "which item they are about: each is taken for an item of its own, which may be too narrow",
         ),
-        (0 if told.judge else told.no_voter, "who cast them"),
+        (0 if told.judge else told.no_voter, "who cast them: they are taken for one person's"),
         (
             told.no_time,
             "when they were cast: they are on no board of some days, nor in the plot over time",
@@ -387,10 +435,10 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
     rate = line.win_rate
     mean = line.mean_win_rate
     left = line.left
-    rate_hint = f"95%: {rate.low:.0%} to {rate.high:.0%} (Wilson)" if rate else ""
-    left_range = f"{100 * left.low:.0f}–{left.high:.0%}" if left else ""
+    rate_hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
+    left_range = dashed(left.low, left.high, ".0%") if left else ""
     return {
-        "rank": _span(line.rank, least=1),
+        "rank": _span(line.rank, places_in_words(line.rank), least=1),
         "rating": _span(line.rating)._replace(
             doubts=_doubts(line), bar=_bar(line.rating, low, high)
         ),
@@ -403,7 +451,7 @@ def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
         if rate
         else TableCell(),
         "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),
-        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% (Wilson)")
+        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% interval (Wilson)")
         if left
         else TableCell(),
     }
@@ -415,7 +463,7 @@ def _span(span: Span | None, hint: str = "", least: int = 0) -> TableCell:
         return TableCell()
     wide = span.low is not None and span.high is not None and span.high - span.low >= least
     return TableCell(
-        span.value, f"{span.value:.0f}", f"{span.low:.0f}–{span.high:.0f}" if wide else "", hint
+        span.value, f"{span.value:.0f}", dashed(span.low, span.high) if wide else "", hint
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
 from arena.authoring.board import Metric, YieldRow
 from arena.authoring.store import Draft
+from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.templates import macros
 
@@ -17,6 +18,8 @@ PAPER: Mapping[Metric, tuple[float, float, float]] = {
 """Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
 MOST_PERSONS = 200
 """People of a project that its table shows, the latest; the pay sheet has all."""
+MOST_UNREAD = 20
+"""Samples of a project's writers that are shown to be read, the oldest."""
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
     "caption": "Caption at fault",
@@ -33,7 +36,16 @@ def projects_html(
         (one, f"{address}{links[one.campaign.name]}" if one.campaign.name in links else "")
         for one in projects
     ]
-    return HTML.projects([HTML.project(one, link, _tables(one)) for one, link in boards])
+    return HTML.projects(
+        [HTML.project(one, link, _samples(one), _tables(one)) for one, link in boards]
+    )
+
+
+def _samples(one: ProjectStanding) -> str:
+    """What the operator has to read, if anything."""
+    here = f"operators/projects/{one.campaign.name}/samples"
+    first = one.unread[:MOST_UNREAD]
+    return HTML.samples(here, first, len(one.unread)) if first else ""
 
 
 def _tables(one: ProjectStanding) -> str:
@@ -81,7 +93,7 @@ def _yield(row: YieldRow) -> tuple[str, ...]:
 def _share(share: Share) -> str:
     if share.value is None:
         return "–"
-    return f"{share.value:.1%} ({share.low:.0%} to {share.high:.0%}) of {share.n:,}"
+    return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"
 
 
 def _item(draft: Draft) -> tuple[str, ...]:

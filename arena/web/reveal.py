@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from arena.battles.outcomes import BattleOutcome, Outcomes
 from arena.battles.store import BattleStore
+from arena.interval_text import dashed
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.service import Leaderboard
@@ -75,13 +76,17 @@ def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
         return words["provisional"] if line else ""
     ranked = sum(one.rank is not None for one in board.standings)
     said = words["rank"].format(round(line.rank.value), ranked)
-    if line.rank.low != line.rank.high and line.rank.low is not None:
-        said += f" ({line.rank.low:.0f}–{line.rank.high:.0f})"
+    rank = line.rank
+    has_range = rank.low is not None and rank.low != rank.high
+    if has_range:
+        said += f" ({dashed(rank.low, rank.high)})"
     if line.rating is not None:
         said += f" · {line.rating.value:.0f}"
-        if line.rating.low is not None:
-            said += f" ({line.rating.low:.0f}–{line.rating.high:.0f})"
-    return said
+        rating_range = dashed(line.rating.low, line.rating.high)
+        if rating_range:
+            said += f" ({rating_range})"
+            has_range = True
+    return f"{said} · {words['level']}" if has_range else said
 
 
 def others_line(outcome: BattleOutcome, words: Words) -> str:

@@ -66,6 +66,7 @@ ENGLISH: Words = {
     "you_chose": "You chose {}: {}.",
     "other_is": "{} is {}.",
     "rank": "rank {} of {}",
+    "level": "95% intervals",
     "provisional": "still gathering votes",
     "first": "You are the first to choose here.",
     "others_later": "How others chose here is told when the campaign has ended.",

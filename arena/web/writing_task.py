@@ -9,9 +9,15 @@ from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
-from arena.authoring.checks import LEAST_CAPTION, LONGEST, DraftError
+from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.events import Instruction
-from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, project_of_seat
+from arena.authoring.spec import (
+    LEAST_CAPTION,
+    LICENCES,
+    MOST_PICTURES,
+    SampleSpec,
+    project_of_seat,
+)
 from arena.authoring.store import MOST_BROUGHT, BroughtPicture, Draft
 from arena.authoring.work import OfferedPicture, OpenStep, Writing, credit_of
 from arena.errors import VoterError
@@ -25,6 +31,7 @@ from arena.types import Image
 from arena.web.battle_task import BattleTask
 from arena.web.campaign_api import CampaignPages, CampaignRoutes, check_charset
 from arena.web.cookies import NO_STORE
+from arena.web.exam_questions import SampleQuestion
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 from arena.web.writing_words import WRITING_WORDS
@@ -58,7 +65,7 @@ class WarnedError(DraftError):
 
 @dataclass(frozen=True)
 class WritingTask(SeatTask):
-    """Draws, shows and takes the steps of items. Practice questions are those of battles."""
+    """Draws, shows and takes the steps of items. Questions with a known answer are those of battles."""
 
     writing: Writing
     scaled: ScaledPictures
@@ -72,6 +79,9 @@ class WritingTask(SeatTask):
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.writing.whole_seconds(campaign)
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         found = self.writing.next(seat)
@@ -89,7 +99,7 @@ class WritingTask(SeatTask):
         state = found.draft.state
         step = found.claim.step
         if step == "instruction":
-            return HTML.example(found.family, self._example(found.family), words)
+            return HTML.example(found.family, self._kept(found.family.pictures), words)
         assert state.instruction
         shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
         if step == "caption":
@@ -103,8 +113,9 @@ class WritingTask(SeatTask):
             HTML.captions(state.captions, False, words),
         )
 
-    def _example(self, family: FamilySpec) -> Sequence[Shown]:
-        names = (name.partition(".") for name in family.pictures)
+    def _kept(self, pictures: Sequence[str]) -> Sequence[Shown]:
+        """Pictures of an operator's, by their names in the store."""
+        names = (name.partition(".") for name in pictures)
         return shown_images(
             [Image(sha256, suffix, None, "", "", "") for sha256, _, suffix in names], self.scaled
         )
@@ -131,10 +142,7 @@ class WritingTask(SeatTask):
             )
         )
         typed = typed if is_mine else {}
-        sent = (
-            f"{FORM}?campaign={seat.campaign.name}&seat={action.rpartition('/')[2]}",
-            piece.token,
-        )
+        sent = (_address(seat), piece.token)
         told = HTML.told(problem, typed.get("warned", ""), lost, words)
         if found.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
@@ -201,8 +209,24 @@ class WritingTask(SeatTask):
     def exam_names(self, source: str) -> Sequence[str]:
         return self.battles.exam_names(source)
 
+    def sample_names(self, seat: Seat) -> Sequence[str]:
+        return list(_samples(seat))
+
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return self.battles.exam_question(seat, name, words)
+        sample = _samples(seat).get(name)
+        if sample is None:
+            return self.battles.exam_question(seat, name, words)
+        shown = HTML.subject(sample.instruction, self._kept([sample.picture]), words)
+        return SampleQuestion(name, HTML.left(shown), sample, _address(seat))
+
+
+def _samples(seat: Seat) -> Mapping[str, SampleSpec]:
+    return project_of_seat(seat).named_samples
+
+
+def _address(seat: Seat) -> str:
+    """Where the long forms of a seat go."""
+    return f"{FORM}?campaign={seat.campaign.name}&seat={seat.token}"
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,9 @@ def agreement_json(found: PeopleAgreement) -> str:
 
 def measures_csv(found: PeopleAgreement) -> str:
     """Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
-    rows: list[Sequence[object]] = [("measure", "level", "reproduced", "n", "share", "low", "high")]
+    rows: list[Sequence[object]] = [
+        ("measure", "level", "reproduced", "n", "share", "low_95", "high_95")
+    ]
     for one in found.reproductions:
         shares = {"all": one.overall} | {
             f"{level.most} of {level.votes}": share for level, share in one.levels.items()

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from arena.interval_text import interval_text
 from arena.templates import plural
 from arena.types import grouped
-from scoring.report import ScoreLine, line
+from scoring.report import ScoreLine, difference
 
 WRONG = 5
 """Wrong answers that an article shows."""
@@ -48,6 +49,8 @@ class ScoredAnswer(NamedTuple):
     """Whether nobody could read the answer, and its protocol assigned the score, by lot or as wrong."""
     truth_parts: tuple[tuple[str, ...], ...] = ()
     """What is right: all elements of one of these; empty where the truth has no parts."""
+    picture: str = ""
+    """What tells its picture from those of other questions; "" where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class PublishedRow:
 
     model: str
     scores: Mapping[str, float | None]
+    spread: float | None = None
+    """Standard deviation of the first column over several runs; None where that is not told."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class PublishedBoard:
     """The report's numbers in these columns."""
     apart: tuple[str, ...] = ()
     """Why the two cannot be compared; none if they can."""
+    own_spread: float | None = None
+    """Standard deviation of the report's number in the first column over its runs; None where there is one."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
@@ -96,11 +103,8 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    sure = (
-        ""
-        if head.low is None or head.high is None
-        else f", 95% interval {head.low:.1f} to {head.high:.1f}"
-    )
+    interval = interval_text(head.low, head.high)
+    sure = f", {interval}" if interval else ""
     what = f"{head.name} {covered}".strip()
     places = {_place(mean, board) for mean in (head.worst, head.mean, head.best)} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
@@ -160,19 +164,35 @@ def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> lis
     """
     here = grouped((_asked(one), one) for one in first)
     there = grouped((_asked(one), one) for one in second)
-    groups: dict[str, list[tuple[float, float]]] = {ALL: []}
+    groups: dict[str, list[_Pair]] = {ALL: []}
     for asked, (one, *more) in here.items():
         score = there[asked][0].score if len(there.get(asked, ())) == 1 and not more else None
         if one.score is not None and score is not None:
             for name in (ALL, *one.groups):
-                groups.setdefault(name, []).append((one.score, score))
-    return [_paired(name, np.array(pairs)) for name, pairs in groups.items() if pairs]
+                groups.setdefault(name, []).append(_Pair(one.score, score, one.picture))
+    largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
+    return [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
 
 
 def _asked(answer: ScoredAnswer) -> tuple[str, str, str]:
     return answer.id, answer.question, answer.truth
 
 
-def _paired(name: str, pairs: np.ndarray) -> PairedLine:
-    here, there = (100 * pairs).mean(axis=0).tolist()
-    return PairedLine(here, there, line(name, (pairs[:, 1] - pairs[:, 0]).reshape(-1, 1)))
+class _Pair(NamedTuple):
+    """Two scores of a question."""
+
+    first: float
+    second: float
+    picture: str
+
+    @property
+    def difference(self) -> float:
+        return self.second - self.first
+
+
+def _paired(name: str, pairs: Sequence[_Pair], largest: float) -> PairedLine:
+    first = 100 * float(np.mean([pair.first for pair in pairs]))
+    second = 100 * float(np.mean([pair.second for pair in pairs]))
+    values = [pair.difference for pair in pairs]
+    pictures = [pair.picture for pair in pairs]
+    return PairedLine(first, second, difference(name, values, pictures, largest))

@@ -38,7 +38,13 @@ from scoring.multiple_choice.extract import (
     language,
     prompt_digest,
 )
-from scoring.multiple_choice.metrics import ChoiceTables, Compared, share, undecided_is_wrong
+from scoring.multiple_choice.metrics import (
+    ChoiceTables,
+    Compared,
+    picture_problems,
+    share,
+    undecided_is_wrong,
+)
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
 from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
 from scoring.multiple_choice.truths import plain_option
@@ -192,12 +198,15 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             missing = tuple(
                 question for index, question in opened.questions.items() if index not in answered
             )
+        problems = (*opened.file.problems, *_told_pictures(rows))
         return ChoiceReport(
-            **head, rows=rows, problems=opened.file.problems, missing=missing, mode=opened.file.mode
+            **head, rows=rows, problems=problems, missing=missing, mode=opened.file.mode
         )
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
-        return (*opened.file.problems, *self.tabulated(opened.report("strict")).problems)
+        report = opened.report("strict")
+        found = self.tabulated(report).problems
+        return (*opened.file.problems, *found, *_told_pictures(report.rows))
 
     def stamped(self, report: ChoiceReport, spec: JudgeSpec, address: str) -> ChoiceReport:
         used = {language(row.question) for row in report.rows if row.decision.open}
@@ -271,20 +280,21 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         yield from self.tabulated(report).tables()
         reasons = failed_rows(report)
         rows = grouped(
-            (reasons[str(row.question.index)], row.right)
+            (reasons[str(row.question.index)], row)
             for row in report.rows
             if reasons[str(row.question.index)]
         )
         if rows:
-            yield (
-                NO_ANSWER.capitalize(),
-                [share(why, self._counted(report, right)) for why, right in rows.items()],
-            )
+            lines = [self._no_answer_line(report, why, given) for why, given in rows.items()]
+            yield NO_ANSWER.capitalize(), lines
 
-    def _counted(self, report: ChoiceReport, right: Iterable[bool | None]) -> Iterable[bool | None]:
-        """Outcomes as the protocol counts them: those of the papers take what is undecided for wrong."""
+    def _no_answer_line(
+        self, report: ChoiceReport, reason: str, rows: Sequence[Decided]
+    ) -> ScoreLine:
+        """Rows as the protocol counts them: those of the papers take what is undecided for wrong."""
         wrong = undecided_is_wrong(report.protocol)
-        return (False if one is None and wrong else one for one in right)
+        rights = [False if row.right is None and wrong else row.right for row in rows]
+        return share(reason, rights, pictures=[row.question.picture for row in rows])
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
@@ -402,6 +412,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             row=question.row,
             subtask=question.named_category,
             assigned=shown.decision.step == "fallback",
+            picture=question.picture,
         )
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
@@ -491,6 +502,10 @@ def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
 def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
     """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
     return named(failed_rows(report), len(report.rows), fate(report.protocol))
+
+
+def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:
+    return picture_problems(row.question for row in rows)
 
 
 def has_options(record: Record) -> bool:

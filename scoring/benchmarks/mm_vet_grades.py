@@ -42,7 +42,7 @@ from scoring.report import (
     Row,
     ScoreLine,
     csv_bytes,
-    line,
+    difference,
     scores,
 )
 
@@ -276,20 +276,19 @@ def _grade(id: str, run: int, model: str, content: str, score: float | None) -> 
 def differences(first: Report, second: Report) -> tuple[ScoreLine, ...]:
     """Mean score of the first less that of the second, by capability and in total, over the questions both have.
 
-    Means are over runs and questions, times 100, with a 95% bootstrap interval over these questions.
+    Means are over runs and questions, times 100, with a 95% interval over such questions.
     """
     means = ({row.question.id: mean for row, mean in _means(report)} for report in (first, second))
     one, other = means
-    shared = {id: one[id] - other[id] for id in one.keys() & other.keys()}
-    groups = {
-        row.question.id: ("total", *row.question.groups)
-        for row in first.rows
-        if row.question.id in shared
-    }
+    shared = [row.question for row in first.rows if row.question.id in one.keys() & other.keys()]
+    moved = {question.id: one[question.id] - other[question.id] for question in shared}
+    largest = max(map(abs, moved.values()), default=0.0)
     lines = []
     for found in tabulate(first)[0].lines:
-        own = [shared[id] for id, names in groups.items() if found.name in names]
-        lines.append(line(found.name, np.array(own).reshape(-1, 1)))
+        own = [question for question in shared if found.name in ("total", *question.groups)]
+        values = [moved[question.id] for question in own]
+        pictures = [question.image for question in own]
+        lines.append(difference(found.name, values, pictures, largest))
     return tuple(lines)
 
 
@@ -305,4 +304,4 @@ def differences_csv(lines: tuple[ScoreLine, ...]) -> bytes:
         [one.name, one.n, *("" if x is None else repr(x) for x in (one.mean, one.low, one.high))]
         for one in lines
     )
-    return csv_bytes(["name", "n", "difference", "low", "high"], cells)
+    return csv_bytes(["name", "n", "difference", "low_95", "high_95"], cells)

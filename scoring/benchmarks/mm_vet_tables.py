@@ -54,6 +54,8 @@ class PublishedScores:
     model: str
     judge: str
     scores: Mapping[str, float]
+    std: float | None = None
+    """Standard deviation of the total over five runs of the judge."""
 
 
 @remembered
@@ -222,9 +224,13 @@ class MMVetArticle(Benchmark[Report]):
         if self.key != "mm-vet" or not whole:
             return None
         names = {"total": "Total", **CAPABILITY_NAMES}
-        own = {names[line.name]: line.mean for line in tabulate(report)[0].lines}
+        capabilities = tabulate(report)[0]
+        own = {names[line.name]: line.mean for line in capabilities.lines}
+        own_spread = capabilities.spread if report.runs > 1 else None
         rows = tuple(
-            PublishedRow(row.model, {names[name]: score for name, score in row.scores.items()})
+            PublishedRow(
+                row.model, {names[name]: score for name, score in row.scores.items()}, row.std
+            )
             for row in published()
         )
         judges = {row.judge for row in published()}
@@ -236,7 +242,14 @@ class MMVetArticle(Benchmark[Report]):
         if report.protocol != "paper":
             reasons.append("the table has the paper's protocol, this report the hardened one")
         columns = tuple(names[name] for name in ("total", *CAPABILITIES))
-        return PublishedBoard("the paper's Table 2", columns, rows, own, tuple(reasons))
+        return PublishedBoard(
+            source="the paper's Table 2",
+            columns=columns,
+            rows=rows,
+            own=own,
+            own_spread=own_spread,
+            apart=tuple(reasons),
+        )
 
     def scored_answers(self, report: Report) -> Sequence[ScoredAnswer]:
         return [_scored_answer(row) for row in report.rows]
@@ -298,4 +311,5 @@ def _scored_answer(row: Row) -> ScoredAnswer:
         groups=tuple(map(capability_words, question.groups)),
         pictures=(question.image, *question.further_images) if question.image else (),
         truth_parts=truth_parts(question.truth),
+        picture=question.image,
     )

@@ -29,6 +29,7 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Comparison,
     Node,
+    Pair,
     SplitScores,
     compared,
     letter_counts,
@@ -356,9 +357,10 @@ def _tree(
     outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
 ) -> Node:
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
-    by_l3 = {key: [] for key in missing}
+    by_l3: dict[tuple[str, str], Sequence[tuple[bool | None, str]]] = {key: [] for key in missing}
     by_l3 |= grouped(
-        ((ability(question), question.named_category), right) for question, right in outcomes
+        ((ability(question), question.named_category), (right, question.picture))
+        for question, right in outcomes
     )
 
     def over(
@@ -369,11 +371,10 @@ def _tree(
     ) -> Node:
         keys = list(keys)
         gone = sum(missing.get(key, 0) for key in keys) + (unplaced if level == "overall" else 0)
-        return Node(
-            share(name, (right for key in keys for right in by_l3[key]), wrong, gone),
-            level,
-            tuple(below),
-        )
+        given = [one for key in keys for one in by_l3[key]]
+        rights = [right for right, _ in given]
+        pictures = [picture for _, picture in given]
+        return Node(share(name, rights, wrong, gone, pictures), level, tuple(below))
 
     def leaves(group: str) -> list[Node]:
         order = {name: place for place, name in enumerate(L3.get(group, ()))}
@@ -414,7 +415,7 @@ def comparison(
     base = ([row for row in rows if row.question.index < PASS] for rows in (first, second))
     one, other = map(circles, (first, second)) if circular else base
     known = {each.question.index % PASS: each.right for each in other}
-    groups: dict[str, list[tuple[bool | None, bool | None]]] = {"Overall": []}
+    groups: dict[str, list[tuple[Pair, str]]] = {"Overall": []}
     l1_of = {group: name for name, members in L1.items() for group in members}
     for each in one:
         if (index := each.question.index % PASS) in known:
@@ -425,8 +426,9 @@ def comparison(
                 each.question.named_category,
             )
             for name in filter(None, dict.fromkeys(names)):
-                groups.setdefault(name, []).append((each.right, known[index]))
-    return tuple(compared(name, pairs) for name, pairs in groups.items())
+                pair = (each.right, known[index])
+                groups.setdefault(name, []).append((pair, each.question.picture))
+    return tuple(compared(name, *zip(*given, strict=True)) for name, given in groups.items())
 
 
 def comparisons(

@@ -22,6 +22,7 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Comparison,
     Node,
+    Pair,
     SplitScores,
     compared,
     fractions_csv,
@@ -309,9 +310,7 @@ def _split_scores(
     metas = {name: one.meta_task for name, one in subtasks().items() if name in missing}
     metas |= {name: meta_task(members[0].question) for name, members in by_subtask.items()}
     lines = {
-        name: share(
-            name, (row.right for row in by_subtask.get(name, ())), wrong, missing.get(name, 0)
-        )
+        name: _share(name, by_subtask.get(name, ()), wrong, missing.get(name, 0))
         for name in dict.fromkeys([*by_subtask, *metas])
     }
     chance = {}
@@ -323,9 +322,7 @@ def _split_scores(
         frequent[name] = _guessed(
             name, members, max(Counter(row.question.answer for row in members).values())
         )
-    samples = share(
-        "Overall (mean over samples)", (row.right for row in rows), wrong, sum(missing.values())
-    )
+    samples = _share("Overall (mean over samples)", rows, wrong, sum(missing.values()))
     return MMTBenchScores(
         split,
         _tree(lines, metas),
@@ -341,6 +338,11 @@ def _split_scores(
         _overalls(chance, metas),
         _overalls(frequent, metas),
     )
+
+
+def _share(name: str, rows: Sequence[Decided], wrong: bool, missing: int) -> ScoreLine:
+    rights = [row.right for row in rows]
+    return share(name, rights, wrong, missing, [row.question.picture for row in rows])
 
 
 def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overalls:
@@ -424,7 +426,7 @@ def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
     """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
     other = {row.question.index: row.right for row in second}
-    groups: dict[str, list[tuple[bool | None, bool | None]]] = {
+    groups: dict[str, list[tuple[Pair, str]]] = {
         "Overall": [],
         **{key: [] for key in meta_tasks()},
     }
@@ -433,8 +435,11 @@ def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Com
             for name in dict.fromkeys(
                 ("Overall", meta_task(row.question), row.question.named_category)
             ):
-                groups.setdefault(name, []).append((row.right, other[row.question.index]))
-    return tuple(compared(name, pairs) for name, pairs in groups.items() if pairs)
+                pair = (row.right, other[row.question.index])
+                groups.setdefault(name, []).append((pair, row.question.picture))
+    return tuple(
+        compared(name, *zip(*given, strict=True)) for name, given in groups.items() if given
+    )
 
 
 def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:

@@ -6,15 +6,13 @@ Letters are read by the strict rules alone; a question that one of two modes lea
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from arena.drawings import Drawing, GridCell, grid_drawing
 from arena.inference.offline import RunResult
 from arena.types import grouped
 from scoring.benchmarks.mmt_bench import subtasks
-from scoring.multiple_choice.metrics import Comparison, compared, holm
+from scoring.multiple_choice.metrics import Comparison, Pair, compared, holm
 from scoring.multiple_choice.types import Decided, Mode
-from scoring.report import ScoreLine, csv_bytes, line
+from scoring.report import ScoreLine, csv_bytes, difference
 
 ALL = "all questions"
 CHANGED = "questions asked otherwise"
@@ -67,7 +65,7 @@ def mode_differences(
     found = []
     for other, members in others:
         pairs = {
-            index: (right[index], row.right)
+            index: ((right[index], row.right), row.question.picture)
             for row in members
             if (index := row.question.index) in right
         }
@@ -85,12 +83,17 @@ def mode_differences(
 
 
 def _difference(
-    first: Mode, other: Mode, name: str, pairs: Sequence[tuple[bool | None, bool | None]]
+    first: Mode, other: Mode, name: str, given: Sequence[tuple[Pair, str]]
 ) -> ModeDifference:
-    read = [(here, there) for here, there in pairs if here is not None and there is not None]
-    values = np.array([float(there) - float(here) for here, there in read]).reshape(-1, 1)
-    none = ScoreLine(name, 0, 0, None, None, None, 0.0, 0.0)
-    return ModeDifference(first, other, compared(name, read), line(name, values) if read else none)
+    read = [(pair, picture) for pair, picture in given if None not in pair]
+    if not read:
+        none = ScoreLine(name, 0, 0, None, None, None, 0.0, 0.0)
+        return ModeDifference(first, other, compared(name, ()), none)
+    pairs = [pair for pair, _ in read]
+    pictures = [picture for _, picture in read]
+    values = [float(bool(there)) - float(bool(here)) for here, there in pairs]
+    counts = compared(name, pairs, pictures)
+    return ModeDifference(first, other, counts, difference(name, values, pictures, 1.0))
 
 
 def differences_csv(found: Sequence[ModeDifference]) -> bytes:
@@ -102,8 +105,8 @@ def differences_csv(found: Sequence[ModeDifference]) -> bytes:
         "first accuracy",
         "other accuracy",
         "difference",
-        "low",
-        "high",
+        "low_95",
+        "high_95",
     ]
     rows = []
     for one in found:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from arena.inference.offline import Task, TaskError
+from arena.io.bounded_reader import digest
 from arena.io.images import PictureError, read_picture
 from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
@@ -22,6 +23,7 @@ from scoring.benchmarks.modes import prompt
 from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
+from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
 from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
 from scoring.report import QuestionSet, csv_bytes
@@ -195,7 +197,10 @@ def _without_images(records: Iterable[Record], references: dict[int, str]) -> It
         cell = _image_cell(record)
         if cell and len(cell) <= _REFERENCE:
             references[record.row] = cell.strip().removesuffix(".0")
-        values = {name: value for name, value in record.values.items() if name not in IMAGE_COLUMNS}
+        values = {
+            name: digest(value) if name in IMAGE_COLUMNS else value
+            for name, value in record.values.items()
+        }
         yield Record(record.row, values)
 
 
@@ -256,11 +261,17 @@ def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
 def answers_tsv(
     questions: Sequence[ChoiceQuestion], answers: Answers, more: Mapping[str, Answers] | None = None
 ) -> bytes:
-    """A TSV with the columns of the official files, except images, `more` columns, and the prediction."""
+    """A TSV with the columns of the official files, except images, `more` columns, and the prediction.
+
+    Where questions share pictures, which ones do stands in `image_id`, so that scores are of as many pictures.
+    """
     used = sorted(
         {letter for question in questions for letter in question.options}, key=LETTERS.index
     )
-    columns = more or {}
+    columns = dict(more or {})
+    base = (question for question in questions if question.index < PASS)
+    if shared_pictures([question.picture for question in base if question.picture]):
+        columns["image_id"] = {str(question.index): question.picture for question in questions}
     rows = []
     for question in questions:
         said = answers.get(key := str(question.index))

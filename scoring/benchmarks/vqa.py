@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -31,8 +30,16 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
-from scoring.benchmarks.vqa_answers import PREDICTIONS, VQAnswer, VQAQuestion, read_answers
+from scoring.benchmarks.vqa_answers import (
+    PREDICTIONS,
+    VQAnswer,
+    VQAQuestion,
+    picture_of,
+    read_answers,
+    told_pictures,
+)
 from scoring.benchmarks.vqa_wrappers import unwrapped
+from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
@@ -59,6 +66,7 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 
 MARKS = (1, 2, 3, 4, 5)
 SCALE = Scale(MARKS[0], MARKS[-1], whole=True)
+SCALE_ENDS = Ends(MARKS[0], MARKS[-1])
 PARSERS: Mapping[MarkProtocol, str] = {"strict": "judge mark 1", "mmbench-paper": "closed mark 1"}
 """Name and version of each protocol's parser of the judge's replies."""
 _SEVERAL = prompt_text("vqa_marks_lists.txt")
@@ -124,9 +132,9 @@ class MarksReport:
 
 @dataclass(frozen=True)
 class Marks(ScoreLine):
-    """Mean of the judge's marks, from 1 to 5, with its 95% interval by the normal distribution."""
+    """Mean of the judge's marks, from 1 to 5, with its 95% interval."""
 
-    times: Mapping[int, int]
+    times: Mapping[int, int] = field(default_factory=dict)
     """Number of times each mark was given."""
 
 
@@ -242,28 +250,38 @@ def tabulate(
 ) -> VQAReport:
     """Exact match, VQA accuracy and the mean mark; rows without references are left out, `missing` ones unscored."""
     known = [row for row in rows if row.answers]
-    equal = share("exact match", (exact(row, protocol) for row in known), missing=missing)
+    pictures = [picture_of(row, dataset) for row in known]
+    same = [exact(row, protocol) for row in known]
+    equal = share("exact match", same, missing=missing, pictures=pictures)
     accuracies = [consensus(compared_text(row, protocol), row.answers) for row in known]
-    accuracies += [math.nan] * missing
-    soft = np.array(accuracies).reshape(-1, 1)
+    soft = np.array([*accuracies, *[math.nan] * missing]).reshape(-1, 1)
     marked = {grade.question: grade.score for grade in grades}
-    marks = _marks([*(marked.get(row.id) for row in known), *[None] * missing])
-    return VQAReport(dataset, equal, line("VQA accuracy", soft), marks)
+    scores = [*(marked.get(row.id) for row in known), *[None] * missing]
+    of_all = [*pictures, *[""] * missing]
+    return VQAReport(dataset, equal, line("VQA accuracy", soft, of_all), _marks(scores, of_all))
 
 
-def _marks(scores: Sequence[float | None]) -> Marks:
+def _marks(scores: Sequence[float | None], pictures: Sequence[str]) -> Marks:
     known = [score for score in scores if score is not None]
     times = Counter(map(round, known))
-    counts = {mark: times[mark] for mark in MARKS}
     unmarked = len(scores) - len(known)
-    worst, best = ((math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in (1, 5))
-    if not known:
-        return Marks("mean mark", len(scores), unmarked, None, None, None, worst, best, counts)
-    mean = math.fsum(known) / len(known)
-    spread = math.sqrt(math.fsum((score - mean) ** 2 for score in known) / max(1, len(known) - 1))
-    reach = NormalDist().inv_cdf(0.975) * spread / math.sqrt(len(known))
-    low, high = (mean - reach, mean + reach) if len(known) > 1 else (None, None)
-    return Marks("mean mark", len(scores), unmarked, mean, low, high, worst, best, counts)
+    worst, best = (
+        (math.fsum(known) + unmarked * mark) / max(1, len(scores)) for mark in SCALE_ENDS
+    )
+    marks = np.array([math.nan if score is None else score for score in scores]).reshape(-1, 1)
+    ends = mean_ends(marks, pictures, SCALE_ENDS, SCALE_ENDS)
+    low, high = possible(ends, worst, best, SCALE_ENDS) if ends else (None, None)
+    return Marks(
+        name="mean mark",
+        n=len(scores),
+        unscored=unmarked,
+        mean=math.fsum(known) / len(known) if known else None,
+        low=low,
+        high=high,
+        worst=worst,
+        best=best,
+        times={mark: times[mark] for mark in MARKS},
+    )
 
 
 @cache
@@ -324,7 +342,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> MarksReport:
         rows = opened.file.rows
-        problems = opened.file.problems
+        problems = (*opened.file.problems, *told_pictures(rows, self.key))
         missing = len((opened.questions or {}).keys() - {row.id for row in rows})
         return MarksReport(**head, rows=rows, grades=(), problems=problems, missing=missing)
 
@@ -382,7 +400,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
             exact(row, report.protocol) if report.is_scored(row) and row.answers else None
             for row in rows
         )
-        return share(reason, same)
+        return share(reason, same, pictures=[picture_of(row, self.key) for row in rows])
 
     def edition(self, report: MarksReport) -> str:
         return self.key
@@ -446,7 +464,16 @@ class VQAMarks(FileBenchmark[MarksReport]):
             score = None if same is None else float(same)
             truth = ", ".join(dict.fromkeys(row.answers))
             found.append(
-                ScoredAnswer(row.id, row.text, truth, row.prediction, told, score, row=row.row)
+                ScoredAnswer(
+                    row.id,
+                    row.text,
+                    truth,
+                    row.prediction,
+                    told,
+                    score,
+                    row=row.row,
+                    picture=picture_of(row, self.key),
+                )
             )
         return found
 

@@ -1,8 +1,8 @@
 """VQA answers: files of short answers with their reference answers, and the data sets' own question files."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from pydantic import StrictInt
 
 from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
 from scoring.benchmarks.choice import has_options
+from scoring.multiple_choice.pictures import picture_cell, pictures, shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
 from scoring.no_answers import no_answer
 from scoring.text_lists import listed_texts
@@ -26,6 +27,8 @@ class VQAQuestion(NamedTuple):
 
     text: str
     answers: tuple[str, ...]
+    picture: str = ""
+    """What tells its picture from others'; "" if the file does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class VQAnswer:
     row: StrictInt
     no_answer: str = ""
     """Why the prediction is no answer of a model; "" for an answer."""
+    picture: str = ""
+    """What tells its picture from others'; "" if no file does."""
 
 
 def read_answers(
@@ -51,12 +56,11 @@ def read_answers(
     but for the dataset's own rows.
     """
     rows: list[VQAnswer] = []
+    cells: list[str] = []
     problems: list[Problem] = []
     for place, record in enumerate(records):
-        values = {
-            name: record.values[column]
-            for name, column in columns_by_name(record, PREDICTIONS).items()
-        }
+        columns = columns_by_name(record, PREDICTIONS)
+        values = {name: record.values[column] for name, column in columns.items()}
         named = (
             PREDICTIONS
             if known is None or _OF_DATASET & values.keys()
@@ -88,7 +92,11 @@ def read_answers(
             text = f"question {id} has no reference answer; it is not scored"
             problems.append(Problem(record.row, None, text, "nothing"))
         reason = no_answer(prediction, asked.answers)
-        rows.append(VQAnswer(id, asked.text, asked.answers, prediction, record.row, reason))
+        row = VQAnswer(id, asked.text, asked.answers, prediction, record.row, reason, asked.picture)
+        rows.append(row)
+        cells.append(picture_cell(columns, record))
+    told = pictures(cells, [row.id for row in rows])
+    rows = [replace(row, picture=one or row.picture) for row, one in zip(rows, told, strict=True)]
     times = Counter(row.id for row in rows)
     problems += [
         Problem(
@@ -112,10 +120,10 @@ def read_answers(
 def read_references(path: Path) -> Mapping[str, VQAQuestion]:
     """A question file's questions by id: GQA's {id: {question, answer}}, or a table or list. Raises RowsError."""
     found: dict[str, VQAQuestion] = {}
-    for record in read_records(path, ANSWERS, IMAGE_COLUMNS, members=True):
-        values = {
-            name: record.values[column] for name, column in columns_by_name(record, ()).items()
-        }
+    cells: list[str] = []
+    for record in read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS):
+        columns = columns_by_name(record, ())
+        values = {name: record.values[column] for name, column in columns.items()}
         id = _first(values, (KEY, *_INDEXES))
         text = values.get("question")
         answers = references(values.get("answer", values.get("answers")))
@@ -123,7 +131,37 @@ def read_references(path: Path) -> Mapping[str, VQAQuestion]:
             problem = "expected an id, which no other has, a question and its answer; take the published file"
             raise RowsError(problem, path.name, record.row)
         found[_id(id)] = VQAQuestion(text, answers)
-    return found
+        cells.append(picture_cell(columns, record))
+    told = zip(found.items(), pictures(cells, [*found]), strict=True)
+    return {id: question._replace(picture=picture) for (id, question), picture in told}
+
+
+_SEVERAL = ("GQA", "TextVQA")
+"""Data sets that have several questions about a picture."""
+_OF_COCO = "OK-VQA"
+"""The data set whose ids are a COCO picture's and a digit."""
+_COCO_DIGITS = 6
+"""Digits of such an id, at least."""
+
+
+def picture_of(row: VQAnswer, dataset: str) -> str:
+    """What tells an answer's picture from others'; "" where nothing does."""
+    is_coco = dataset == _OF_COCO and row.id.isdecimal() and len(row.id) >= _COCO_DIGITS
+    return row.picture or (row.id[:-1] if is_coco else "")
+
+
+def told_pictures(rows: Sequence[VQAnswer], dataset: str) -> tuple[Problem, ...]:
+    """What a file's owner should know of questions about one picture."""
+    known = [picture for row in rows if (picture := picture_of(row, dataset))]
+    if shared := shared_pictures(known):
+        return (Problem(0, None, shared, "nothing"),)
+    if known or dataset not in _SEVERAL:
+        return ()
+    text = (
+        f"{dataset} has several questions about a picture, and the file does not tell which share one. Intervals are "
+        "too narrow: add a column image_id, or give the data set's own question file"
+    )
+    return (Problem(0, None, text, "nothing"),)
 
 
 def _id(cell: JSON) -> str:

@@ -94,7 +94,7 @@ def calibrate(
     truth = {item: float(median(by_item[item])) for item in items}
     judges = [_judge(file, truth, strata) for file in files]
     if len(items) >= LEAST_RANKED:
-        judges.sort(key=lambda one: one.measures.delta.value)
+        judges.sort(key=lambda one: one.measures.delta)
     return Calibration(
         answers=len(items),
         judges=tuple(judges),

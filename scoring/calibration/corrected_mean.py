@@ -6,7 +6,9 @@ chapter 6): the judge's mean at weight lam, plus the mean of what marks leave ov
 that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
 
 A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0; so do marks that
-are all alike. Two pseudo-residuals of +-PSEUDO are therefore added to s^2 once.
+are all alike, and a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are therefore added to s^2
+once. Few marks say as little about the weight, which is therefore drawn towards 1, the judge's own scores, by ANCHOR.
+An interval never leaves what the answers without a mark still allow.
 """
 
 from collections.abc import Sequence
@@ -18,8 +20,11 @@ import numpy as np
 from arena.ratings.intervals import LEVEL
 from arena.ratings.votes import Codes, Floats
 from scoring.calibration.measures import Interval, MarksError
+from scoring.intervals import Ends
 
-PSEUDO = 0.3
+PSEUDO = 0.7
+ANCHOR = 0.5
+"""Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything."""
 FOLDS = 5
 LEAST = 5
 """Marks below which there is no corrected mean."""
@@ -39,6 +44,15 @@ class MarkedScores:
     """Of the marked answers, in the order of `marked`."""
     strata: Codes | None = None
     """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
+    lowest: float = 0.0
+    """The lowest mark there is; the highest is 1. Differences of marks begin at -1."""
+
+    def possible(self) -> Ends:
+        """The least and the most that the mean of all answers can be, by the marks."""
+        answers = len(self.scores)
+        unmarked = answers - len(self.marks)
+        total = float(self.marks.sum())
+        return Ends((total + self.lowest * unmarked) / answers, (total + unmarked) / answers)
 
 
 class CorrectedMean(NamedTuple):
@@ -64,49 +78,48 @@ def corrected_mean(
 ) -> CorrectedMean:
     """Estimate the mean mark of all answers; `lam`: None for that of PPI++. Raises MarksError below LEAST marks."""
     n = len(known.marks)
+    answers = len(known.scores)
     if n < LEAST:
         raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
     score = known.scores[known.marked]
     groups = _groups(known)
     weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
     rest = known.marks - weights * score
-    value = float(weights.mean()) * float(known.scores.mean()) + _stratified(groups, rest)
-    alone = _interval(_stratified(groups, known.marks), _variance(groups, known.marks, pseudo), n)
-    corrected = (
-        alone if n == len(known.scores) else _interval(value, _variance(groups, rest, pseudo), n)
-    )
-    return CorrectedMean(
-        float(known.scores.mean()), corrected, alone, n, _worth(known, corrected, alone)
-    )
+    judge = float(known.scores.mean())
+    value = float(weights.mean()) * judge + _stratified(groups, rest)
+    variance = _variance(groups, rest, pseudo)
+    variance_alone = _variance(groups, known.marks, pseudo)
+    alone = _interval(known, _stratified(groups, known.marks), variance_alone)
+    corrected = alone if n == answers else _interval(known, value, variance)
+    kept = variance / variance_alone if variance_alone > 0 else 0.0
+    return CorrectedMean(judge, corrected, alone, n, _worth(n, answers, kept))
 
 
 def difference(one: MarkedScores, other: MarkedScores) -> CorrectedMean:
     """The difference of two models' means over the same questions, by those that both have marks for."""
     both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
     marks = one.marks[first] - other.marks[second]
-    return corrected_mean(MarkedScores(one.scores - other.scores, both, marks, one.strata))
+    scores = one.scores - other.scores
+    return corrected_mean(MarkedScores(scores, both, marks, one.strata, lowest=-1.0))
 
 
-def _worth(known: MarkedScores, corrected: Interval, alone: Interval) -> float:
-    """The m of which marks alone have the corrected mean's variance: theirs is in proportion to 1/m - 1/N."""
-    n = len(known.marks)
-    answers = len(known.scores)
-    kept = (corrected.half_width / alone.half_width) ** 2 if alone.half_width > 0 else 0.0
+def _worth(n: int, answers: int, kept: float) -> float:
+    """The m of which marks alone have `kept` of their variance, which is in proportion to 1/m - 1/N."""
     return 1 / (1 / answers + kept * (1 / n - 1 / answers))
 
 
 def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
-    """The weight for each mark, Cov(mark, score) / Var(score) of the other folds' marks: so it costs no coverage."""
+    """The weight for each mark, Cov(mark, score) / Var(score) of the other folds' marks, anchored.
+
+    From other folds it costs no coverage.
+    """
     fold = np.random.default_rng(seed).permutation(len(score)) % FOLDS
     weights = np.zeros(len(score))
     for number in range(FOLDS):
         rest = fold != number
-        spread = score[rest].var()
-        if spread > 0:
-            together = (
-                (score[rest] - score[rest].mean()) * (known.marks[rest] - known.marks[rest].mean())
-            ).mean()
-            weights[~rest] = np.clip(together / spread, 0, 1)
+        apart = score[rest] - score[rest].mean()
+        together = apart @ known.marks[rest]
+        weights[~rest] = np.clip((together + ANCHOR) / (apart @ apart + ANCHOR), 0, 1)
     return weights
 
 
@@ -148,8 +161,10 @@ def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
     return found
 
 
-def _interval(value: float, variance: float, n: int) -> Interval:
+def _interval(known: MarkedScores, value: float, variance: float) -> Interval:
     from scipy.special import stdtrit
 
-    reach = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * variance**0.5
-    return Interval(value, value - reach, value + reach)
+    reach = float(stdtrit(len(known.marks) - 1, (1 + LEVEL) / 2)) * variance**0.5
+    least, most = known.possible()
+    within = min(max(value, least), most)
+    return Interval(within, max(within - reach, least), min(within + reach, most))

@@ -12,14 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.votes import Floats, mean_ranks
+from scoring.intervals import mean_ends
 
 GRADES = 11
 """0.0, 0.1 ... 1.0."""
 LEAST_MARKS = 3
 """Marked answers below which nothing is measured."""
+LEAST_INTERVAL = 10
+"""Marked answers below which Delta has no interval: so few show too little of how distances vary."""
 LEAST_RANKED = 30
 """Marked answers below which judges are not put in an order."""
-ROUNDS = 2_000
 NEAR = 0.1
 PAPER_DELTAS: Mapping[str, float] = {
     "keyword matching": 0.273,
@@ -81,8 +83,10 @@ class Measures(NamedTuple):
     """How far scores are from marks of the same answers."""
 
     answers: int
-    delta: Interval
-    """Mean distance to people, with the percentile interval of a bootstrap over the answers."""
+    delta: float
+    """Mean distance to people."""
+    delta_interval: Interval | None
+    """None below LEAST_INTERVAL answers."""
     bias: float
     """Mean of score - mark: positive where the judge is kinder."""
     near: float
@@ -93,7 +97,7 @@ class Measures(NamedTuple):
     kappa: float | None
 
 
-def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
+def compared(scores: Floats, marks: Floats) -> Measures:
     """Compare scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
     if len(scores) != len(marks):
         raise MarksError(
@@ -105,11 +109,13 @@ def compared(scores: Floats, marks: Floats, seed: int = 0) -> Measures:
     scores = np.round(scores, 9)
     marks = np.round(marks, 9)
     gap = scores - marks
-    near = float(np.mean(np.abs(gap) <= NEAR + 1e-9))
+    distance = np.abs(gap)
+    near = float(np.mean(distance <= NEAR + 1e-9))
     ratings = np.column_stack([scores, marks])
     return Measures(
         answers=len(marks),
-        delta=_delta(np.abs(gap), seed),
+        delta=float(distance.mean()),
+        delta_interval=distance_interval(distance),
         bias=float(gap.mean()),
         near=near,
         spearman=spearman(scores, marks),
@@ -132,11 +138,16 @@ def delta_of_median(scores: Floats, marks: Floats) -> float:
     return float(np.abs(np.median(scores, 0) - marks).mean())
 
 
-def _delta(distance: Floats, seed: int) -> Interval:
-    coin = np.random.default_rng(seed)
-    drawn = distance[coin.integers(0, len(distance), (ROUNDS, len(distance)))].mean(1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return Interval(float(distance.mean()), float(low), float(high))
+def distance_interval(distances: Floats) -> Interval | None:
+    """The 95% interval of a mean distance, all of them from 0 to 1; None below LEAST_INTERVAL.
+
+    A bootstrap of few answers does not see the far ones that it did not draw.
+    """
+    if len(distances) < LEAST_INTERVAL:
+        return None
+    ends = mean_ends(distances[:, None])
+    assert ends is not None
+    return Interval(float(distances.mean()), ends.low, ends.high)
 
 
 def spearman(scores: Floats, marks: Floats) -> float | None:

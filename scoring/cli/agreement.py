@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from arena.cli.output_paths import check_unread
 from arena.imports.poll_files import read_poll
+from arena.interval_text import BRACKETS, bracketed
 from arena.plots import plots_page
 from arena.ratings.agreement import Estimate
 from arena.ratings.shares import Share
@@ -95,6 +96,7 @@ def agreement(
 def _said(found: PeopleAgreement) -> Iterator[str]:
     people = found.people
     yield from found.notices
+    yield BRACKETS
     left_out = f"{found.with_reference:,} more with the reference are left out"
     yield f"pairs with several votes: {people.contests:,} ({people.votes:,} votes); {left_out}"
     for level, share in people.levels.items():
@@ -114,14 +116,11 @@ def _share(share: Share) -> str:
     return (
         "nothing"
         if share.value is None
-        else f"{share.value:.2%} [{share.low:.2%}, {share.high:.2%}]"
+        else f"{share.value:.2%} {bracketed(share.low, share.high, '.2%')}"
     )
 
 
 def _estimate(one: Estimate) -> str:
     if one.value is None:
         return "undefined"
-    interval = (
-        "no interval" if one.low is None or one.high is None else f"[{one.low:.4f}, {one.high:.4f}]"
-    )
-    return f"{one.value:.4f} {interval}"
+    return f"{one.value:.4f} {bracketed(one.low, one.high, '.4f', 'no interval')}"

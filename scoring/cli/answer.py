@@ -10,6 +10,7 @@ from arena.cli.output_paths import output_file
 from arena.drawings import svg_file
 from arena.inference.catalogue import Models, read_catalogue
 from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
+from arena.interval_text import interval_text
 from arena.settings import Settings, secret
 from arena.types import ModelCard
 from scoring.benchmarks.choice import decided
@@ -164,9 +165,8 @@ def _compared(
         out.with_name(name).write_bytes(content)
     for one in found:
         here, there = one.accuracies
-        low = one.difference.low
-        high = one.difference.high
-        reach = "" if low is None or high is None else f" [{low:+.1f}, {high:+.1f}]"
+        interval = interval_text(one.difference.low, one.difference.high, "+.1f")
+        reach = f" ({interval})" if interval else ""
         corrected = "" if one.holm is None else f", with Holm's correction {one.holm:.3g}"
         yield (
             f"{one.counts.name}: {one.first} {here:.1f}, {one.other} {there:.1f} of {one.n:,}; difference "

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
+from arena.interval_text import BRACKETS, bracketed
 from arena.io.csv_text import csv_text
 from scoring.calibration.calibrate import (
     Calibration,
@@ -16,10 +17,17 @@ from scoring.calibration.calibrate import (
 )
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.files import audits, read_marks
-from scoring.calibration.measures import LEAST_RANKED, PAPER_DELTAS, MarksError, Measures
+from scoring.calibration.measures import (
+    LEAST_INTERVAL,
+    LEAST_RANKED,
+    PAPER_DELTAS,
+    MarksError,
+    Measures,
+)
 
 app = Typer(rich_markup_mode=None)
-_COLUMNS = ("delta", "low", "high", "bias", "within 0.1", "Spearman", "ICC(2,1)", "kappa")
+_COLUMNS = ("delta", "low_95", "high_95", "bias", "within 0.1", "Spearman", "ICC(2,1)", "kappa")
+_TOO_FEW = "too few"
 
 
 @app.command("calibrate")
@@ -70,11 +78,12 @@ def _written(rows: Sequence[tuple[str, Measures]], out: Path | None) -> Iterator
     yield "  ".join([" " * width, *(f"{name:>10}" for name in _COLUMNS)])
     for name, measures in rows:
         yield "  ".join([f"{name:<{width}}", *(f"{cell:>10}" for cell in _cells(measures))])
+    if any(measures.delta_interval is None for _, measures in rows):
+        yield f"{_TOO_FEW}: Delta has no interval below {LEAST_INTERVAL} answers"
     if out:
-        out.write_text(
-            csv_text([("measured", *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]),
-            "utf-8",
-        )
+        why = f"none below {LEAST_INTERVAL} answers"
+        cells = [(name, *_cells(one, why)) for name, one in rows]
+        out.write_text(csv_text([("measured", *_COLUMNS), *cells]), "utf-8")
         yield f"written: {out}"
 
 
@@ -89,12 +98,17 @@ def _rows(found: Calibration) -> Iterator[tuple[str, Measures]]:
     yield from found.baselines.items()
 
 
-def _cells(one: Measures) -> tuple[str, ...]:
-    numbers = (*one.delta, one.bias, one.near, one.spearman, one.icc, one.kappa)
-    return tuple("none" if number is None else f"{number:.3f}" for number in numbers)
+def _cells(one: Measures, no_interval: str = _TOO_FEW) -> tuple[str, ...]:
+    interval = one.delta_interval
+    ends = (f"{interval.low:.3f}", f"{interval.high:.3f}") if interval else (no_interval,) * 2
+    numbers = (one.bias, one.near, one.spearman, one.icc, one.kappa)
+    others = ("none" if number is None else f"{number:.3f}" for number in numbers)
+    return (f"{one.delta:.3f}", *ends, *others)
 
 
 def _said(found: Calibration) -> Iterator[str]:
+    if any(judge.mean for judge in found.judges):
+        yield BRACKETS
     for judge in found.judges:
         yield from _of_judge(judge)
     if found.panel:
@@ -126,7 +140,8 @@ def _mean(name: str, mean: CorrectedMean) -> str:
             f"{name}: every answer is marked: people give {people:.1f}, the judge gave {judge:.1f}"
         )
     corrected, alone = (
-        f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone)
+        f"{100 * one.value:.1f} {bracketed(100 * one.low, 100 * one.high)}"
+        for one in (mean.corrected, mean.alone)
     )
     numbers = f"the judge's mean {100 * mean.judge:.1f}, corrected {corrected}, from the marks alone {alone}"
     return f"{name}: {numbers}; {mean.marks} marks were worth {mean.worth:,.0f}"

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
+from arena.interval_text import interval_text, spanned
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
@@ -309,11 +310,10 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
         return
     yield f"{'kind, of all with a proposal':<30}{'proposed':>8}  {'corrected':>9}  {'95% interval':<16}{'labels alone'}"
     for key, one in corrected.items():
-        low = max(one.corrected.low, 0)
-        high = min(one.corrected.high, 1)
+        interval = spanned(one.corrected.low, one.corrected.high, ".1%")
         yield (
             f"{ERROR_KINDS[key].title:<30}{one.judge:>8.1%}  {one.corrected.value:>9.1%}  "
-            f"{f'{low:.1%} to {high:.1%}':<16}{one.alone.value:.1%}"
+            f"{interval:<16}{one.alone.value:.1%}"
         )
 
 
@@ -322,8 +322,8 @@ def _row(found: ErrorShares, key: ErrorKey) -> str:
     papers = [
         f"{model} {shares[key]:.1%}" for model, shares in PAPER_SHARES.items() if key in shares
     ]
-    sample = f"{one.sample.low or 0:.1%} to {one.sample.high or 0:.1%}"
-    weighted = f"{one.weighted.low:.1%} to {one.weighted.high:.1%}"
+    sample = spanned(one.sample.low, one.sample.high, ".1%")
+    weighted = spanned(one.weighted.low, one.weighted.high, ".1%")
     return (
         f"{ERROR_KINDS[key].title:<30}{one.sample.value or 0:>8.1%}  {sample:<16}{one.weighted.value:>8.1%}  "
         f"{weighted:<16}{', '.join(papers)}"
@@ -344,6 +344,5 @@ def _agreement(labels: tuple[Label, ...]) -> Iterator[str]:
 def _alpha(one: Estimate) -> str:
     if one.value is None:
         return "undefined"
-    return f"{one.value:.3f}" + (
-        "" if one.low is None or one.high is None else f" [{one.low:.3f}, {one.high:.3f}]"
-    )
+    interval = interval_text(one.low, one.high, ".3f")
+    return f"{one.value:.3f}{f' ({interval})' if interval else ''}"

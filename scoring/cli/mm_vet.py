@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
+from arena.interval_text import BRACKETS, bracketed
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
@@ -186,10 +187,11 @@ def _compared(report: Report, baseline: Report, out: Path) -> Iterator[str]:
     found = differences(report, baseline)
     name = f"{file_stem(report.file)}-against-{file_stem(baseline.file)}.csv"
     progress.written({name: differences_csv(found)}, out)
-    yield f"\n{report.title} less {baseline.title}, over the questions that both have"
+    yield f"\n{report.title} less {baseline.title}, over the questions that both have. {BRACKETS}"
     for line in found:
-        interval = "" if line.low is None else f"  [{line.low:+.1f}, {line.high:+.1f}]"
-        yield f"{line.name:>24} {line.n:>5} {'' if line.mean is None else f'{line.mean:+6.1f}'}{interval}".rstrip()
+        mean = "" if line.mean is None else f"{line.mean:+6.1f}"
+        interval = bracketed(line.low, line.high, "+.1f")
+        yield f"{line.name:>24} {line.n:>5} {mean}  {interval}".rstrip()
     if report.judge.versions != baseline.judge.versions:
         ours, theirs = (", ".join(one.judge.versions) for one in (report, baseline))
         yield f"These grades are of different judges: {ours}; and {theirs}."
@@ -201,11 +203,12 @@ def _tables(report: Report) -> Iterator[str]:
         yield f"PARTIAL: {missing_notice(report)}"
     if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
         yield zeros
+    yield BRACKETS
     for table in tabulate(report):
         yield f"\n{table.name}"
         for line in table.lines:
             mean = "unscored" if line.mean is None else f"{line.mean:5.1f}"
-            interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
-            yield f"{line.name:>24} {line.n:>5} {mean}{interval}  {bounds(line, report.runs)}".rstrip()
+            interval = bracketed(line.low, line.high)
+            yield f"{line.name:>24} {line.n:>5} {mean}  {interval}  {bounds(line, report.runs)}".rstrip()
     if not report.trusted:
         yield f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}."

@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 from typer import Argument, BadParameter, Context, Option, Typer
 
+from arena.interval_text import BRACKETS, bracketed
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
@@ -24,6 +25,7 @@ from scoring.multiple_choice.metrics import (
     Level,
     Node,
     Success,
+    picture_problems,
 )
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
@@ -206,6 +208,7 @@ _DEPTH: dict[Level, int] = {
 
 
 def report_lines(report: AnyReport) -> Iterator[str]:
+    yield BRACKETS
     if isinstance(report, vqa_marks.MarksReport):
         yield from vqa_marks.told_wrappers(report)
         yield from _marks(vqa_marks.tabulated(report))
@@ -216,7 +219,8 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 
 def _choices(report: ChoiceReport, tables: ChoiceTables[Any]) -> Iterator[str]:
-    yield from problem_lines(tables.problems)
+    told = picture_problems(row.question for row in report.rows)
+    yield from problem_lines((*tables.problems, *told))
     if isinstance(tables, mmbench.MMBenchReport):
         yield from _mmbench(tables)
     elif isinstance(tables, mmt_bench.MMTBenchReport):
@@ -295,13 +299,13 @@ def _marks(tables: vqa_marks.VQAReport) -> Iterator[str]:
     if marks.mean is None:
         yield "No answer is marked."
         return
-    interval = "" if marks.low is None else f"  [{marks.low:.2f}, {marks.high:.2f}]"
+    interval = bracketed(marks.low, marks.high, ".2f")
     unscored = (
         f"  {marks.unscored:,} of {marks.n:,} unscored: {marks.worst:.2f} to {marks.best:.2f}"
         if marks.unscored
         else ""
     )
-    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}{interval}{unscored}"
+    yield f"{'mean mark from 1 to 5':{_WIDTH}}{marks.n:>7,}{marks.mean:>8.2f}  {interval}{unscored}"
 
 
 def _success(success: Success) -> Iterator[str]:
@@ -330,5 +334,5 @@ def _node(node: Node) -> str:
 
 def _line(name: str, line: ScoreLine) -> str:
     mean = "" if line.mean is None else f"{line.mean:.1f}"
-    interval = "" if line.low is None else f"  [{line.low:.1f}, {line.high:.1f}]"
-    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}{interval}  {bounds(line)}".rstrip()
+    interval = bracketed(line.low, line.high)
+    return f"{name[:_WIDTH]:{_WIDTH}}{line.n:>7,}{mean:>8}  {interval}  {bounds(line)}".rstrip()

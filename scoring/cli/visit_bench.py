@@ -12,6 +12,7 @@ from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import results
+from arena.interval_text import spanned
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from scoring.cli import progress
@@ -213,11 +214,7 @@ def _printed(boards: Iterable[AutomaticBoard]) -> Iterator[str]:
 def _line(line: BoardLine) -> str:
     row = line.row
     elo, rating = (" " if value is None else f"{value:.0f}" for value in (row.elo_median, row.bt))
-    interval = (
-        ""
-        if row.bt_low is None or row.bt_high is None
-        else f"{row.bt_low:.0f} to {row.bt_high:.0f}"
-    )
+    interval = spanned(row.bt_low, row.bt_high, ".0f")
     ties = f", {line.reference.ties:,} ties" if line.reference and line.reference.ties else ""
     unscored = f"  {line.unscored:,} unscored" if line.unscored else ""
     shown = f"{row.rank or '':>4}  {row.model:<32} {elo:>5} {rating:>6} {interval:>14} {row.battles:>7,}"

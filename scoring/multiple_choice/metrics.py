@@ -4,13 +4,23 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from arena.ratings.shares import wilson
+from scoring.intervals import Sample, mean_of_shares, percent, share_ends
+from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import NONE, ChoiceQuestion, Decided, Decision, Protocol, Step
+from scoring.multiple_choice.types import (
+    NONE,
+    PASS,
+    ChoiceQuestion,
+    Decided,
+    Decision,
+    Protocol,
+    Step,
+)
 from scoring.report import ScoreLine, csv_bytes
 
 _SHOWN = 20
@@ -42,57 +52,67 @@ def undecided_is_wrong(protocol: Protocol) -> bool:
 
 
 def share(
-    name: str, outcomes: Iterable[bool | None], undecided_wrong: bool = False, missing: int = 0
+    name: str,
+    outcomes: Iterable[bool | None],
+    undecided_wrong: bool = False,
+    missing: int = 0,
+    pictures: Iterable[str] | None = None,
 ) -> ScoreLine:
-    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always."""
-    times = Counter(outcomes)
-    right = times[True]
-    unscored = times[None] + missing
-    n = times.total() + missing
-    scored = n - missing if undecided_wrong else n - unscored
-    if not scored:
-        return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
-    bounds = wilson(np.array([right]), np.array([scored]))
-    low = float(bounds.low[0]) * 100
-    high = float(bounds.high[0]) * 100
+    """Share of right outcomes with Wilson's 95% interval; None stays out unless it is wrong, `missing` always.
+
+    `pictures` tell which outcomes are of one picture: a text each, "" where it is not known.
+    """
+    outcomes = list(outcomes)
+    told = [""] * len(outcomes) if pictures is None else list(pictures)
+    counted = [
+        place for place, right in enumerate(outcomes) if undecided_wrong or right is not None
+    ]
+    n = len(outcomes) + missing
+    sample = Sample(
+        scores=np.array([outcomes[place] is True for place in counted], dtype=np.float64),
+        pictures=[told[place] for place in counted],
+        unscored=n - len(counted),
+    )
+    unscored = outcomes.count(None) + missing
+    if not counted:
+        best = 100.0 if n else 0.0
+        return ScoreLine(name, n, unscored, None, None, None, 0.0, best, sample)
+    right = outcomes.count(True)
+    low, high = percent(share_ends(sample))
     return ScoreLine(
-        name,
-        n,
-        unscored,
-        100 * right / scored,
-        low,
-        high,
-        100 * right / n,
-        100 * (right + unscored) / n,
+        name=name,
+        n=n,
+        unscored=unscored,
+        mean=100 * right / len(counted),
+        low=low,
+        high=high,
+        worst=100 * right / n,
+        best=100 * (right + unscored) / n,
+        sample=sample,
     )
 
 
 def mean_of(name: str, lines: Iterable[ScoreLine]) -> ScoreLine:
-    """Unweighted mean of the lines with a score; its interval combines theirs (MOVER, Zou and Donner 2008)."""
+    """Unweighted mean of the lines with a score; it has an interval if all are shares of right outcomes."""
     lines = [line for line in lines if line.n]
     means = [line.mean for line in lines if line.mean is not None]
     n = sum(line.n for line in lines)
     unscored = sum(line.unscored for line in lines)
     if not means:
         return ScoreLine(name, n, unscored, None, None, None, 0.0, 100.0 if n else 0.0)
-    mean = math.fsum(means) / len(means)
-    below = math.hypot(
-        *(line.mean - line.low for line in lines if line.mean is not None and line.low is not None)
+    samples = [line.sample for line in lines if line.sample is not None]
+    ends = mean_of_shares(samples) if len(samples) == len(lines) else None
+    low, high = percent(ends) if ends else (None, None)
+    return ScoreLine(
+        name=name,
+        n=n,
+        unscored=unscored,
+        mean=math.fsum(means) / len(means),
+        low=low,
+        high=high,
+        worst=math.fsum(line.worst for line in lines) / len(lines),
+        best=math.fsum(line.best for line in lines) / len(lines),
     )
-    above = math.hypot(
-        *(
-            line.high - line.mean
-            for line in lines
-            if line.mean is not None and line.high is not None
-        )
-    )
-    worst, best = (
-        math.fsum(ends) / len(lines)
-        for ends in zip(*((line.worst, line.best) for line in lines), strict=True)
-    )
-    sure = any(line.low is not None for line in lines)
-    low, high = (mean - below / len(means), mean + above / len(means)) if sure else (None, None)
-    return ScoreLine(name, n, unscored, mean, low, high, worst, best)
 
 
 @dataclass(frozen=True)
@@ -137,6 +157,22 @@ def missing_problem(
     have = "has" if count == 1 else "have"
     text = f"PARTIAL: {count:,} of the {of:,} questions of {what} {have} no answer: {which}"
     return Problem(0, None, text, "whole")
+
+
+def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
+    """How many questions share a picture; or, where the file does not tell pictures apart, how many may."""
+    base = [question for question in questions if question.index < PASS]
+    known = [question.picture for question in base if question.picture]
+    if known:
+        text = shared_pictures(known)
+        return (Problem(0, None, text, "nothing"),) if text else ()
+    times = Counter((one.text, *one.options.values(), one.answer) for one in base)
+    repeated = sum(count for count in times.values() if count > 1)
+    text = (
+        f"{repeated:,} of {len(base):,} questions have the text, options and answer of another, and the file does not "
+        "tell pictures apart. If several are about one picture, intervals are too narrow: add a column image_id"
+    )
+    return (Problem(0, None, text, "nothing"),) if repeated else ()
 
 
 class LetterCount(NamedTuple):
@@ -243,28 +279,53 @@ class Comparison:
     second_only: int
     neither: int
     p: float
-    """Two-sided exact McNemar test; 1.0 if they never differ."""
+    """Two-sided exact McNemar test, over pictures where they are known; 1.0 if the models never differ."""
 
 
-def compared(name: str, pairs: Iterable[tuple[bool | None, bool | None]]) -> Comparison:
-    """McNemar's comparison of paired outcomes; a pair with an unscored side is left out."""
+Pair = tuple[bool | None, bool | None]
+"""Two models' outcomes on a question."""
+
+
+def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = None) -> Comparison:
+    """McNemar's comparison of paired outcomes; a pair with an unscored side is left out.
+
+    With `pictures`, as for `share`, the questions about a picture change sides together.
+    """
+    pairs = list(pairs)
     times = Counter(pairs)
-    first = times[True, False]
-    second = times[False, True]
+    sums: Counter[str | int] = Counter()
+    for place, (pair, picture) in enumerate(zip(pairs, pictures or repeat(""), strict=False)):
+        sums[picture or place] += _SIGNS.get(pair, 0)
     return Comparison(
-        name, times[True, True], first, second, times[False, False], _mcnemar(first, second)
+        name,
+        times[True, True],
+        times[True, False],
+        times[False, True],
+        times[False, False],
+        _mcnemar([total for total in sums.values() if total]),
     )
 
 
-def _mcnemar(first: int, second: int) -> float:
-    """Probability of a split at least as uneven if both sides are equally likely."""
-    n = first + second
-    fewer = min(first, second)
-    logs = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
-        for k in range(fewer + 1)
-    ]
-    return min(1.0, 2 * math.fsum(map(math.exp, logs)))
+_SIGNS: Mapping[Pair, int] = {(True, False): 1, (False, True): -1}
+
+
+def _mcnemar(sums: Sequence[int]) -> float:
+    """Probability of a sum as far from 0 if the sign of each is as likely the other one."""
+    chances = np.ones(1)
+    for size, count in Counter(map(abs, sums)).items():
+        logs = [
+            math.lgamma(count + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(count - k + 1)
+            - count * math.log(2)
+            for k in range(count + 1)
+        ]
+        spread = np.zeros(size * count + 1)
+        spread[::size] = np.exp(logs)
+        chances = np.convolve(chances, spread)
+    whole = len(chances) - 1
+    fewer = (whole - abs(sum(sums))) // 2
+    return min(1.0, 2 * math.fsum(chances[: fewer + 1].tolist()))
 
 
 def holm(p: Sequence[float]) -> list[float]:

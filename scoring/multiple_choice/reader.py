@@ -22,6 +22,7 @@ from scoring.multiple_choice.option_texts import (
     name_letters,
     options_in_text,
 )
+from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
 from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
@@ -31,7 +32,7 @@ Blocks = Literal["scoring", "whole", "circular", "nothing"]
 """What a problem prevents; "whole" prevents the score from being that of the whole benchmark."""
 
 IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
-"""Columns that readers skip."""
+"""Columns that may hold pictures: readers skip them, or keep digests."""
 MODE_NOTE = "mode_note"
 """Column in which `answer` tells what a mode could not do with a question."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
@@ -113,6 +114,8 @@ class _Reader:
         )
         self._truths: list[str] = []
         """What each row's column answer holds."""
+        self._pictures: list[str] = []
+        """What each row says of its picture."""
         self._unnamed_options = 0
         self._counted = False
         self._noted = 0
@@ -134,6 +137,7 @@ class _Reader:
         if question is not None:
             self.rows.append(Answered(question, prediction or ""))
             self._truths.append(self._truth(record))
+            self._pictures.append(picture_cell(self._columns, record))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)
@@ -151,6 +155,7 @@ class _Reader:
     def finished(self) -> tuple[Problem, ...]:
         """All problems, those of the whole file first."""
         self._read_truths()
+        self._take_pictures()
         self._tell_doubles()
         self._tell_oddities()
         if len(self.models) > 1:
@@ -190,6 +195,13 @@ class _Reader:
             self._tell(
                 "expected an option's letter in the column answer, found none in any row; write letters there"
             )
+
+    def _take_pictures(self) -> None:
+        found = pictures(self._pictures, [str(row.question.index) for row in self.rows])
+        for place, picture in enumerate(found):
+            if picture:
+                row = self.rows[place]
+                self.rows[place] = replace(row, question=replace(row.question, picture=picture))
 
     def _tell_unclear(self, truths: Truths, places: Sequence[int]) -> bool:
         """Tell why a column of numbers is not read, and return whether it is so."""

@@ -184,6 +184,8 @@ class ChoiceQuestion:
     """Where it starts in its file."""
     one_pass: StrictBool = False
     """Whether the toolkit that wrote the file rotates no such options: the base row is all of the question."""
+    picture: str = ""
+    """What tells its picture from others'; "" if the file does not."""
 
     @property
     def named_category(self) -> str:

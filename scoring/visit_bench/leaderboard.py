@@ -17,8 +17,6 @@ import numpy as np
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.io.csv_text import csv_text
-from arena.ratings.clusters import effective_number
-from arena.ratings.intervals import FEW
 from arena.ratings.report import BoardRow, RatingOrder, rating_report, repeats
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import coded, mean_ranks
@@ -33,7 +31,7 @@ _COLUMNS = ("Category", "Model", "Elo", "# Matches", "Win vs. Reference (w/ # ra
 
 
 class PlayedMatch(NamedTuple):
-    """A match and its winner, None if it is unscored; `voter` is who chose, "" in a judge's matches."""
+    """A match and its winner, None if it is unscored; `voter` is who chose, "" where nobody is named."""
 
     item: str
     family: str
@@ -42,6 +40,8 @@ class PlayedMatch(NamedTuple):
     b: str
     winner: Winner | None
     voter: str = ""
+    judge: bool = True
+    """Whether a judge model chose, not a person."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,9 @@ def automatic_board(played: Iterable[PlayedMatch], multi: bool) -> AutomaticBoar
     )
     matches = sorted(_sided(match) for match in own if match.winner)
     votes = [
-        Vote(one.a, one.b, one.winner, one.item, one.voter or None) for one in matches if one.winner
+        Vote(one.a, one.b, one.winner, one.item, one.voter or None, judge=one.judge)
+        for one in matches
+        if one.winner
     ]
     battles = Battles(None, *columns_of(votes), rows=({},) * len(votes))
     report = rating_report(battles, RatingOrder(bootstrap=ORDERS, seed=SEED))
@@ -138,7 +140,14 @@ def played_of(battles: Battles) -> Iterator[PlayedMatch]:
         multi = (vote.images or 1) > 1
         voter = vote.voter or ""
         yield PlayedMatch(
-            item, vote.category or "", multi, vote.model_a, vote.model_b, winner, voter
+            item=item,
+            family=vote.category or "",
+            multi=multi,
+            a=vote.model_a,
+            b=vote.model_b,
+            winner=winner,
+            voter=voter,
+            judge=vote.judge is True,
         )
 
 
@@ -157,7 +166,7 @@ def table(boards: Iterable[AutomaticBoard]) -> str:
 def family_table(boards: Iterable[AutomaticBoard]) -> str:
     """Every family's win rates against the reference as CSV, also those from few matches."""
     rows: list[Sequence[object]] = [
-        ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low", "high")
+        ("images", "family", "model", "wins", "decided", "ties", "win_rate", "low_95", "high_95")
     ]
     for board in boards:
         kind = "multiple" if board.multi else "single"
@@ -230,8 +239,8 @@ def _win_rates(
         bool,
     )
     together = [coded([match.item for _, _, match in decided])[1][0]]
-    voters = [match.voter for match in matches if match.voter]
-    if effective_number(np.bincount(coded(voters)[1][0], minlength=1)) >= FEW:
+    people = {match.voter for match in matches if not match.judge}
+    if len(people) > 1:
         together.append(coded([match.voter for _, _, match in decided])[1][0])
     found: dict[str, dict[str, WinRate]] = {part: {} for part in sorted(set(parts))}
     for (part, model), rate in zip(

@@ -1,6 +1,7 @@
 """Agreement view: HTML and Figure 9 for how far people agree and how far judges and metrics follow them."""
 
 from arena.drawings import ShareRow, shares_drawing
+from arena.interval_text import dashed
 from arena.plots import Plot, PlotTable
 from arena.ratings.agreement import Level, People
 from arena.ratings.shares import Share
@@ -19,7 +20,7 @@ def people_html(people: People) -> str:
         TableRow((f"{level} chose the same", f"{share.hits:,}", AGREEMENT.share(share)))
         for level, share in people.levels.items()
     ]
-    columns = {"Votes on a pair": "", "Pairs": "", "Share": ""}
+    columns = {"Votes on a pair": "", "Pairs": "", "Share, 95% interval": ""}
     return AGREEMENT.people(
         REPORT.table("agreement", "How far people agree", columns, rows), people
     )
@@ -39,7 +40,8 @@ def measures_html(found: PeopleAgreement) -> str:
                 (one.measure, *(AGREEMENT.share(share, True) for share in shares), f"{one.ties:,}")
             )
         )
-    return REPORT.table("agreement agreement-measures", TITLE, columns, rows)
+    caption = f"{TITLE}, with 95% intervals"
+    return REPORT.table("agreement agreement-measures", caption, columns, rows)
 
 
 def shown_levels(people: People) -> list[Level]:
@@ -80,4 +82,4 @@ def measures_table(found: PeopleAgreement) -> PlotTable:
 def _share_text(share: Share) -> str:
     if share.value is None:
         return "–"
-    return f"{share.value:.1%} ({100 * share.low:.0f}–{share.high:.0%}, n = {share.n:,})"
+    return f"{share.value:.1%} ({dashed(share.low, share.high, '.0%')}, n = {share.n:,})"

@@ -7,10 +7,12 @@ from textwrap import wrap
 
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
+from arena.interval_text import interval_text, runs_text, spanned
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
     PairedLine,
     PublishedBoard,
+    PublishedRow,
     ScoredAnswer,
     paired,
     wrong_answers,
@@ -18,7 +20,7 @@ from scoring.benchmarks.article import (
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
-from scoring.web.report_parts import PARTS, REPORT, TableRow, interval, judge_text, number
+from scoring.web.report_parts import PARTS, REPORT, TableRow, judge_text, number
 
 _ROW = 22
 _NAMES = 0.43
@@ -101,7 +103,9 @@ def preview_drawing(report: AnyReport) -> Drawing:
     if head is not None and head.mean is not None:
         beside = _EDGE + 25 * len(score)
         marks.append(TextMark(beside, 104, shortened(head.name, 44), tone="quiet", size=14))
-        marks.append(TextMark(beside, 122, interval(head.low, head.high), tone="quiet", size=14))
+        marks.append(
+            TextMark(beside, 122, interval_text(head.low, head.high), tone="quiet", size=14)
+        )
         if board is not None:
             rows, own = _ordered(board.ordered, title, head)
             first = max(0, min(rows.index(own) - _NEAREST // 2, len(rows) - _NEAREST))
@@ -148,7 +152,7 @@ def _bars(
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
         hover = f"{name}: {score:.1f}"
         if dark and high > low:
-            hover += f" ({low:.1f}–{high:.1f})"
+            hover += f" ({interval_text(low, high)})"
         yield TextMark(
             left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
         )
@@ -162,19 +166,27 @@ def _bars(
 
 
 def published_table(board: PublishedBoard, title: str) -> str:
-    rows = [(row.model, row.scores, None) for row in board.rows] + [(title, board.own, "own")]
-    rows.sort(key=lambda row: -(row[1].get(board.columns[0]) or 0))
+    own = PublishedRow(title, board.own, board.own_spread)
+    rows = [*board.rows, own]
+    rows.sort(key=lambda row: -(row.scores.get(board.columns[0]) or 0))
     shown = [
         TableRow(
-            (REPORT.name(name), *(number(scores.get(column)) for column in board.columns)),
-            {"class": own},
+            (REPORT.name(row.model), *_published_cells(row, board.columns)),
+            {"class": "own" if row is own else None},
         )
-        for name, scores, own in rows
+        for row in rows
     ]
     columns = {"Model": "name", **dict.fromkeys(board.columns, "")}
     return REPORT.table(
         "figures numbers", f"{board.source[0].upper()}{board.source[1:]}", columns, shown
     )
+
+
+def _published_cells(row: PublishedRow, columns: Sequence[str]) -> list[str]:
+    cells = [number(row.scores.get(column)) for column in columns]
+    if row.spread is not None:
+        cells[0] += f" {runs_text(row.spread)}"
+    return cells
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
@@ -198,7 +210,7 @@ def trust_lines(report: AnyReport, people: str = "") -> list[str]:
     lines = [f"{judge}. {benchmark.note(report)}."]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        sure = interval(head.low, head.high) or "no interval"
+        sure = interval_text(head.low, head.high, missing="no interval")
         unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
         lines.append(
             f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
@@ -269,11 +281,7 @@ def _compared(first: str, second: str, found: Sequence[PairedLine]) -> str:
     rows = []
     for one in found:
         line = one.difference
-        reach = (
-            "–"
-            if line.low is None or line.high is None
-            else f"{_signed(line.low)} to {_signed(line.high)}"
-        )
+        reach = spanned(line.low, line.high, "+.1f", missing="–")
         sure = line.low is not None and line.high is not None and (line.low > 0 or line.high < 0)
         numbers = (number(one.first), number(one.second), _signed(line.mean or 0.0), reach)
         rows.append(

@@ -24,15 +24,17 @@ def levels_html(caption: str, measures: Mapping[str, Node]) -> str:
     )
     columns = {"Ability": "name", "n": "", **dict.fromkeys(measures, "measure"), **undecided}
     return REPORT.table(
-        "figures levels", CHOICE.caption(caption), columns, list(_rows(tree, beside, 0, True))
+        "figures levels",
+        CHOICE.caption(f"{caption}, with 95% intervals"),
+        columns,
+        list(_rows(tree, beside, 0, True)),
     )
 
 
 def board_html(caption: str, head: str, lines: Iterable[ScoreLine]) -> str:
     rows = [TableRow((line.name, f"{line.n:,}", REPORT.bar(line))) for line in lines]
-    return REPORT.table(
-        "figures levels", caption, {head: "name", "n": "", "Accuracy": "measure"}, rows
-    )
+    columns = {head: "name", "n": "", "Accuracy": "measure"}
+    return REPORT.table("figures levels", f"{caption}, with 95% intervals", columns, rows)
 
 
 def label(name: str) -> str:
@@ -80,7 +82,12 @@ def overalls_html(scores: mmt_bench.MMTBenchScores) -> str:
         "the questions of this file."
     )
     return REPORT.together(
-        [REPORT.table("figures levels", "Overall, beside guessing", columns, rows), note]
+        [
+            REPORT.table(
+                "figures levels", "Overall, with 95% intervals, beside guessing", columns, rows
+            ),
+            note,
+        ]
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from arena.interval_text import interval_text, spanned
 from arena.templates import plural
 from scoring.error_analysis.published import PAPER_SHARES
 from scoring.error_analysis.shares import by_group, merged
@@ -23,7 +24,8 @@ def labels_line(found: LabelResults | None) -> str:
     share = first.weighted
     return (
         f"People labelled {shares.labelled:,} of {plural(shares.errors, 'wrong answer')}. Most common: "
-        f"{ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all ({share.low:.0%} to {share.high:.0%})."
+        f"{ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all "
+        f"({interval_text(share.low, share.high, '.0%')})."
     )
 
 
@@ -47,8 +49,8 @@ def _parts(found: LabelResults, mmt_bench: bool) -> Iterator[str]:
     for key, kind in shares.kinds.items():
         one = kind.sample
         told = kind.weighted
-        cells = [f"{one.hits:,}", f"{one.value or 0:.1%}", f"{one.low:.1%} to {one.high:.1%}"]
-        cells += [f"{told.value:.1%}", f"{told.low:.1%} to {told.high:.1%}"]
+        cells = [f"{one.hits:,}", f"{one.value or 0:.1%}", spanned(one.low, one.high, ".1%")]
+        cells += [f"{told.value:.1%}", spanned(told.low, told.high, ".1%")]
         rows.append(
             (ERROR_KINDS[key].title, [*cells, *(_published(model, key) for model in papers)])
         )

@@ -76,7 +76,7 @@ def _order(questions: Iterable[str], words: Words) -> str:
 
 _ENGLISH: Words = {
     **_kinds({key: kind[1:] for key, kind in ERROR_KINDS.items()}),
-    **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
+    **dict.fromkeys(("c_example", "c_limit", "c_code"), ""),
     "terms": "What you say is stored without your name, and whoever has the report's link can read it.",
     "guidelines": "",
     "c_votes": "Answers",
@@ -113,7 +113,7 @@ _ENGLISH: Words = {
 }
 _CHINESE: Words = {
     **_kinds(_CHINESE_KINDS),
-    **dict.fromkeys(("c_example", "c_minutes", "c_code"), ""),
+    **dict.fromkeys(("c_example", "c_limit", "c_code"), ""),
     "terms": "您的判断会被保存，不含您的姓名；持有报告链接的人可以看到。",
     "guidelines": "",
     "c_votes": "回答",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import gradio as gr
 
+from arena.interval_text import interval_text, runs_text, spanned
 from arena.templates import macros, plural
 from arena.web.events import Updates
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
@@ -13,7 +14,7 @@ from scoring.registry import BENCHMARKS
 from scoring.report import Grade, Report, Row, ScoreLine, ScoreTable
 from scoring.web.answer_list import AnswerList, of_report
 from scoring.web.article import head_html
-from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, interval, number
+from scoring.web.report_parts import PARTS, REPORT, TableRow, answers_html, number
 
 TEMPLATE = macros("mm_vet.html")
 EVERY = "every capability"
@@ -59,7 +60,7 @@ class MMVetView:
     def opened(self, link: str, report: Report) -> tuple[str, Updates]:
         capabilities, integrations = tabulate(report)
         groups = [(capability_words(line.name), line.name) for line in capabilities.lines[:-1]]
-        return head_html(report, _total_html(report, capabilities)), {
+        return head_html(report, total_html(report, capabilities)), {
             self.capabilities: table_html(capabilities),
             self.integrations: REPORT.folded(integrations.name, table_html(integrations)),
             self.group: gr.update(choices=[EVERY, *groups], value=EVERY),
@@ -67,14 +68,14 @@ class MMVetView:
         }
 
 
-def _total_html(report: Report, table: ScoreTable) -> str:
+def total_html(report: Report, table: ScoreTable) -> str:
     line = table.lines[-1]
     if line.mean is None:
         return REPORT.total("nothing scored")
-    spread = "" if table.spread is None or len(table.run_totals) < 2 else f" ± {table.spread:.1f}"
-    over = BENCHMARKS[report.benchmark].covered(report) or f"over {plural(line.n, 'question')}"
-    told = f"Total {over}; {interval(line.low, line.high) or 'no interval'}"
     several = len(table.run_totals) > 1
+    spread = f" {runs_text(table.spread)}" if several and table.spread is not None else ""
+    over = BENCHMARKS[report.benchmark].covered(report) or f"over {plural(line.n, 'question')}"
+    told = f"Total {over}; {interval_text(line.low, line.high, missing='no interval')}"
     runs = f" Runs: {', '.join(map(number, table.run_totals))}." if several else ""
     return REPORT.together([REPORT.total(number(line.mean), spread), PARTS.note(f"{told}.{runs}")])
 
@@ -91,7 +92,7 @@ def table_html(table: ScoreTable) -> str:
 
 
 def _cells(line: ScoreLine) -> tuple[str, ...]:
-    reach = "–" if line.low is None or line.high is None else f"{line.low:.1f} to {line.high:.1f}"
+    reach = spanned(line.low, line.high, missing="–")
     unscored = (
         REPORT.beside(line.unscored, f"({line.worst:.1f} to {line.best:.1f})")
         if line.unscored

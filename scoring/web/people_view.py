@@ -2,21 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 
+from arena.interval_text import interval_text, spanned
 from arena.templates import macros, plural
 from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.calibration.corrected_mean import CorrectedMean
 from scoring.calibration.measures import (
+    LEAST_INTERVAL,
     LEAST_MARKS,
     LEAST_RANKED,
     PAPER_DELTAS,
     PAPER_EXAMPLES,
     PAPER_PANELS,
+    Interval,
     Measures,
 )
 from scoring.marking.results import MarkResults
 from scoring.web.report_parts import REPORT
 
 HTML = macros("people.html")
+NO_INTERVAL = f"no interval below {LEAST_INTERVAL} answers"
 COLUMNS = ("n", "Delta", "95% interval", "Bias", "Within 0.1", "Spearman", "ICC(2,1)", "Kappa")
 
 
@@ -28,12 +32,13 @@ def marks_line(found: MarkResults) -> str:
     if found.calibration is None:
         return f"{told}; from {LEAST_MARKS} on this says how far the judge is from people."
     own = next(one for one in found.calibration.judges if one.name == found.judge)
-    delta = own.measures.delta
     bias = own.measures.bias
     kinder = f"{abs(bias):.2f} too {'kind' if bias > 0 else 'strict'}"
-    told = f"{told}: the judge is {delta.value:.2f} away on average ({delta.low:.2f} to {delta.high:.2f}), {kinder}"
+    reach = own.measures.delta_interval
+    sure = f"({interval_text(reach.low, reach.high, '.2f')})" if reach else f"({NO_INTERVAL})"
+    told = f"{told}: the judge is {own.measures.delta:.2f} away on average {sure}, {kinder}"
     if found.calibration.people:
-        told = f"{told}; two people are {found.calibration.people.delta.value:.2f} apart"
+        told = f"{told}; two people are {found.calibration.people.delta:.2f} apart"
     mean = f" {mean_text(own.mean)}" if own.mean and found.is_random else ""
     return f"{told}.{mean}"
 
@@ -45,13 +50,15 @@ def mean_text(mean: CorrectedMean) -> str:
         return (
             f"Every answer is marked: people give {people}, the judge gave {100 * mean.judge:.1f}."
         )
-    corrected, alone = (
-        f"{100 * one.value:.1f} ±{100 * one.half_width:.1f}" for one in (mean.corrected, mean.alone)
-    )
+    marks = plural(mean.marks, "mark")
     return (
-        f"People would have given {corrected} on average, the judge gave {100 * mean.judge:.1f}; "
-        f"{plural(mean.marks, 'mark')} alone say {alone}, with the judge's scores they were worth {mean.worth:,.0f}."
+        f"People would have given {_percent(mean.corrected)} on average, the judge gave {100 * mean.judge:.1f}; "
+        f"{marks} alone say {_percent(mean.alone)}, with the judge's scores they were worth {mean.worth:,.0f}."
     )
+
+
+def _percent(mean: Interval) -> str:
+    return f"{100 * mean.value:.1f} ({interval_text(100 * mean.low, 100 * mean.high)})"
 
 
 def marks_html(found: MarkResults) -> str:
@@ -99,11 +106,11 @@ def marks_html(found: MarkResults) -> str:
         ]
         parts += _groups(found)
     for title, mean in found.differences.items():
-        value = 100 * mean.corrected.value
-        reach = 100 * mean.corrected.half_width
+        value, low, high = (100 * end for end in mean.corrected)
+        sure = interval_text(low, high, "+.1f")
         parts.append(
             HTML.said(
-                f"People would have given {title} {value:+.1f} ±{reach:.1f} beside this model, by question; the "
+                f"People would have given {title} {value:+.1f} ({sure}) beside this model, by question; the "
                 f"judge gave it {100 * mean.judge:+.1f} ({plural(mean.marks, 'question')} marked in both)."
             )
         )
@@ -143,7 +150,8 @@ def _groups(found: MarkResults) -> Iterator[str]:
 
 
 def cells(one: Measures) -> Sequence[str]:
-    reach = f"{one.delta.low:.3f} to {one.delta.high:.3f}"
+    interval = one.delta_interval
+    reach = spanned(interval.low, interval.high, ".3f") if interval else NO_INTERVAL
     numbers = (one.bias, one.near, one.spearman, one.icc, one.kappa)
     shown = ("–" if number is None else f"{number:z.3f}".replace("-", "−") for number in numbers)
-    return (f"{one.answers:,}", f"{one.delta.value:.3f}", reach, *shown)
+    return (f"{one.answers:,}", f"{one.delta:.3f}", reach, *shown)

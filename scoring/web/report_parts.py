@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
+from arena.interval_text import interval_text
 from arena.templates import macros
 from scoring.multiple_choice.reader import Blocks, Problem
 from scoring.report import JudgeStamp, ScoreLine
@@ -32,14 +33,8 @@ def number(value: float | None, places: int = 1) -> str:
     return "–" if value is None else f"{value:.{places}f}"
 
 
-def interval(low: float | None, high: float | None, places: int = 1) -> str:
-    return (
-        "" if low is None or high is None else f"95% interval {low:.{places}f} to {high:.{places}f}"
-    )
-
-
 def headline(name: str, line: ScoreLine) -> tuple[str, str, tuple[str, ...]]:
-    reach = interval(line.low, line.high)
+    reach = interval_text(line.low, line.high)
     if not line.unscored:
         return name, number(line.mean), (reach, f"n {line.n:,}")
     decided = f"{line.n - line.unscored:,} of {line.n:,} decided"

@@ -33,7 +33,8 @@ VISIT = macros("visit_bench.html")
 COLUMNS = {
     "rank": (
         "Rank",
-        "1 + the models whose interval lies wholly above. Below it the ranks of 95% of draws.",
+        "1 + the models whose interval lies wholly above. Below it the places it may have: in 95% of boards the true "
+        "places of all models lie within.",
     ),
     "model": (
         "Model",
@@ -42,7 +43,7 @@ COLUMNS = {
     "rating": (
         "Rating",
         "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is half a "
-        "win to each.",
+        "win to each. Ratings describe the pairs as they were played.",
     ),
     "elo": (
         "Elo (paper)",

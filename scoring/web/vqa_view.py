@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import gradio as gr
 
+from arena.interval_text import interval_text
 from arena.web.events import Updates
 from scoring.benchmarks.vqa import (
     Marks,
@@ -27,7 +28,6 @@ from scoring.web.report_parts import (
     answers_html,
     folded_problems_html,
     headline,
-    interval,
     number,
 )
 
@@ -75,7 +75,7 @@ def marks_head_html(report: MarksReport, found: VQAReport) -> str:
 def marks_totals_html(found: VQAReport) -> str:
     marks = found.marks
     notes = (
-        interval(marks.low, marks.high, 2),
+        interval_text(marks.low, marks.high, ".2f"),
         f"{marks.n - marks.unscored:,} of {marks.n:,} marked",
     )
     shares = (headline("Exact match", found.exact), headline("VQA accuracy", found.consensus))

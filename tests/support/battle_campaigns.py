@@ -60,6 +60,17 @@ class Battles:
         values |= {"seat": {"votes": 20, "minutes": 20, "pay": 1}, **changes}
         return self.campaigns.create("battles", read_spec(BattleSpec, values))
 
+    def all_tuples(self) -> list[dict[str, str]]:
+        """The tuples that can be drawn of the source "test", item by item, as a file for a fixed design."""
+        names = {place: model.name for place, model in enumerate(self.items.models(), 1)}
+        checks = {item.id for item in self.items.bank().checks()}
+        return [
+            {"item": item.key, "model_a": names[one.model], "model_b": names[other.model]}
+            for item in self.items.bank().items.values()
+            if item.id not in checks
+            for one, other in combinations(item.contestants, 2)
+        ]
+
     def again(self, campaign: Campaign) -> Campaign:
         """The campaign as it is now, after its state was read anew."""
         self.states.fresh(campaign)
@@ -127,12 +138,12 @@ def let_minutes_pass(database: Database, minutes: float) -> None:
             connection.execute(update(BATTLE).where(BATTLE.c.id == row.id).values(began_at=earlier))
 
 
-def answered_at_once(database: Database, seat: Seat) -> None:
-    """Make a seat's every answer a third of a second later than its battle, however slow the machine is."""
+def answered_at_once(database: Database, seat: Seat, seconds: float = 0.3) -> None:
+    """Make a seat's every answer so much later than its battle, however slow the machine is."""
     votes = select(BATTLE.c.id, BATTLE.c.voted_at).where(CHOSEN, BATTLE.c.seat_id == seat.id)
     with database.write() as connection:
         for battle, voted_at in connection.execute(votes).all():
-            served = voted_at - timedelta(milliseconds=300)
+            served = voted_at - timedelta(seconds=seconds)
             connection.execute(update(BATTLE).where(BATTLE.c.id == battle).values(began_at=served))
 
 

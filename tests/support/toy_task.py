@@ -11,23 +11,40 @@ from markupsafe import Markup
 
 from arena.database import now
 from arena.errors import VoterError
+from arena.seats.campaigns import Campaign
 from arena.seats.checks import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
-from arena.seats.task import ExamQuestion, Piece, SeatProgress, Words
+from arena.seats.task import ExamAnswer, Piece, SeatProgress, SeatTask, Words
 from arena.templates import macros
 from arena.validation import whole
+from arena.web.exam_questions import ChoiceQuestion
 
 HTML = macros("campaign.html")
 EXAM = "small numbers"
 CHECKS = range(100, 110)
 """Numbers of the checks; others are work."""
+NOTES = range(50, 70)
+"""Numbers of the sample tasks, whose answers an operator reads."""
 
 
 class ToySpec(CampaignSpec):
     """Numbers from 1000 on, each given to one worker."""
 
     numbers: Annotated[int, whole(1, 1000)] = 100
+    notes: int = 0
+    """Sample tasks."""
+
+    @property
+    def sample_count(self) -> int:
+        return self.notes
+
+
+class Note(ChoiceQuestion):
+    """A sample task: whatever is chosen, an operator says whether it is right."""
+
+    def read(self, form: Mapping[str, str]) -> ExamAnswer:
+        return super().read(form)._replace(is_right=None)
 
 
 @dataclass
@@ -54,12 +71,13 @@ def right(number: int) -> str:
     return "ba"[number % 2 == 0]
 
 
-class ToyTask:
+class ToyTask(SeatTask):
     """See `seats.task.SeatTask`."""
 
     def __init__(self) -> None:
         self.shown: dict[int, list[Shown]] = {}
         self._coin = SystemRandom()
+        self.seconds: float | None = None
 
     def _of(self, seat: Seat) -> list[Shown]:
         return self.shown.setdefault(seat.id, [])
@@ -80,6 +98,9 @@ class ToyTask:
 
     def checks_wanted(self, seat: Seat) -> int:
         return wanted_checks(seat.campaign.spec.checks, seat.campaign.spec.seat.votes, len(CHECKS))
+
+    def whole_seconds(self, campaign: Campaign) -> float | None:
+        return self.seconds
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
         last = next(
@@ -160,8 +181,14 @@ class ToyTask:
     def exam_names(self, source: str) -> Sequence[str]:
         return [str(number) for number in range(20)] if source == EXAM else []
 
-    def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
-        return ExamQuestion(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
+    def sample_names(self, seat: Seat) -> Sequence[str]:
+        spec = seat.campaign.spec
+        assert isinstance(spec, ToySpec)
+        return [str(number) for number in NOTES[: spec.notes]]
+
+    def exam_question(self, seat: Seat, name: str, words: Words) -> ChoiceQuestion | None:
+        kind = Note if int(name) in NOTES else ChoiceQuestion
+        return kind(name, _page(name), f"{seat.id}-{name}", right(int(name)), ("a", "b"))
 
 
 def _page(number: object) -> Markup:

@@ -163,8 +163,9 @@ def test_a_list_tells_who_handed_in_twice_and_who_came_under_anothers_submission
         for row, (person, session) in enumerate(rows_, 2)
     ]
     assert one.admin.bring_participants("bob", "pilot", listed) == (
-        "4 people in the platform's list of pilot; 3 of them came; not in it: 0 workers. More than once in it, to be "
-        "paid once: A2. Came under another submission than the list's, to be looked at: A3."
+        "4 people in the platform's list of pilot; 3 of them came; not in it: 0 workers. Workers who came: "
+        "3 confirmed, 0 rejected, 0 pending. More than once in it, to be paid once: A2. Came under another submission "
+        "than the list's, to be looked at: A3."
     )
 
 
@@ -177,7 +178,7 @@ def test_a_list_tells_who_stands_in_it_twice_under_one_submission_or_none(bank, 
         for row, person in enumerate(("w1", "w2", "w1 "), 2)
     ]
     told = one.admin.bring_participants("bob", "pilot", listed)
-    assert told.endswith("not in it: 0 workers. More than once in it, to be paid once: w1."), told
+    assert told.endswith("0 pending. More than once in it, to be paid once: w1."), told
 
 
 def test_the_sheet_pays_who_gave_all_and_looks_at_who_failed(bank):

@@ -2,24 +2,29 @@
 
 import csv
 import os
+from datetime import timedelta
 from html import unescape
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
 from arena.admin.actions import latest_actions
 from arena.admin.campaigns import CampaignAdmin
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import Voters
+from arena.database import now
 from arena.items.store import ItemBank
+from arena.seats.qualification import Qualification
 from arena.seats.spec import CampaignError
+from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.settings import Settings
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.admin_campaigns import routes
 from arena.web.project_view import projects_html
 from tests.support.live_visitor import catalogue, table
-from tests.support.writers import Project, projects_of
+from tests.support.writers import Project, photo, projects_of
 
 TOML = """
 name = "streets"
@@ -126,6 +131,118 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, o
     assert (done.deed, done.about) == ("took an item out of a project", "pets 1")
     board = unescape(projects_html(admin.standings(), {}, ""))
     assert "rejected: picture" in board
+
+
+CAPTION = "A brown <b>dog</b> stands beside a red ball on the grass, and nobody else is there."
+
+
+def with_samples(database, folder) -> Project:
+    """A project whose writers describe two samples; of one it is known what a good caption names."""
+    (folder / "0.jpg").write_bytes(photo(0))
+    asked = {"picture": "0.jpg", "instruction": "What is beside the dog?"}
+    qualify = {"samples": 2, "pass": 2}
+    return Project.on(
+        database, folder, samples=[asked, asked | {"known": ["ball"]}], qualify=qualify
+    )
+
+
+def describe(database, seat, question: str) -> None:
+    exam = Qualification(database)
+    stands = exam.standing(seat)
+    assert stands
+    exam.answer(seat, stands, question, CAPTION, True if question == "sample 2" else None)
+
+
+def test_an_operator_reads_samples_and_judges_each_in_one_press(
+    database, tmp_path, operator, admin
+):
+    project = with_samples(database, tmp_path)
+    assert "Samples to read" not in projects_html(admin.standings(), {}, "")
+    ann = project.seat("ann")
+    for question in ("sample 2", "sample 1"):
+        describe(database, ann, question)
+    board = projects_html(admin.standings(), {}, "")
+    assert "Samples to read: 1" in board
+    assert "What is beside the dog?" in board
+    assert "A brown &lt;b&gt;dog&lt;/b&gt; stands" in board
+    picture = project.campaign.spec.samples[0].picture
+    assert f'href="pictures/{picture}"' in board
+    assert f'src="pictures/{picture[:64]}.thumb.jpg"' in board
+    assert f'name="body" value="{ann.id}.1.2 good"' in board
+    path = "/operators/projects/pets/samples"
+    stranger = TestClient(operator.app)
+    assert stranger.post(path, content=f"{ann.id}.1.2 good").status_code == 404
+    for body in (
+        "",
+        "good",
+        f"{ann.id}.1.2",
+        f"{ann.id}.1.2 fine",
+        f"{ann.id}.1.1 good",
+        f"{ann.id}.1.3 good",
+        "999.1.2 good",
+        "x" * 9999,
+        f"{'9' * 5000}.1.2 good",
+    ):
+        answer = operator.post(path, content=body)
+        assert (answer.status_code, len(answer.text) < 200) == (422, True), body
+    assert (
+        operator.post("/operators/projects/streets/samples", content="1.1.2 good").status_code
+        == 422
+    )
+    answer = operator.post(path, content=f"{ann.id}.1.2 good")
+    assert (answer.status_code, answer.text) == (200, f"Sample {ann.id}.1.2 of pets is good.")
+    assert operator.post(path, content=f"{ann.id}.1.2 poor").status_code == 422
+    assert Qualification(database).has_passed(ann)
+    assert "Samples to read" not in projects_html(admin.standings(), {}, "")
+    with database.read() as connection:
+        (done,) = latest_actions(connection, 9)
+    assert (done.deed, done.about) == ("judged a writer's sample", f"pets {ann.id}.1.2 good")
+    assert done.who
+
+
+def test_a_sample_of_another_project_is_not_judged_under_this_ones_name(
+    database, tmp_path, operator, admin
+):
+    project = with_samples(database, tmp_path)
+    ann = project.seat("ann")
+    describe(database, ann, "sample 1")
+    admin.make("ada", TOML.encode())
+    path = "/operators/projects/streets/samples"
+    assert operator.post(path, content=f"{ann.id}.1.1 good").status_code == 422
+    assert [one.answer.seat for one in admin.unread("pets")] == [ann.id]
+
+
+def test_whoever_waits_for_an_operator_has_not_gone_away(database, tmp_path, admin):
+    project = with_samples(database, tmp_path)
+    ann, bob = project.seat("ann"), project.seat("bob")
+    describe(database, ann, "sample 1")
+    describe(database, bob, "sample 2")
+    long_ago = now() - timedelta(days=2)
+    with database.write() as connection:
+        connection.execute(update(SEAT_ENTRY).values(arrived_at=long_ago))
+        connection.execute(update(SEAT_TRY).values(at=long_ago))
+    assert admin.standing(project.campaign).states == {"working": 1, "abandoned": 1}
+    head, *sheet = admin.sheet("pets")
+    proposals = [dict(zip(head, row, strict=True))["proposal"] for row in sheet]
+    assert proposals == ["wait", "ask to return"]
+
+
+def test_a_projects_price_says_who_reads_its_samples(admin):
+    toml = (
+        TOML.replace("[[families]]", "[qualify]\nsamples = 1\npass = 1\n[[families]]")
+        + '[[samples]]\npicture = "https://example.org/a.jpg"\ninstruction = "What?"\n'
+    )
+
+    def picture(_: str) -> bytes:
+        return photo(1)
+
+    told = admin.summary(admin.make("ada", toml.encode(), picture))
+    assert told[3].startswith("Writers do 1 sample task first; 1 of 1 say nothing that is known")
+    named = toml.replace('"streets"', '"marked"') + 'known = ["bus"]\n'
+    told = admin.summary(admin.make("ada", named.encode(), picture))
+    assert told[3] == "Writers do 1 sample task first; all are marked by what their captions name."
+    with pytest.raises(CampaignError, match="'https://example.org/a.jpg'"):
+        admin.make("ada", toml.replace('"streets"', '"gone"').encode())
 
 
 @pytest.mark.parametrize(

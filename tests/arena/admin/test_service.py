@@ -266,7 +266,7 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     [
         ("plain", "not needed, since the links name their workers"),
         ("login", "not needed, since the log-in names the workers"),
-        ("mturk", "not uploaded, and until then the sheet approves nobody"),
+        ("mturk", "not uploaded, and until then no vote counts and the sheet approves nobody"),
     ],
 )
 def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):

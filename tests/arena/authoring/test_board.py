@@ -13,6 +13,7 @@ from arena.authoring.board import (
     person_rows,
     seat_work,
     step_minutes,
+    step_seconds,
     yield_table,
 )
 from arena.authoring.checks import DraftError
@@ -69,6 +70,25 @@ def test_minutes_are_those_of_each_step(project):
         "answer": (3, 6.0, 18.0),
         "verdict": (3, 6.0, 18.0),
     }
+
+
+def test_a_steps_usual_time_is_told_of_enough_steps(project, monkeypatch):
+    """Captions, which took nine minutes, count by how many there are."""
+    with project.database.write() as connection:
+        captions = select(DRAFT_EVENT).where(DRAFT_EVENT.c.kind == "caption")
+        for row in connection.execute(captions).all():
+            mine = update(DRAFT_EVENT).where(DRAFT_EVENT.c.id == row.id)
+            connection.execute(mine.values(began_at=row.at - timedelta(minutes=9)))
+    numbers = {kind.kind: kind.number for kind in step_minutes(project.drafts)}
+    steps = sum(numbers.values())
+    assert step_seconds(project.drafts) is None
+    monkeypatch.setattr("arena.authoring.board.ENOUGH", steps)
+    seconds = (360 * (steps - numbers["caption"]) + 540 * numbers["caption"]) / steps
+    assert step_seconds(project.drafts) == pytest.approx(seconds)
+    votes = project.campaign.spec.seat.votes
+    assert project.writing.whole_seconds(project.campaign) == pytest.approx(seconds * votes)
+    monkeypatch.setattr("arena.authoring.board.ENOUGH", steps + 1)
+    assert step_seconds(project.drafts) is None
 
 
 def test_what_each_person_wrote_is_accepted_with_its_item(project):

@@ -209,7 +209,7 @@ def test_a_voter_meets_an_item_and_pair_once_whatever_the_sides(visitor):
 
 
 def test_one_voter_has_one_seat_in_a_campaign_and_one_answer_stands_per_model(visitor):
-    seat = {"campaign": "c", "voter_id": visitor.id, "code": "X"}
+    seat = {"campaign": "c", "voter_id": visitor.id, "code": "X", "confirmation": "pending"}
     put(visitor.database, SEAT, seat)
     with pytest.raises(DatabaseError):
         put(visitor.database, SEAT, seat)

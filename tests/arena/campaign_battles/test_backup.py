@@ -82,6 +82,8 @@ def test_a_worker_goes_on_under_the_same_link_after_a_wipe(database, another, tm
     assert after.campaign() == campaign, "its key signs the same links"
     found = after.seats.find(after.campaign(), seat.token)
     assert found and found == after.enter(query)
+    assert (found.confirmation, other.confirmation) == ("confirmed", "pending")
+    assert after.seats.all(after.campaign())[1].confirmation == "rejected", "by the list"
     assert after.enter(query | {"SESSION_ID": "2"}).id == found.id, "one seat a person"
     assert (found.code, found.is_qualified, found.arrived_at) == (seat.code, True, seat.arrived_at)
     assert after.exam.has_passed(found) and after.work.given(found).votes == 4

@@ -1,6 +1,7 @@
 """Draws: no tuple gets a voter too many, whoever races; what is left behind, failed or flagged is asked again."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 
 import numpy as np
@@ -31,20 +32,8 @@ from tests.support.visitors import rows
 DESIGNS = ("balanced", "settle", "fixed")
 
 
-def all_tuples(
-    battles: Battles, models: tuple[str, ...] = ("m1", "m2", "m3")
-) -> list[dict[str, str]]:
-    pairs = [(one, other) for place, one in enumerate(models) for other in models[place + 1 :]]
-    keys = [
-        item.key
-        for item in battles.items.bank().items.values()
-        if len(item.contestants) == len(models)
-    ]
-    return [{"item": key, "model_a": one, "model_b": other} for key in keys for one, other in pairs]
-
-
 def designed(battles: Battles, design: str, **changes) -> Campaign:
-    tuples = {"fixed": all_tuples(battles)} if design == "fixed" else {}
+    tuples = {"fixed": battles.all_tuples()} if design == "fixed" else {}
     return battles.campaign(design=design, **tuples, **changes)
 
 
@@ -212,6 +201,28 @@ def test_who_comes_back_before_others_took_his_battle_goes_on_with_it(one_tuple)
     assert one_tuple.again(campaign).why_ended == "every tuple has its votes"
 
 
+@pytest.mark.locks_or_dialect
+def test_who_comes_back_as_another_is_served_shares_no_place(one_tuple, monkeypatch):
+    campaign = one_tuple.campaign()
+    left, other = one_tuple.seat(campaign, "left"), one_tuple.seat(campaign, "other")
+    battle = one_tuple.next(left)
+    let_minutes_pass(one_tuple.database, 21)
+    one_tuple.states.fresh(campaign)
+    keeps = one_tuple.work._keeps
+    with ThreadPoolExecutor(1) as pool:
+        served = []
+
+        def keeps_and_lets_another_come(*about) -> bool:
+            kept = keeps(*about)
+            served.append(pool.submit(one_tuple.next, other))
+            wait(served, 0.5)
+            return kept
+
+        monkeypatch.setattr(one_tuple.work, "_keeps", keeps_and_lets_another_come)
+        one_tuple.work.take(left, battle.token, "a", "1")
+    assert [drawn.result() for drawn in served] == [None]
+
+
 def test_a_taken_back_choice_that_is_left_behind_frees_its_place(one_tuple):
     campaign = one_tuple.campaign()
     left, other = one_tuple.seat(campaign, "left"), one_tuple.seat(campaign, "other")
@@ -344,5 +355,5 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
     assert checked.again(campaign).why_ended == "every tuple has its votes"
     with checked.database.read() as connection:
         found = collected(connection, campaign, state.layout)
-    assert found.voted.tolist() == state.layout.wanted.tolist()
+    assert found.counted.tolist() == state.layout.wanted.tolist()
     assert len(rows(checked.database, BATTLE)) > 18 + 6

@@ -44,19 +44,24 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
         "There are no check items: nobody's attention is tested (python -m arena items checks DIR).",
         "Links: python -m arena campaign links pilot --workers FILE",
     ]
-    people = written(tmp_path, "people.txt", "w1\n\nw2\nw1\n")
+    people = written(tmp_path, "people.txt", "\ufeffWorker\r\n\r\nAda  Lovelace\r\n李小龍\r\n")
     code, out, _ = campaign(
         capsys, "links", "pilot", "--workers", people, "--address", "https://arena.example.org/"
     )
     made = read(out)
-    assert code == 0 and [row["worker"] for row in made] == ["w1", "w2"], "each once"
+    assert code == 0 and [row["worker"] for row in made] == ["Ada Lovelace", "李小龍"]
     assert all(
         row["link"].startswith("https://arena.example.org/c/pilot?n=3&until=") for row in made
     )
     code, out, err = campaign(
-        capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw 1\n")
+        capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw\u202e1\n")
     )
-    assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ") and "not 'w 1'" in err
+    assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ")
+    assert "not 'w\\u202e1'" in err
+    code, out, err = campaign(
+        capsys, "links", "pilot", "--workers", written(tmp_path, "twice.csv", "w1\nw2\nw1\n")
+    )
+    assert (code, out) == (2, "") and err.startswith("twice.csv: expected each worker once")
     code, out, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "none.txt", "\n \n")
     )
@@ -69,14 +74,17 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     assert code == 2 and "give --workers FILE" in err
 
 
-def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path):
+@pytest.mark.parametrize("person", ["w1", "Zoë Ångström", "李 小龍", "+1, or 'less'"])
+def test_a_link_of_the_command_opens_a_seat(arena, capsys, tmp_path, person):
     one = PaidCampaign(arena)
     _, out, _ = campaign(
-        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", "w1\n")
+        capsys, "links", "pilot", "--workers", written(tmp_path, "people.txt", f"{person}\n")
     )
     query = dict(parse_qsl(urlsplit(read(out)[0]["link"]).query))
     made = one.campaign
-    assert arrival(made.key, made.spec, query, made.created_at).person == "w1"
+    assert arrival(made.key, made.spec, query, made.created_at).person == person
+    again = campaign(capsys, "links", "pilot", "--workers", written(tmp_path, "links.csv", out))
+    assert again[1] == out, "its own table is a list"
 
 
 def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
@@ -114,10 +122,14 @@ def test_it_is_watched_ended_and_paid(arena, capsys, tmp_path):
     one.answer("5f01")
     one.answer("5f02", most=1)
     let_minutes_pass(arena, 1)
-    assert "pilot (prolific), running; 4 of 1,000 votes" in campaign(capsys, "list")[1]
+    assert "pilot (prolific), running; 0 of 1,000 votes (4 pending)" in campaign(capsys, "list")[1]
     export = "Submission id,Participant id,Status\nsitting,5f01,AWAITING REVIEW\n2,5f09,AWAITING REVIEW\n"
     _, out, _ = campaign(capsys, "participants", "pilot", written(tmp_path, "prolific.csv", export))
-    assert out == "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker.\n"
+    assert out == (
+        "2 people in the platform's list of pilot; 1 of them came; not in it: 1 worker. Workers who came: 1 confirmed, "
+        "1 rejected, 0 pending.\n"
+    )
+    assert "running; 3 of 1,000 votes," in campaign(capsys, "list")[1]
     rows = {row["person"]: row for row in read(campaign(capsys, "sheet", "pilot")[1])}
     assert [(rows[name]["state"], rows[name]["proposal"]) for name in ("5f01", "5f02", "5f09")] == [
         ("done", "approve"),

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from arena.database import Database
 from arena.io.images import PictureStore
 from arena.items.store import ItemBank
 from arena.seats.campaigns import CampaignStore
+from arena.seats.links import Arrival
+from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import SeatStore
 from tests.support.writers import Project, photo
 
@@ -135,6 +138,30 @@ def test_an_item_is_taken_out(database, arena, tmp_path):
     code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
     assert (code, err) == (2, "pets has no item to export. Left out: 1 rejected.\n")
     assert not (tmp_path / "out").exists()
+
+
+def test_samples_are_listed_and_judged(database, arena, tmp_path):
+    sample = '[[samples]]\npicture = "dog.jpg"\ninstruction = "What?"\n'
+    toml = TOML.replace("[[families]]", "qualify = { samples = 1, pass = 1 }\n[[families]]")
+    (tmp_path / "pets.toml").write_text(toml + sample)
+    code, out, _ = arena("drafts", "new", tmp_path / "pets.toml")
+    assert (code, "you read their captions" in out) == (0, True)
+    campaign = CampaignStore(database, KINDS).get("pets")
+    seat = SeatStore(database).enter(campaign, Arrival("ann"), None)
+    exam = Qualification(database)
+    exam.answer(seat, ExamStanding(1, 1, 0, 1), "sample 1", "=A \x1b[2Jdog\non grass", None)
+    (row,) = csv.DictReader(io.StringIO(arena("drafts", "samples", "pets")[1]))
+    assert (row["sample"], row["instruction"]) == (f"{seat.id}.1.1", "What?")
+    assert row["caption"] == "'=A [2Jdog\non grass"
+    assert Path(row["picture"]).read_bytes()
+    code, _, err = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "fine")
+    assert (code, err) == (2, "Say whether the sample is good or poor, as in: 17.1.3 good.\n")
+    code, out, _ = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "good")
+    assert (code, out) == (0, f"Sample {seat.id}.1.1 of pets is good.\n")
+    assert exam.has_passed(seat)
+    code, _, err = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "poor")
+    assert (code, err) == (2, f"No sample {seat.id}.1.1 of pets waits to be read.\n")
+    assert arena("drafts", "samples", "pets")[1] == "sample,at,picture,instruction,caption\n"
 
 
 def test_sealed_texts_are_never_sent_to_a_public_dataset(database, arena, tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ def plan(capsys, *words: str) -> tuple[int, str, str]:
 def test_a_plan_names_votes_workers_hours_and_money(capsys):
     known = ("--within-tuple", "0.5", "--within-item", "0", "--pay", "18", "--fee", "0")
     code, out, _ = plan(capsys, "--models", "7", "--items", "574", "--half-width", "30", *known)
-    head, one, five, words, *_ = out.splitlines()
+    head, one, five, note, words, *_ = out.splitlines()
     assert code == 0
     assert re.split(
         r" {2,}", head.strip()
@@ -28,6 +28,7 @@ def test_a_plan_names_votes_workers_hours_and_money(capsys):
     assert (each, votes, width, int(workers)) == ("1", tuples, "±30.0", -(-int(votes) // 20))
     assert int(money) == pytest.approx(int(hours) * 18, abs=18)
     assert int(five.replace(",", "").split()[1]) == pytest.approx(3 * int(votes), rel=0.02)
+    assert note == "Half width: that of the models' 95% intervals, on average, in rating points."
     assert words == "One vote per tuple costs a third of five."
 
 

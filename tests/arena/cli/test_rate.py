@@ -15,15 +15,16 @@ import numpy as np
 import pytest
 
 from arena.__main__ import main
+from arena.formats import cells
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import read, write
 from arena.plots import plots_page
 from arena.ratings.report import BoardRow, RatingOrder, board_csv, plots, rating_report
-from tests.support.vote_samples import SAMPLES, THREE, put, sample
+from tests.support.vote_samples import SAMPLES, THREE, VISIT, put, sample
 
 ROOT = Path(__file__).parents[3]
 COLUMNS = "model elo elo_median elo_low elo_high bt bt_low bt_high rank rank_low rank_high".split()
-COLUMNS += ["battles", "wins", "losses", "ties"]
+COLUMNS += ["battles", "wins", "losses", "ties", "bt_for"]
 ELO, SPREAD, BT = COLUMNS[1:2], COLUMNS[2:5], COLUMNS[5:8]
 SEED = 20231104
 
@@ -93,7 +94,7 @@ def test_the_board_holds_the_published_elo_the_likelihood_s_maximum_and_plain_co
             for row in rows
         )
         met = sum(model in (row["model_a"], row["model_b"]) for row in rows)
-        assert [int(row[column]) for column in COLUMNS[-4:]] == [met, won, met - won - tied, tied]
+        assert [int(row[column]) for column in COLUMNS[-5:-1]] == [met, won, met - won - tied, tied]
         assert float(row["bt_low"]) < float(row["bt"]) < float(row["bt_high"])
         assert float(row["elo_low"]) <= float(row["elo_median"]) <= float(row["elo_high"])
         assert int(row["rank_low"]) <= int(row["rank_high"]) <= 7 and 1 <= int(row["rank"]) <= 7
@@ -106,10 +107,10 @@ def test_the_board_holds_the_published_elo_the_likelihood_s_maximum_and_plain_co
 def test_rounds_and_methods_that_are_not_ordered_leave_their_columns_blank(tmp_path):
     path = put(tmp_path / "votes.csv", frame(400, 4))
     cases = {
-        ("--bootstrap", "0"): [*SPREAD, "rank_low", "rank_high"],
-        ("--method", "elo", "--bootstrap", "9"): [*BT, "rank_low", "rank_high"],
+        ("--bootstrap", "0"): SPREAD,
+        ("--method", "elo", "--bootstrap", "9"): [*BT, "rank_low", "rank_high", "bt_for"],
         ("--method", "bt", "--bootstrap", "9"): [*ELO, *SPREAD],
-        ("--method", "elo", "--bootstrap", "0"): [*SPREAD, *BT, "rank_low", "rank_high"],
+        ("--method", "elo", "--bootstrap", "0"): [*SPREAD, *BT, "rank_low", "rank_high", "bt_for"],
     }
     for words, blank in cases.items():
         for row in rate(path, *words).values():
@@ -199,7 +200,7 @@ def test_a_file_without_a_battle_gives_a_clear_board(tmp_path, text, method):
     path.write_text(text) if text != "[]" else (path := tmp_path / "votes.json").write_text(text)
     board = rate(path, "--method", method)
     assert [list(row.values()) for row in board.values()] == (
-        [["x", *[""] * 10, *["0"] * 4]] if "x" in text else []
+        [["x", *[""] * 10, *["0"] * 4, ""]] if "x" in text else []
     )
     assert (path.parent / "out" / "plots.html").exists() and record(path)["notices"]
 
@@ -348,8 +349,8 @@ def test_rounds_have_a_bound_that_is_named_and_a_seed_has_none(tmp_path, capsys)
 def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
     path = put(tmp_path / "votes.csv", frame(200, 5))
     for method, titles in (
-        ("all", ["Ratings with intervals", "Predicted win rates", "Battles"]),
-        ("elo", ["Ratings with intervals", "Battles"]),
+        ("all", ["Ratings with 95% intervals", "Predicted win rates", "Battles"]),
+        ("elo", ["Elo over orders of the votes", "Battles"]),
     ):
         shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
         assert [plot.title for plot in shown] == titles
@@ -374,9 +375,9 @@ def test_a_model_without_a_number_is_not_drawn(tmp_path):
 
 
 def test_a_board_s_columns_are_those_that_were_promised():
-    row = BoardRow("x", 1.5, None, None, None, None, None, None, None, None, None, 0, 0, 0, 0)
+    row = BoardRow("x", 1.5, None, None, None, None, None, None, None, None, None, 0, 0, 0, 0, None)
     assert board_csv([row]).split("\n")[0] == ",".join(COLUMNS)
-    assert board_csv([row]).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0"
+    assert board_csv([row]).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0,"
 
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
@@ -527,3 +528,54 @@ def test_where_no_item_is_told_the_question_is_one(tmp_path):
     rate(path, "--bootstrap", "0")
     told = record(path)["bradley_terry"]["intervals"]
     assert (told["cluster"], told["clusters"]) == ("item", 20)
+    assert told["whose"] == "for voters like these"
+
+
+def test_without_voters_the_first_line_says_whom_intervals_are_for(tmp_path, capsys):
+    path = put(tmp_path / "votes.csv", frame(200, 3))
+    board = rate(path, "--bootstrap", "0")
+    first = capsys.readouterr().out.partition("format: three-columns\n")[2]
+    assert first.startswith("no vote says who cast it: intervals are for these voters only")
+    assert {row["bt_for"] for row in board.values()} == {"for these voters only"}
+    assert "intervals for these voters only" in (tmp_path / "out" / "plots.html").read_text("utf-8")
+    assert record(path)["bradley_terry"]["intervals"]["whose"] == "for these voters only"
+    rate(path, "--method", "elo")
+    assert "these voters only" not in capsys.readouterr().out, "Elo has no intervals"
+
+
+def test_families_are_clusters_on_request(tmp_path, capsys):
+    """Ten families of which every other one prefers the first model: two hundred items tell little of the next ten."""
+    votes = [
+        Vote(
+            "x", "y", "a" if family % 2 else "b", f"i{number}", f"v{number}", category=f"f{family}"
+        )
+        for number, family in enumerate([*range(10)] * 20)
+    ]
+    path = tmp_path / "votes.jsonl"
+    write(Battles(None, *columns_of(votes), rows=({},) * len(votes)), path)
+    reach = {}
+    for cluster in ("item", "picture", "family"):
+        row = rate(path, "--cluster", cluster, "--bootstrap", "0")["x"]
+        reach[cluster] = float(row["bt_high"]) - float(row["bt"])
+    told = record(path)["bradley_terry"]["intervals"]
+    assert (told["cluster"], told["clusters"]) == ("family", 10)
+    assert reach["item"] == reach["picture"] < 0.5 * reach["family"]
+    path = put(tmp_path / "votes.csv", frame(50, 3))
+    assert main(["rate", str(path), "--cluster", "family", "--out", str(tmp_path / "out")]) == 2
+    assert "do not say of which family" in capsys.readouterr().err
+
+
+def test_items_with_one_picture_hang_together_in_every_format_that_names_it(tmp_path):
+    """Also near copies of a text without pictures."""
+    rows = [
+        {**VISIT[0], "instruction": f"Question {number}?", "image_url": f"https://h/{number % 3}"}
+        for number in range(30)
+    ]
+    path = put(tmp_path / "votes.csv", rows)
+    rate(path, "--bootstrap", "0")
+    assert record(path)["bradley_terry"]["intervals"]["clusters"] == 3
+    texts = ["Hello!", "hello", "Hi", "HELLO ..."]
+    picture = [cells.picture_of(text, []) for text in texts]
+    assert picture[0] == picture[1] == picture[3] != picture[2]
+    assert cells.picture_of("Hello", ["a", "b"]) == cells.picture_of("Hi", ["a"]) != picture[0]
+    assert cells.picture_of("Hello", [{}]) is cells.picture_of(" ", ["a"]) is None

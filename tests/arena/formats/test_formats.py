@@ -379,6 +379,7 @@ def votes_of(draw, form) -> list[Vote]:
         "conversation": TEXTS,
         "blind": st.booleans(),
         "judge": st.booleans(),
+        "picture": TEXTS,
     }
     held = {
         column: st.none() | values if column in form.holds else st.none()

@@ -110,7 +110,12 @@ def test_guests_of_a_day_are_weighed_from_stored_votes_and_known_people_are_not(
     crowd = in_crowd(bank, Suspicion.COHORT)
     assert len(crowd) > CROWD / 3 and len([voter for voter in crowd if voter <= HONEST]) <= 5
     seats = [
-        {"campaign": "spring", "voter_id": voter, "code": f"code {voter}"}
+        {
+            "campaign": "spring",
+            "voter_id": voter,
+            "code": f"code {voter}",
+            "confirmation": "pending",
+        }
         for voter in sorted(crowd)
     ]
     with bank.write() as connection:

@@ -121,16 +121,15 @@ def test_workers_of_the_named_campaigns_count(arena):
 def test_a_voter_is_told_whether_votes_count(arena, who):
     eligibility = VoteEligibility(arena.database, who)
     guest = arena.store.voter("guest")
-    worker = worker_of(arena.database, "spring").voter
     person = arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
-    told = [eligibility.counts(voter) for voter in (guest, worker, person)]
+    told = [eligibility.counts(voter) for voter in (guest, person)]
     assert (
         told
         == {
-            "everyone": [True, True, True],
-            "logged-in": [False, False, True],
-            "campaign": [False, True, False],
-            "counted": [False, True, True],
+            "everyone": [True, True],
+            "logged-in": [False, True],
+            "campaign": [False, False],
+            "counted": [False, True],
         }[who.rule]
     )
 

@@ -6,22 +6,23 @@ from html import unescape
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from arena.__main__ import main
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import CHOSEN
+from arena.battles.tables import CHOSEN, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
-from arena.fraud.flags import FLAGS_VERSION, FlagRow, FlagService, raised_flags
+from arena.fraud.flags import COUNTED_FLAG, FLAGS_VERSION, FlagRow, FlagService, raised_flags
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.live.store import Answered, LiveStore, Opening
+from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
@@ -43,12 +44,14 @@ class Voters:
         self.database, self.store, self.items = database, BattleStore(database), ItemBank(database)
         self.models = {model.name: code for code, model in enumerate(self.items.models(), 1)}
 
-    def vote(self, voter: int, item: int, a: str, b: str, choice: str) -> Battle:
+    def vote(
+        self, voter: int, item: int, a: str, b: str, choice: str, seat: int | None = None
+    ) -> Battle:
         """Serve a battle with these models on these sides, cast a vote in it and see the names."""
         answers = {one.model: one.answer for one in self.items.bank().items[item].contestants}
         left, right = self.models[a], self.models[b]
         these = Draw(item, left, right, answers[left], answers[right])
-        battle = self.store.serve(voter, lambda _: these, comes_back=lambda *_: False)
+        battle = self.store.serve(voter, lambda _: these, seat=seat, comes_back=lambda *_: False)
         assert battle
         return self.store.reveal(voter, self.store.vote(voter, battle.token, choice, "1").token)
 
@@ -318,9 +321,9 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
 def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     clear(bank, 90)
     voters = Voters(bank)
-    worker = worker_of(bank, "spring").voter
+    seat = worker_of(bank, "spring")
     for number in range(4):
-        voters.vote(worker, 1 + number, "m2", "m1", "a" if number % 2 else "b")
+        voters.vote(seat.voter, 1 + number, "m2", "m1", "a" if number % 2 else "b", seat.id)
     leaderboard = Leaderboard(
         bank, VoteTable(bank), CountSettings("campaign", ("spring",)), every=0.0
     )
@@ -331,7 +334,7 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
     assert told in unescape(HTML.summary(paragraphs(board)))
     with_flagged = shown(leaderboard, WITH)
     assert with_flagged.votes == 4
-    voters.vote(worker, 5, "m1", "m2", "a")
+    voters.vote(seat.voter, 5, "m1", "m2", "a", seat.id)
     assert shown(leaderboard).votes == 5
     leaderboard.close()
 
@@ -339,16 +342,39 @@ def test_only_votes_of_those_who_count_are_on_boards_and_others_are_told(bank):
 def test_a_crowd_that_does_not_count_cannot_have_those_who_do_flagged(bank):
     clear(bank, 300)
     voters = Voters(bank)
-    worker = worker_of(bank, "spring").voter
+    seat = worker_of(bank, "spring")
     for number in range(30):
-        voters.vote(
-            worker, 1 + number, *(("m3", "m1") if number < 15 else ("m1", "m2")), "ab"[number // 15]
-        )
+        sides = ("m3", "m1") if number < 15 else ("m1", "m2")
+        voters.vote(seat.voter, 1 + number, *sides, "ab"[number // 15], seat.id)
     for who, flagged in ((EVERYONE, True), (CountSettings("campaign", ("spring",)), False)):
         FlagService(bank, who, VoteTable(bank)).look()
         with bank.read() as connection:
-            reasons = {row.reason for row in raised_flags(connection, who) if row.voter == worker}
+            reasons = {
+                row.reason for row in raised_flags(connection, who) if row.voter == seat.voter
+            }
         assert bool(reasons - {Suspicion.HASTY, Suspicion.ONE_SIDED}) is flagged
+
+
+def test_a_look_is_taken_again_when_a_platforms_list_confirms_votes(bank):
+    clear(bank, 300)
+    voters = Voters(bank)
+    seat = worker_of(bank, "spring")
+    with bank.write() as connection:
+        connection.execute(update(SEAT).values(confirmation="pending"))
+    for number in range(30):
+        voters.vote(seat.voter, 1 + number, "m1", "m2", "a", seat.id)
+    flag_service = FlagService(bank, CountSettings("campaign", ("spring",)), VoteTable(bank))
+    flag_service.look()
+    assert flagged_on_counted(bank) == set()
+    SeatStore(bank).bring_participants(seat.campaign, {seat.person: "APPROVED"})
+    flag_service.look()
+    assert flagged_on_counted(bank) == {seat.voter}
+
+
+def flagged_on_counted(database: Database) -> set[int]:
+    """The voters with flags on the counted board."""
+    with database.read() as connection:
+        return set(connection.scalars(select(COUNTED_FLAG.c.voter_id)))
 
 
 # Check items

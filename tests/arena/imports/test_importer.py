@@ -1,5 +1,6 @@
 """Imported votes: sources of their own, each row once, counted as the import was told, and exported as they came."""
 
+import csv
 import json
 import random
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ from arena.imports.tables import (
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
+from arena.leaderboard.chart import board_chart
+from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
@@ -403,13 +406,13 @@ def test_without_items_board_and_rate_allow_for_voters_alike(imports, leaderboar
     reach = (rated.bounds.high - rated.bounds.low) / 2
     assert board.statistics.reach == pytest.approx(reach) and reach[0] > 60
     assert paragraphs(board)[2][0] == (
-        "Intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
+        "The 95% intervals take voters, not a voter's votes, for independent: no vote says which item it is about."
     )
 
 
 @pytest.mark.parametrize("said", [{}, {"item": None}])
 def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
-    """A vote whose voter is unknown is a voter of its own on the board, and tells nothing of others."""
+    """Votes whose voters are unknown may be one voter's, and tell nothing of others: all say so, first of all."""
     cast = battles(60, voter=None, **said)
     imports.add(cast, ImportRequest("elsewhere"))
     rated = rating_report(cast, RatingOrder(bootstrap=0))
@@ -417,6 +420,57 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     assert sorted(board.statistics.reach) == pytest.approx(
         sorted((rated.bounds.high - rated.bounds.low) / 2)
     )
+    assert paragraphs(board)[0][0].startswith(
+        "No vote says who cast it: intervals are for these voters only, and no order is called settled."
+    )
+    assert rated.notices[0].startswith(
+        "no vote says who cast it: intervals are for these voters only, and no order can be"
+    )
+    assert not any(line.order for line in board.standings)
+    assert {row.bt_for for row in rated.rows} == {"for these voters only"}
+    rows = list(csv.DictReader(board_csv(board).splitlines()))
+    assert {row["interval_for"] for row in rows} == {"for these voters only"}
+    assert "95% intervals for these voters only" in board_chart(board).title
+
+
+def test_unnamed_votes_beside_named_ones_are_taken_for_one_voters(imports, leaderboard):
+    """Half of a thousand votes are unnamed: board and rate allow alike for a voter with half of them."""
+    said = [*battles(500, seed=1).votes(), *battles(500, seed=2, voter=None).votes()]
+    imports.add(votes_of(*said), ImportRequest("elsewhere"))
+    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    found = sorted((rated.bounds.high - rated.bounds.low) / 2)
+    assert sorted(board.statistics.reach) == pytest.approx(found)
+    named = [vote._replace(voter=vote.voter or "one") for vote in said]
+    as_one = rating_report(votes_of(*named), RatingOrder(bootstrap=0))
+    assert found == pytest.approx(sorted((as_one.bounds.high - as_one.bounds.low) / 2))
+    assert "votes without a voter, taken for one voter's: 500" in rated.notices
+    assert "500 of the imported votes do not say who cast them: they are taken for one" in told(
+        board
+    )
+    assert rated.whose == "for voters like these"
+
+
+def test_items_on_one_picture_are_one_case_on_boards_and_in_rate(bank, imports, leaderboard):
+    """Files name pictures, by which items hang together; of known items the bank does, whatever a file says."""
+    said = [
+        vote._replace(item=f"i{place % 30}", picture=f"p{place % 6}", voter=f"v{place}")
+        for place, vote in enumerate(battles(300).votes())
+    ]
+    imports.add(votes_of(*said), ImportRequest("elsewhere"))
+    board = board_of(leaderboard, "elsewhere (imported)")
+    rated = rating_report(votes_of(*said), RatingOrder(bootstrap=0))
+    assert board.statistics.clusters == rated.bounds.clusters == 6
+    assert sorted(board.statistics.reach) == pytest.approx(
+        sorted((rated.bounds.high - rated.bounds.low) / 2)
+    )
+    with bank.read() as connection:
+        (source,) = imported_sources(connection)
+        assert imported_battles(connection, source).picture == tuple(vote.picture for vote in said)
+    key = next(iter(ItemBank(bank).bank().items.values())).key
+    of_bank = [vote._replace(item=key, picture=f"p{place}") for place, vote in enumerate(said[:20])]
+    imports.add(votes_of(*of_bank), ImportRequest("known"))
+    assert board_of(leaderboard, "known (imported)").statistics.clusters == 1
 
 
 def test_a_voters_last_choice_on_a_conversation_counts(tmp_path, imports, leaderboard):

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,6 +38,12 @@ def read(folder: Path, name: str, content: str | bytes, limits=PAGE, **options) 
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return list(read_records(path, limits, **options))
+
+
+def parquet(rows: list[dict]) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    return file.getvalue()
 
 
 def values(records: Iterable[Record]) -> list[dict]:
@@ -307,6 +315,42 @@ def test_a_skipped_column_is_left_out_whatever_it_holds(tmp_path, suffix):
     small = replace(PAGE, cell=10)
     assert values(read(tmp_path, f"a.{suffix}", content, small, skip=["image"])) == [{"a": "1"}]
     assert refusal(tmp_path, f"a.{suffix}", content, small).column == "image"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "xlsx", "parquet"])
+def test_of_a_digested_column_only_what_tells_cells_apart_is_kept(tmp_path, suffix):
+    """Short cells are names or references to other rows, and stay."""
+    first, second = "x" * 30_000, "y" * 30_000
+    if suffix in ("json", "jsonl"):
+        first += "\0"
+    cells = [first, second, first, "a.png", ""]
+    rows = [{"image": cell, "a": str(at)} for at, cell in enumerate(cells)]
+    makers = {
+        "csv": lambda: "image,a\n" + "".join(f"{row['image']},{row['a']}\n" for row in rows),
+        "tsv": lambda: "image\ta\n" + "".join(f"{row['image']}\t{row['a']}\n" for row in rows),
+        "jsonl": lambda: "".join(json.dumps(row) + "\n" for row in rows),
+        "json": lambda: json.dumps(rows),
+        "xlsx": lambda: workbook(["image", "a"], *[[*row.values()] for row in rows]),
+        "parquet": lambda: parquet(rows),
+    }
+    content = makers[suffix]()
+    small = replace(PAGE, cell=64)
+    found = values(read(tmp_path, f"a.{suffix}", content, small, digested=["image"]))
+    assert [row["a"] for row in found] == list("01234")
+    one, other, same, *short = [row["image"] for row in found]
+    assert one == same != other and one.startswith("sha256:") and len(one) < 64
+    assert short == ["a.png", ""]
+
+
+def test_long_columns_of_parquet_and_its_pictures_are_left_out_where_others_are_digested(tmp_path):
+    rows = [
+        {"image": str(at) * 9_000_000, "a": 1, "b": {"bytes": b"x", "path": "x.png"}}
+        for at in range(7)
+    ]
+    assert (
+        values(read(tmp_path, "a.parquet", parquet(rows), digested=["image", "b"]))
+        == [{"a": 1}] * 7
+    )
 
 
 def test_the_field_limit_of_the_csv_module_is_never_lowered(tmp_path):

@@ -277,10 +277,14 @@ def test_what_openpyxl_writes_comes_back_identical(tmp_path_factory, rows):
 
 @pytest.mark.parametrize("turns", [5, pytest.param(40, marks=pytest.mark.soak)])
 def test_mutated_workbooks_are_read_or_refused_but_never_crash(tmp_path, turns):
-    dice, refused = random.Random("xlsx"), 0
-    honest = workbook(["id", "answer"], [1, "a"], [2, "é中"], [3.5, None])
-    with zipfile.ZipFile(io.BytesIO(honest)) as archive:
+    dice = random.Random("xlsx")
+    refused = 0
+    made = workbook(["id", "answer"], [1, "a"], [2, "é中"], [3.5, None])
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
         parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    # the time in it would move the places that are changed
+    del parts["docProps/core.xml"]
+    honest = raw_workbook("", **parts)
     for turn in range(turns):
         if turn % 2:
             content = bytearray(honest)

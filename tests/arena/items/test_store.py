@@ -189,7 +189,7 @@ def test_a_known_item_gets_the_pictures_it_lacked(database):
     assert ingest.add_items("test", "visit", [remote(kept=True)]).pictures_new == 1
     assert shown(database) == ["What is 0?"]
     assert ItemBank(database).kept_pictures() == {
-        f"https://{HOST}/0.png": KeptPicture("ab" * 32, "png")
+        f"https://{HOST}/0.png": KeptPicture("ab" * 32, "png", look=None)
     }
     assert ingest.add_items("test", "visit", [remote()]) == Changes(items_known=1, answers_known=2)
     assert shown(database) == ["What is 0?"], "a later import without pictures takes none away"

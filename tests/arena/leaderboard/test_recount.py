@@ -21,7 +21,7 @@ from sqlalchemy import Row, delete, insert, select, update
 import app  # noqa: F401 every table is there
 from arena.admin.erasure import Erasure
 from arena.battles.choices import next_final_number
-from arena.battles.tables import BATTLE, SEAT, WAITING
+from arena.battles.tables import BATTLE, CONFIRMATIONS, SEAT, WAITING
 from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, VoteTable
 from arena.battles.voters import ADOPTION, PERSON, Account, Voters
 from arena.clock import SECOND, tick
@@ -45,6 +45,7 @@ from tests.support.servers import drafts
 MODELS = ("m1", "m2", "m3")
 WHO = CountSettings("counted", ("spring",))
 CHOICES = ("a", "a", "b", "b", "tie", "both_bad")
+CONFIRMED = ("confirmed", "confirmed", "pending", "rejected")
 LOGS = ("log one", "log two")
 HOUR = 3600 * SECOND
 AT_A_LOOK = 4
@@ -93,8 +94,17 @@ class Arena:
         campaign = self.coin.choice(("spring", "autumn"))
         applicant = self.coin.choice(self._applicants)
         seat = {"voter_id": applicant, "campaign": campaign, "code": "code"}
+        seat["confirmation"] = self.coin.choice(CONFIRMED)
         with self.database.write() as connection:
             connection.execute(self.database.insert(SEAT).values(seat).on_conflict_do_nothing())
+
+    def confirm(self) -> None:
+        """Bring in a platform's list, which says anything of each worker."""
+        with self.database.write() as connection:
+            for seat in connection.scalars(select(SEAT.c.id)).all():
+                told = update(SEAT).where(SEAT.c.id == seat)
+                connection.execute(told.values(confirmation=self.coin.choice(CONFIRMED)))
+            bump_counter(connection, CONFIRMATIONS)
 
     def vote(self) -> None:
         for _ in range(self.coin.randint(1, 6)):
@@ -137,9 +147,10 @@ class Arena:
         bank = ItemBank(self.database).bank()
         item = self.coin.choice([*bank.items.values()])
         one, other = self.coin.sample(item.contestants, 2)
+        voter = self.coin.choice(self._voters + self._applicants)
         values: dict[str, Any] = {
             "token": secrets.token_hex(8),
-            "voter_id": self.coin.choice(self._voters + self._applicants),
+            "voter_id": voter,
             "item_id": item.id,
             "images": 1 + item.multi,
             "model_a": one.model,
@@ -153,6 +164,8 @@ class Arena:
         else:
             values |= {"answer_a": one.answer, "answer_b": other.answer, "draw": "lot"}
         with self.database.write() as connection:
+            seats = select(SEAT.c.id).where(SEAT.c.voter_id == voter).order_by(SEAT.c.id)
+            values["seat_id"] = self.coin.choice([None, *connection.scalars(seats)])
             values |= self._end(connection, is_live)
             rows = self.database.insert(BATTLE).values(values)
             connection.execute(rows.on_conflict_do_nothing())
@@ -218,7 +231,7 @@ class Recount:
             self.imports = {row.id: row for row in rows(IMPORTED_SOURCE)}
             self.imported = sorted(rows(IMPORTED_VOTE), key=lambda row: row.id)
             keys = {row.id: row.key for row in rows(IMPORTED_ITEM)}
-            self.workers = {row.voter_id for row in rows(SEAT) if row.campaign == "spring"}
+            self.seats = {row.id: row for row in rows(SEAT)}
             self.persons = {row.voter_id for row in rows(PERSON)}
             self.adoptions = rows(ADOPTION)
             self.flags = {True: rows(VOTER_FLAG), False: rows(COUNTED_FLAG)}
@@ -349,10 +362,13 @@ class Recount:
         return (row.family_id or of_item) if key.kind == "imported" else of_item
 
     def _counts(self, key: BoardKey, row: Row) -> bool:
+        seat = self.seats.get(row.seat_id)
+        if key.everyone:
+            return seat is None or seat.confirmation != "rejected"
+        if seat is not None:
+            return seat.campaign == "spring" and seat.confirmation == "confirmed"
         voter = row.voter_id
-        if key.everyone or voter in self.persons | self.workers:
-            return True
-        return any(
+        return voter in self.persons or any(
             one.guest == voter and row.voted_at <= one.until and self._place_of(one) < MOST_GUESTS
             for one in self.adoptions
         )
@@ -448,7 +464,7 @@ def check_board(shown: Leaderboard, recount: Recount, key: BoardKey) -> None:
     assert np.array_equal(win_matrix(one_by_one.votes), board.counts.wins), key
     people = {(row in recount.battles, row.voter_id) for row in votes if row.voter_id is not None}
     assert one_by_one.crowd.voters == len(people), key
-    nameless = sum(row.voter_id is None for row in votes)
+    nameless = any(row.voter_id is None for row in votes)
     assert len(np.unique(one_by_one.votes.voters)) == len(people) + nameless, key
 
 
@@ -490,6 +506,7 @@ STEPS: dict[Callable[[Arena], None], int] = {
     Arena.come: 4,
     Arena.log_in: 4,
     Arena.hire: 2,
+    Arena.confirm: 1,
     Arena.forget: 3,
     Arena.add_items: 1,
     Arena.rename: 1,

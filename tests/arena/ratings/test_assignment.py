@@ -9,9 +9,9 @@ from arena.ratings.assignment import (
     UNIFORM,
     Assigned,
     Served,
-    aim,
     balanced,
     fixed,
+    gains,
     pair_number,
     settle,
 )
@@ -88,13 +88,20 @@ def one_settled(of: Served, seat: list[Assigned], coin: np.random.Generator) -> 
 
 def test_settle_says_how_likely_its_pair_was():
     of, coin = served(5, 10), np.random.default_rng(4)
-    drawn = [settle(of, (), (1, 3), coin) for _ in range(4000)]
+    first, second = pair_number(1, 3, 5), pair_number(0, 2, 5)
+    aims = np.zeros(10)
+    aims[[first, second]] = 2, 1
+    drawn = [settle(of, (), aims, coin) for _ in range(4000)]
     seen = Counter((one.low, one.high, one.probability) for one in drawn if one)
     assert len(seen) == 10 and seen[1, 3, 1 - UNIFORM + UNIFORM / 10] > 3000
     for (_, _, probability), number in seen.items():
         assert number / 4000 == pytest.approx(probability, abs=4 * np.sqrt(probability / 4000))
-    of.wanted[pair_number(1, 3, 5)] = False
-    assert {one.probability for _ in range(50) if (one := settle(of, (), (1, 3), coin))} == {1 / 9}
+    of.wanted[first] = False
+    drawn = [settle(of, (), aims, coin) for _ in range(200)]
+    seen = Counter((one.low, one.high, one.probability) for one in drawn if one)
+    assert len(seen) <= 9 and seen[0, 2, 1 - UNIFORM + UNIFORM / 9] > 120, (
+        "what gains most of what is left"
+    )
 
 
 def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
@@ -117,12 +124,17 @@ def test_settle_aims_at_the_pair_that_narrows_the_least_settled_order():
             between, between
         )
         variance[low, high] = contrast @ np.linalg.inv(told) @ contrast
-    assert aim(fit, found) == (0, 1) == min(variance, key=variance.__getitem__)
-    assert aim(fit, [order._replace(progress=-order.progress) for order in found]) == (2, 3)
-    assert aim(fit, [found[1], Order(2, 3, "settled", 50, 0.1)]) == (0, 1), (
-        "a settled order is left alone"
-    )
-    assert aim(fit, [order._replace(state="settled") for order in found]) is None
+    pairs = list(variance)
+    told = gains(fit, found)
+    assert told is not None
+    assert pairs[told.argmax()] == (0, 1) == min(variance, key=variance.__getitem__)
+    for orders, pair in (
+        ([order._replace(progress=-order.progress) for order in found], (2, 3)),
+        ([found[1], Order(2, 3, "settled", 50, 0.1)], (0, 1)),
+    ):
+        told = gains(fit, orders)
+        assert told is not None and pairs[told.argmax()] == pair, "a settled order is left alone"
+    assert gains(fit, [order._replace(state="settled") for order in found]) is None
 
 
 def test_fixed_goes_through_its_list():

@@ -98,22 +98,9 @@ def test_winless_and_separate_models_stay_finite_in_every_draw(prior):
     numbered = ~np.isnan(fit.ratings)
     assert np.isfinite(drawn.ratings[:, numbered]).all()
     assert np.isnan(drawn.ratings[:, ~numbered]).all()
-    ranks = drawn.rank_bounds()
-    assert ranks.high[[3, 4]].tolist() == [2, 2]
-    assert np.isnan(ranks.low[5])
 
 
 def test_an_empty_board_has_an_empty_bootstrap():
     fit = bradley_terry(np.zeros((3, 3)))
     found = intervals(fit, decided([], [], 3), "vote")
     assert np.isnan(bootstrap(fit, found, 10, 0).ratings).all()
-
-
-def test_rank_bounds_tell_the_sure_from_the_open():
-    wins = np.array(
-        [[0, 900, 900, 900], [100, 0, 500, 900], [100, 500, 0, 900], [100, 100, 100, 0.0]]
-    )
-    fit = bradley_terry(wins)
-    ranks = bootstrap(fit, intervals(fit, votes_of_wins(wins), "vote"), 500, 0).rank_bounds()
-    assert ranks.low.tolist() == [1, 2, 2, 4]
-    assert ranks.high.tolist() == [1, 3, 3, 4]

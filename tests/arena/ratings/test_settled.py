@@ -17,8 +17,15 @@ from arena.ratings.settled import (
     recorded,
 )
 from arena.ratings.votes import ELO, Outcome, Votes, VotesError
-from perf.campaigns import EQUAL, is_falsely_settled
-from perf.coverage import Design, votes_of
+from perf.campaigns import (
+    AIMED,
+    EQUAL,
+    SAVING,
+    SETTLED,
+    is_campaign_falsely_settled,
+    saving,
+)
+from perf.coverage import Design, is_falsely_settled, votes_of
 
 
 def seen(votes: Votes, shown: int | None = None):
@@ -27,17 +34,33 @@ def seen(votes: Votes, shown: int | None = None):
 
 
 def on_items(*of_items: str) -> Votes:
-    """Votes on two models, the winners on each item as letters."""
+    """Votes on two models, each by another voter, the winners on each item as letters."""
     won = "".join(of_items)
     item = np.repeat(np.arange(len(of_items)), [len(one) for one in of_items])
     outcome = np.array([Outcome.A if winner == "a" else Outcome.B for winner in won], np.int8)
-    return Votes(np.zeros(len(won), int), np.ones(len(won), int), outcome, 2, item)
+    zeros = np.zeros(len(won), int)
+    return Votes(zeros, zeros + 1, outcome, 2, item, np.arange(len(won)))
 
 
 def test_equal_models_hardly_ever_settle():
     """Looks every 50 votes; ordinary intervals would settle some pair in nearly all arenas."""
     falsely = sum(is_falsely_settled(replace(EQUAL[0], votes=1_500), run) for run in range(20))
     assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("poll", AIMED, ids=lambda poll: poll.name)
+def test_equal_models_hardly_ever_settle_in_a_campaign_that_aims(poll):
+    short = replace(poll, votes=1_500)
+    falsely = sum(is_campaign_falsely_settled(short, run) for run in range(20))
+    assert falsely <= 4, "a fair 5% settles more of 20 in one of 400"
+
+
+@pytest.mark.soak
+def test_aiming_saves_more_than_half_of_the_votes():
+    found = saving(SETTLED, 5)
+    assert found.settle <= SAVING * found.uniform
+    assert found.wrong <= 1
 
 
 @pytest.mark.parametrize("told", [3.0, 40.0, 300.0])
@@ -82,6 +105,15 @@ def test_the_taste_of_few_voters_settles_nothing():
         (np.arange(180) // 36, True),
     ):
         assert seen(replace(votes, voters=voters)).settled[0, 1] == settles
+
+
+def test_unnamed_voters_settle_nothing_but_a_judge_does():
+    """Of 300 arenas of equal models whose six voters nobody named, 212 settled an order."""
+    votes = replace(on_items(*["aab"] * 60), voters=None)
+    fit = bradley_terry(win_matrix(votes))
+    found = intervals(fit, votes, "item")
+    assert not look(fit, found, votes, 2).settled.any()
+    assert look(fit, found, votes, 2, judged=True).settled[0, 1]
 
 
 def test_every_pair_ever_shown_shares_the_errors():

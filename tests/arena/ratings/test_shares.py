@@ -129,16 +129,22 @@ def test_a_share_of_all_votes_holds_where_few_voters_have_habits():
 
 
 def test_few_voters_make_an_effect_as_much_larger_as_students_interval_is_wider():
-    """Five voters with four votes each, of which 4, 3, 2, 1 and 0 are hits; worked out by hand."""
+    """Five voters with four votes each, of which 4, 3, 2, 1 and 0 are hits; worked out by hand.
+
+    A voter's votes are compared with the others' share. Products of two of a voter's votes: 18 expected by chance.
+    """
     voter = np.repeat(np.arange(5), 4)
     hit = np.arange(20) % 4 < 4 - voter
     (effect,) = design_effects(hit, np.zeros(20, int), 1, [voter])
-    both_hit = 10 * 9 - (12 + 6 + 2)
-    chance = both_hit / (20 * 19 - 5 * 12)
-    alike = (20 / 3 - 20 * chance) / (20 * (0.5 - chance))
+    expected = (10 - np.array([4, 3, 2, 1, 0])) / 16
+    won = np.array([4, 3, 2, 1, 0])
+    products = (won - 4 * expected) ** 2 - won * (1 - expected) ** 2 - (4 - won) * expected**2
+    variance = 10 * 10 / (20 * 19)
+    alike = (products.sum() / 3 - 20 * variance / 16) / (20 * variance * (1 + (64 / 16 - 1) / 16))
+    assert 0 < alike < 0.5
     kish = 1 + 3 * alike
-    freedom = kish**2 / ((3 * alike) ** 2 / 4)
-    widening = stats.t.ppf(0.975, freedom) / stats.norm.ppf(0.975)
+    degrees = 4 / (3 / 4)
+    widening = stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
     assert effect == pytest.approx(kish * widening**2, rel=1e-9)
 
 
@@ -160,13 +166,10 @@ def test_votes_of_one_item_that_always_agree_are_one_vote():
     )
 
 
-def test_few_clusters_widen_an_effect_by_students_quantile():
-    """By hand: six items of five votes. All votes of three items are hits, and one of each other item's."""
+def test_few_clusters_are_at_most_so_many_cases():
+    """Six items of five votes, whose effect Student's quantile would make larger than five."""
     hit = np.concatenate([np.arange(5) < hits for hits in (5, 5, 5, 1, 1, 1)])
     item = np.repeat(np.arange(6), 5)
-    (effect,) = design_effects(hit, np.zeros(30, int), 1, [item])
-    alike = 43 / 68
-    quantile = 2.2077  # of Student's t with 10.73 degrees of freedom
-    assert effect == pytest.approx((1 + 4 * alike) * (quantile / 1.96) ** 2, rel=0.03)
+    assert design_effects(hit, np.zeros(30, int), 1, [item]).tolist() == [5]
     with_empty_cells = design_effects(hit, np.zeros(30, int), 4, [item])
-    assert with_empty_cells.tolist() == [effect, 1, 1, 1]
+    assert with_empty_cells.tolist() == [5, 1, 1, 1]

@@ -1,5 +1,6 @@
 """Links: only what we made opens a campaign, and only the platform's own sites get the worker back."""
 
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlsplit
 
@@ -11,12 +12,14 @@ from arena.seats.links import (
     PREVIEW,
     Arrival,
     CampaignLinkError,
+    account_arrival,
     arrival,
     is_signed,
     made_link,
     signature,
 )
 from arena.seats.spec import CampaignSpec, read_spec
+from arena.seats.worker_names import is_name, tidy_name
 from tests.support.toy_campaigns import MTURK, PROLIFIC
 
 KEY, AT = b"k" * 32, datetime(2026, 11, 25, tzinfo=UTC)
@@ -24,6 +27,8 @@ UNTIL = AT + timedelta(days=1)
 IDS = st.from_regex(r"[A-Za-z0-9.@:+_-]{1,64}", fullmatch=True)
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
 ANYTHING = st.text(max_size=300)
+PEOPLE = st.text(max_size=64).map(tidy_name).filter(is_name)
+"""Names of workers in any script."""
 
 
 def spec(name: str = "pilot", votes: int = 20, **platform) -> CampaignSpec:
@@ -54,11 +59,12 @@ def open_(of: CampaignSpec, at: datetime = AT, link: str = "", **changes: str | 
 # What holds for every link
 
 
-@given(NAMES, st.integers(1, 1000), IDS, st.integers(0, 10**9))
+@given(NAMES, st.integers(1, 1000), IDS | PEOPLE, st.integers(0, 10**9))
 def test_a_link_opens_its_campaign_for_its_worker_until_it_expires(name, votes, worker, seconds):
     of, until = spec(name, votes), AT + timedelta(seconds=seconds)
     link = made_link(KEY, of, until, worker)
     assert urlsplit(link).path == f"/c/{name}"
+    assert link.isascii()
     assert open_(of, link=link) == Arrival(worker)
     assert open_(of, until, link) == Arrival(worker)
     with pytest.raises(CampaignLinkError, match="expired"):
@@ -68,7 +74,7 @@ def test_a_link_opens_its_campaign_for_its_worker_until_it_expires(name, votes, 
 @given(st.sampled_from(["n", "until", "worker", "sig"]), ANYTHING)
 def test_a_link_with_any_other_value_opens_nothing(name, value):
     link = made_link(KEY, spec(), UNTIL, "w1")
-    if value != query_of(link)[name]:
+    if tidy_name(value) != query_of(link)[name]:
         with pytest.raises(CampaignLinkError, match="was changed on its way"):
             open_(spec(), link=link, **{name: value})
 
@@ -101,10 +107,85 @@ def test_signed_parts_do_not_run_into_one_another(parts, others):
         assert not is_signed(KEY, signature(KEY, *fixed), *others)
 
 
-@pytest.mark.parametrize("worker", ["", "a b", "a/b", "ü", "a\n", "x" * 65, "\0"], ids=repr)
-def test_a_plain_link_is_made_for_a_plain_name(worker):
+# Workers of plain links
+
+
+@given(PEOPLE, st.sampled_from(["NFC", "NFD"]), st.sampled_from(["NFC", "NFD"]))
+def test_a_name_is_one_worker_however_it_is_written(name, made, opened):
+    link = made_link(KEY, spec(), UNTIL, f"  {unicodedata.normalize(made, name)} ")
+    assert link == made_link(KEY, spec(), UNTIL, name)
+    typed = unicodedata.normalize(opened, name).replace(" ", "\u3000 ")
+    assert open_(spec(), link=link, worker=typed) == Arrival(name)
+
+
+@pytest.mark.parametrize(
+    "worker, name",
+    [
+        ("Ada Lovelace", "Ada Lovelace"),
+        ("  Ada \u00a0\u3000 Lovelace ", "Ada Lovelace"),
+        ("Zoe\u0308", "Zoë"),
+        ("李小龍", "李小龍"),
+        ("Лев Толстой", "Лев Толстой"),
+        ("عايدة", "عايدة"),
+        ("O'Neil, Tip (2)", "O'Neil, Tip (2)"),
+        ("=2+3", "=2+3"),
+        ("accountant", "accountant"),
+        ("ö" * 64, "ö" * 64),
+        ("u\u0308" * 64, "ü" * 64),
+        ("\u03b1\u0313\u0300\u0345" * 64, "\u1f82" * 64),
+    ],
+    ids=repr,
+)
+def test_a_worker_may_have_a_name_in_any_script(worker, name):
+    assert open_(spec(), link=made_link(KEY, spec(), UNTIL, worker)) == Arrival(name)
+
+
+@pytest.mark.parametrize(
+    "worker",
+    [
+        *("", "  ", "\u3000", "x" * 65, "ö" * 65, "x" * 1000, " " * 1000),
+        *("a\tb", "a\nb", "a\rb", "a\n", "\0", "a\x1bb", "a\x7f", "a\x85b", "a\u2028b", "a\u2029b"),
+        *("a\u202eb", "a\u2066b", "a\u200fb", "a\u061cb"),
+        *(
+            "a\u200bb",
+            "a\u200cb",
+            "a\u200db",
+            "a\u2060b",
+            "\ufeffa",
+            "a\u00adb",
+            "a\u034fb",
+            "a\ufe0f",
+        ),
+        *("\u3164", "\u115f", "\uffa0", "\u2800", "a\U000e0041", "a\U000e0100"),
+        *("\ud800", "\ue000", "\uffff", "\U000110bd"),
+        *(
+            "account 0123",
+            "account  0123",
+            "account\u00a00123",
+            f"account {'0' * 32}",
+            "forgotten x",
+        ),
+        *("'=1", "'+x", "'@x"),
+    ],
+    ids=ascii,
+)
+def test_a_plain_link_is_made_for_a_name_that_can_be_seen_and_is_nobody_elses(worker):
     with pytest.raises(CampaignLinkError, match="names its worker"):
         made_link(KEY, spec(), UNTIL, worker)
+
+
+@given(st.text(max_size=80) | st.from_regex(r"[0-9a-f]{64}", fullmatch=True))
+def test_no_name_is_an_accounts(subject):
+    assert not is_name(account_arrival(subject, "ada").person)
+
+
+def test_a_signed_name_that_is_none_opens_nothing():
+    """A link of ours has none such; a key that is known elsewhere might."""
+    ends = str(int(UNTIL.timestamp()))
+    for name in ("", "a\tb", f"account {'0' * 32}"):
+        sig = signature(KEY, "pilot", "20", ends, name)
+        with pytest.raises(CampaignLinkError, match="lacks its worker"):
+            arrival(KEY, spec(), {"n": "20", "until": ends, "worker": name, "sig": sig}, AT)
 
 
 # Platforms

@@ -5,10 +5,12 @@ from threading import Barrier
 
 import pytest
 
+from arena.admin.actions import latest_actions, record_action
+from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.tables import SEAT_TRY
 from tests.support.campaign_worker import Worker
 from tests.support.toy_campaigns import EXAMINED, PROLIFIC, Toys, do_all, take_exam
-from tests.support.toy_task import right
+from tests.support.toy_task import NOTES, right
 from tests.support.visitors import rows
 
 
@@ -132,6 +134,75 @@ def test_racing_answers_to_one_question_leave_one(toys, database):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(answer, range(8)))
     assert len(rows(database, SEAT_TRY)) == 1
+
+
+def test_questions_of_a_source_come_first_and_samples_follow_in_an_order_of_their_own(toys):
+    values = {"samples": 2, "pass": 4, **EXAMINED["qualify"]}
+    campaign = toys.campaign(notes=3, qualify=values | {"pass": 4})
+    worker = toys.worker(campaign).enter()
+    take_exam(worker, True, True, True)
+    notes = []
+    for _ in range(2):
+        assert worker.lead == f"Practice: question {4 + len(notes)} of 5"
+        notes.append(question(worker))
+        worker.choose("a")
+        worker.get(worker.seat)
+    assert len(set(notes)) == 2
+    assert set(notes) <= set(NOTES)
+    assert worker.kind == "message"
+
+
+JUDGED = [
+    ("", (1, 1, 0, None), 0),
+    ("+?", (1, 3, 1, None), 1),
+    ("+-?", (1, 4, 1, None), 1),  # waits
+    ("++?", None, 0),
+    ("?--", (2, 1, 0, 0), 0),
+    ("+-- ?", (2, 2, 0, 1), 1),
+    ("+-- ??-", (2, 4, 0, 1), 2),
+    ("--- ---", None, 0),
+]
+"""The answers of each try, of which two of three must be right: where the worker stands, what an operator reads."""
+
+
+@pytest.mark.parametrize(("tries", "stands", "unread"), JUDGED)
+def test_a_try_waits_only_where_what_is_not_read_may_decide_it(
+    toys, database, tries, stands, unread
+):
+    campaign = toys.campaign(notes=3, qualify={"samples": 3, "pass": 2})
+    toys.worker(campaign).enter()
+    (seat,) = toys.pages.seats.all(campaign)
+    exam = Qualification(database)
+    for attempt, marks in enumerate(tries.split(), 1):
+        for number, mark in enumerate(marks, 1):
+            is_right = {"+": True, "-": False, "?": None}[mark]
+            exam.answer(seat, ExamStanding(attempt, number, 0, 3), "note", "text", is_right)
+    found = exam.standing(seat)
+    assert (found and (found.attempt, found.number, found.right, found.last)) == stands
+    assert len(exam.unread(campaign, [seat])) == unread
+
+
+@pytest.mark.locks_or_dialect
+def test_of_operators_who_judge_an_answer_at_once_one_is_heard(toys, database):
+    campaign = toys.campaign(notes=1, qualify={"samples": 1, "pass": 1})
+    toys.worker(campaign).enter().choose("a")
+    exam = Qualification(database)
+    (answer,) = exam.unread(campaign, toys.pages.seats.all(campaign))
+    start = Barrier(8)
+
+    def judge(number: int) -> bool:
+        start.wait()
+        return exam.judge(
+            answer, number % 2 == 0, lambda to: record_action(to, "ada", "judged a writer's sample")
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        heard = list(pool.map(judge, range(8)))
+    assert heard.count(True) == 1
+    with database.read() as connection:
+        assert len(latest_actions(connection, 10)) == 1
+    (given,) = rows(database, SEAT_TRY)
+    assert given.is_right == (heard.index(True) % 2 == 0)
 
 
 def test_a_source_with_too_few_questions_says_so(toys):

@@ -1,11 +1,13 @@
 """Seats by the toy task's pages: entry, work, ends and codes; one seat a person, whatever the browser."""
 
 import random
+import re
+import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 from sqlalchemy import func, select
@@ -13,7 +15,6 @@ from sqlalchemy import func, select
 from arena.battles.tables import SEAT
 from arena.battles.voters import Account, Voters
 from arena.database import Database
-from arena.seats import seats
 from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.seats.tables import SEAT_ENTRY
@@ -95,6 +96,16 @@ def test_a_person_has_one_seat_whatever_the_browser_and_goes_on_where_it_was(toy
 
 
 @pytest.mark.locks_or_dialect
+@pytest.mark.parametrize("person", ["Zoë Ångström", "李 小龍", "+1 & 'less' #2", "ü" * 64])
+def test_a_name_in_any_script_has_one_seat(toys, person):
+    campaign = toys.campaign()
+    first = toys.worker(campaign, person).enter()
+    typed = quote_plus(unicodedata.normalize("NFD", person))
+    again = Worker(toys.client, first.link.replace(quote_plus(person), typed)).get()
+    assert (first.kind, again.kind, again.seat) == ("work", "work", first.seat)
+    assert [seat.person for seat in toys.pages.seats.all(campaign)] == [person]
+
+
 @pytest.mark.parametrize("platform", [PROLIFIC, MTURK], ids=["prolific", "mturk"])
 def test_a_second_session_goes_on_before_the_end_and_gets_no_second_code_after_it(
     toys, database, platform
@@ -158,6 +169,49 @@ def test_prolific_gets_its_own_codes_and_a_way_back(toys):
     worker = do_all(toys.worker(toys.campaign(**PROLIFIC)).enter())
     assert worker.code == "C-DONE"
     assert worker.back == "https://app.prolific.com/submissions/complete?cc=C-DONE"
+    assert f'<span class="address">{worker.back}</span>' in worker.html, "also as text"
+
+
+@pytest.mark.parametrize(
+    "platform, language, label",
+    [
+        (PROLIFIC, "en", "Return to Prolific"),
+        (PROLIFIC, "zh", "返回 Prolific"),
+        (MTURK, "en", "Return to MTurk"),
+        (MTURK, "zh", "返回 MTurk"),
+        ({}, "en", ""),
+    ],
+)
+def test_a_worker_is_told_where_the_button_leads(toys, platform, language, label):
+    worker = do_all(toys.worker(toys.campaign(**platform), language=language).enter())
+    assert worker.code
+    found = re.findall(r'class="primary"[^>]*>([^<]+)<', worker.html)
+    assert found == ([label] if label else []), "a plain link's worker has the code alone"
+
+
+@pytest.mark.parametrize(
+    "language, seconds, times",
+    [
+        ("en", None, ["Time limit for a question: 10 minutes."]),
+        (
+            "en",
+            1530.0,
+            ["Time limit for a question: 10 minutes.", "Total time: about 26 minutes."],
+        ),
+        ("en", 3.0, ["Time limit for a question: 10 minutes.", "Total time: about 1 minute."]),
+        ("zh", 1530.0, ["每题时限：10 分钟。", "总用时：约 26 分钟。"]),
+    ],
+)
+def test_a_worker_is_told_the_time_before_and_during_the_work(toys, language, seconds, times):
+    toys.task.seconds = seconds
+    worker = toys.worker(toys.campaign(**EXAMINED), language=language).get()
+    pairs = re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)</dd>", worker.html)
+    colon, stop = ("：", "。") if language == "zh" else (": ", ".")
+    assert [f"{name}{colon}{value}{stop}" for name, value in pairs][1:-1] == times
+    take_exam(worker.enter(), True, True, True)
+    assert worker.kind == "work"
+    foot = re.search(r'<p class="note times">(.*?)</p>', worker.html)
+    assert foot and re.findall(r"<span>([^<]+)</span>", foot[1]) == times
 
 
 def test_mturk_gets_a_form_with_the_assignment_of_this_sitting(toys):
@@ -320,9 +374,8 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
 
 
 @pytest.mark.locks_or_dialect
-def test_a_network_takes_so_many_seats_a_day(toys, database, monkeypatch):
-    monkeypatch.setattr(seats, "MOST_OF_NETWORK", 3)
-    campaign = toys.campaign(**PROLIFIC)
+def test_a_network_takes_so_many_seats_a_day(toys, database):
+    campaign = toys.campaign(platform=PROLIFIC["platform"] | {"network_seats": 3})
     workers = [
         toys.worker(campaign, f"p{number}", network="9.9.9.9").enter() for number in range(5)
     ]

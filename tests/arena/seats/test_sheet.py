@@ -1,8 +1,11 @@
 """The pay sheet: every state with its proposal and reason, the platform's list, and text that no spreadsheet runs."""
 
+import unicodedata
 from datetime import datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arena.database import now
 from arena.io.csv_text import csv_text, safe_cell
@@ -13,6 +16,7 @@ from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import Seat, SeatEvent
 from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
 from arena.seats.spec import CampaignSpec, read_spec
+from arena.seats.worker_names import is_name, tidy_name
 
 AT = now()
 BEGAN = AT - timedelta(minutes=40)
@@ -36,7 +40,20 @@ def seat(
     kind: str = "plain", person: str = "ann", end: SeatEvent | None = "done", at: datetime = AT
 ) -> Seat:
     ended = at if end else None
-    return Seat(7, campaign(kind), 3, person, "sitting", "", "PAY4TOY", BEGAN, True, end, ended)
+    return Seat(
+        id=7,
+        campaign=campaign(kind),
+        voter=3,
+        person=person,
+        session="sitting",
+        reply_to="",
+        code="PAY4TOY",
+        arrived_at=BEGAN,
+        confirmation="confirmed",
+        is_qualified=True,
+        end=end,
+        ended_at=ended,
+    )
 
 
 def row(one: Seat, work: SeatWork | None = None, listed: dict[str, str] | None = None) -> SheetRow:
@@ -252,11 +269,39 @@ def test_the_lists_of_both_platforms_are_read():
     assert (listed_participants(ours), listed_sessions(ours)) == ({"@ann": ""}, {"@ann": ["s1"]}), (
         "our table of links"
     )
-    rows = [
-        Record(number, {"WorkerId": "A2", "AssignmentStatus": status})
-        for number, status in ((2, "x"), (3, "y"))
-    ]
-    assert listed_participants(rows) == {"A2": "y"}, "the last of several rows"
+    typed = [Record(2, {"worker": " Zoe\u0308\u00a0 Li "})]
+    assert listed_participants(typed) == {"Zoë Li": ""}, (
+        "in the form in which the seat has the name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "stands"),
+    [
+        (("Submitted", "Approved"), "Approved"),
+        (("RETURNED", "APPROVED"), "APPROVED"),
+        (("APPROVED", "RETURNED"), "APPROVED"),
+        (("ACTIVE", "TIMED-OUT"), "ACTIVE"),
+        (("REJECTED", "ACTIVE", "RETURNED"), "ACTIVE"),
+        (("RETURNED", "REJECTED"), "REJECTED"),
+    ],
+)
+def test_of_several_rows_the_one_that_came_furthest_stands(statuses, stands):
+    """However the list is sorted; of equals the last."""
+    rows = [Record(row, {"worker": "A2", "status": one}) for row, one in enumerate(statuses, 2)]
+    assert listed_participants(rows) == {"A2": stands}
+
+
+@given(
+    st.text(max_size=64).map(tidy_name).filter(is_name),
+    st.sampled_from(["NFC", "NFD"]),
+    st.booleans(),
+)
+def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
+    """A spreadsheet may write a name in another form, with the apostrophe that a download has, or without it."""
+    cell = safe_cell(name) if is_download else name
+    rows = [Record(2, {"worker": f" {unicodedata.normalize(form, cell)} "})]
+    assert listed_participants(rows) == {name: ""}
 
 
 @pytest.mark.parametrize(
@@ -274,6 +319,22 @@ def test_the_lists_of_both_platforms_are_read():
         (
             [Record(2, {"WorkerId": " "})],
             "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
+        (
+            [Record(2, {"WorkerId": None})],
+            "row 2, column 'WorkerId'.* found an empty cell; delete the row",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": " "})],
+            "row 2, column 'status': expected a status of Prolific or MTurk, .* found ''; write",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": None})],
+            "row 2, column 'status': .* found ''; write",
+        ),
+        (
+            [Record(2, {"worker": "w1", "status": "fine"})],
+            "row 2, column 'status': expected a status of Prolific or MTurk, .* found 'fine'; write",
         ),
     ],
 )

@@ -461,7 +461,11 @@ def test_a_deleted_row_stays_away(database, another, tmp_path):
     copy_all(backup_of(bank(database), hub, tmp_path))
     visitor = Visitor(database, "c")
     with database.write() as connection:
-        connection.execute(SEAT.insert().values(campaign="c", voter_id=visitor.id, code="x"))
+        connection.execute(
+            SEAT.insert().values(
+                campaign="c", voter_id=visitor.id, code="x", confirmation="confirmed"
+            )
+        )
     copy_all(backup_of(database, hub, tmp_path))
     with database.write() as connection:
         connection.execute(delete(SEAT))

@@ -350,14 +350,15 @@ def test_a_campaign_is_made_linked_watched_and_ended_on_the_page(arena, screen, 
         "Votes0 of 300",
         "Tuples with all their votes0 of 9",
         "Workersnone yet",
-        "Mean half widthknown from 50 votes on",
+        "Mean half width of the 95% intervalsknown from 50 votes on",
     ):
         expect(made.locator("tr", has_text=row)).to_be_visible()
-    made.get_by_label("Workers, a name").fill("ann\nbob\n")
+    made.get_by_label("Workers, a name").fill("e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n")
     made.get_by_role("button", name="Make the links").click()
     expect(made.locator("output.kept")).to_contain_text(
         f"ann,{arena.address}/c/pilot?n=2&until=", timeout=30_000
     )
+    expect(made.locator("output.kept")).to_contain_text("&worker=Bob+Lee&sig=")
     shoot(screen, "operator-campaigns", whole=True)
     made.get_by_label("The platform's list").set_input_files(
         written(tmp_path, "list.csv", "name\nann\n")
@@ -415,11 +416,9 @@ def test_a_stranger_makes_ends_and_downloads_no_campaign(arena):
             assert name == "key" or "no-store" in known.headers["cache-control"]
         assert client.get("/operators/campaigns/other/sheet.csv", headers=mine).status_code == 422
         answer = client.post(
-            "/operators/campaigns/pilot/links", content="bob\nann smith\n", headers=mine
+            "/operators/campaigns/pilot/links", content="bob\nann\tsmith\n", headers=mine
         )
-        assert (
-            answer.status_code == 422 and "row 2: A plain link names its worker" in answer.text
-        ), "not two workers"
+        assert answer.status_code == 422 and "row 2: A plain link names its worker" in answer.text
     assert stored(arena.database) == before
 
 

@@ -10,15 +10,18 @@ import pytest
 from playwright.sync_api import Browser, Frame, Page, Route, expect
 from sqlalchemy import select, update
 
-from arena.admin.campaigns import KINDS
+from arena.admin.campaigns import KINDS, CampaignAdmin
 from arena.battles.tables import BATTLE, CHOSEN
+from arena.battles.vote_table import VoteTable
 from arena.database import Database, now
+from arena.io.tables import Record
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
-from arena.items.store import FAMILY, IMAGE, ITEM, MODEL
+from arena.items.store import FAMILY, IMAGE, ITEM, MODEL, ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.seats.tables import SEAT_ENTRY
+from arena.settings import Settings
 from arena.types import RIGHT, UNRELATED
 from arena.web.words import ENGLISH
 from tests.support.axe import faults
@@ -334,6 +337,7 @@ def test_a_worker_goes_the_whole_way_without_cookies_and_through_a_reload(
         expect(hands.frame.locator("#copy")).to_have_text("Copied")
         assert_back(hands, site, code)
     assert_given(server, worker)
+    assert_rejected_afterwards(server, at, worker)
     assert wire.bytes
     assert told(names_of(server), wire.bytes) == set()
 
@@ -371,8 +375,16 @@ def goes_on_after_a_reload(hands: Hands, at: str) -> None:
 
 def assert_back(hands: Hands, site: Platform, code: str) -> None:
     """Go back, and the platform has the code."""
+    is_prolific = hands.frame == hands.page.main_frame
+    name = "Prolific" if is_prolific else "MTurk"
+    expect(hands.frame.locator(".end .primary")).to_have_text(f"Return to {name}")
+    address = hands.frame.locator(".address")
+    if is_prolific:
+        expect(address).to_have_text(f"https://app.prolific.com/submissions/complete?cc={code}")
+    else:
+        expect(address).to_have_count(0)
     hands.back()
-    if hands.frame == hands.page.main_frame:
+    if is_prolific:
         told_ = f"at https://app.prolific.com/submissions/complete?cc={code}"
         expect(hands.page.locator("body")).to_contain_text(told_)
         assert code == "C1DONE"
@@ -394,6 +406,25 @@ def assert_given(server: AppServer, worker: str) -> None:
         battles = [row.id for row in rows(database, BATTLE) if row.seat_id == seat]
         assert len(battles) == PIECES
         assert counted(database).keys() >= set(battles)
+
+
+def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> None:
+    """The platform's list does not name the worker: nothing counts, and what was held is asked of others."""
+    with database_of(server) as database:
+        settings = Settings.from_env({"DATA_DIR": str(server.data_dir)})
+        admin = CampaignAdmin(settings, database, ItemBank(database), VoteTable(database))
+        campaign = admin.store.get(name)
+        standing = admin.standing(campaign)
+        assert (standing.votes, standing.pending) == (0, VOTES)
+        told_ = admin.bring_participants("ada", name, [Record(2, {"worker": "somebody-else"})])
+        assert "Workers who came: 0 confirmed" in told_
+        standing = admin.standing(campaign)
+        assert (standing.votes, standing.pending) == (0, 0)
+        held = admin.states.fresh(campaign).served.votes
+        assert held.sum() == 0
+        (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
+        sheet = {row[0]: row for row in admin.sheet(name)}
+        assert "unknown to the platform: pay nobody" in sheet[mine.person]
 
 
 def pages_of_a_script(link: str, *servers: AppServer) -> list[str]:
@@ -668,6 +699,10 @@ def withdrew(page: Page, server: AppServer, site: Platform, who: str) -> None:
 
 def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
+    give_all(page)
+
+
+def give_all(page: Page) -> None:
     for number in range(1, PIECES + 1):
         expect(page.locator(".lead")).to_have_text(re.compile(rf"^\D*{number}\D"))
         see(page)
@@ -675,6 +710,18 @@ def done(page: Page, server: AppServer, site: Platform, who: str) -> None:
         expect(page.locator(VOTED)).to_be_visible()
         page.click("#reveal")
     kind(page.main_frame, "end")
+
+
+def returning(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    """The end of a worker of Prolific."""
+    begin_study(page, server, site, who)
+    consent(page)
+    for _ in range(2):
+        choose(page, True)
+        page.click("#next")
+    kind(page.main_frame, "work")
+    give_all(page)
+    expect(page.locator(".address")).to_be_visible()
 
 
 def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
@@ -698,6 +745,13 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
             < page.locator("#choose-a").bounding_box()["y"]
             < page.viewport_size["height"]
         )
+        above, picture, below = (
+            page.locator(f"#subject {part}").bounding_box()
+            for part in (".instruction", ".picture", ".about")
+        )
+        covered = 8  # around the picture, so that nothing shows there when it stays in view
+        assert above["y"] + above["height"] + covered <= picture["y"]
+        assert picture["y"] + picture["height"] + covered <= below["y"]
 
 
 SCREENS = (
@@ -714,8 +768,8 @@ SCREENS = (
     leaving,
     withdrew,
 )
-SCREENS += (done, no_entry)
-FIRST = (entry, told_wrong, work, done)
+SCREENS += (done, returning, no_entry)
+FIRST = (entry, told_wrong, work, returning)
 
 
 @pytest.mark.parametrize(

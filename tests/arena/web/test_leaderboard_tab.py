@@ -152,6 +152,14 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
         re.compile(r"917 votes by \d+ people on 12 items")
     )
     expect(page.locator("#board .tells")).to_contain_text("whoever came here voted")
+    expect(page.locator("#board .tells")).to_contain_text(
+        re.compile(
+            r"Pairs differ from Bradley-Terry by \d+\.\d points of win rate beyond chance \(p [=<] "
+        )
+    )
+    expect(page.locator("#board td.rank small").first).to_have_attribute(
+        "title", re.compile(r"^places \d to \d, 95%$")
+    )
     row = page.locator(
         "#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True)
     )

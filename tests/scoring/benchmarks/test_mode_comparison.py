@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_equal_answers_do_not_differ_and_nothing_is_told_of_what_nobody_read():
     assert mode_differences({"as-is": FIRST, "pixel": unread}, range(14)) == []
     same = mode_differences({"as-is": FIRST, "pixel": FIRST}, range(14))
     assert all(one.difference.mean == 0.0 and one.counts.p == 1.0 for one in same)
+
+
+def test_modes_differ_a_picture_at_a_time():
+    def shared(rows: list[Decided]) -> list[Decided]:
+        return [
+            replace(row, question=replace(row.question, picture=f"{row.question.index // 4}"))
+            for row in rows
+        ]
+
+    alone = mode_differences({"as-is": FIRST, "pixel": OTHERS["pixel"]}, range(14))[0]
+    (found, *_) = mode_differences(
+        {"as-is": shared(FIRST), "pixel": shared(OTHERS["pixel"])}, range(14)
+    )
+    assert found.difference.mean == alone.difference.mean
+    assert found.difference.low < alone.difference.low and found.counts.p > alone.counts.p
 
 
 def test_the_table_and_the_figure_have_each_mode_and_subtask():

@@ -80,7 +80,7 @@ def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path
     file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
     code, said, _ = command("mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
-    assert said.splitlines()[2].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
+    assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
     assert "partial, vanilla" in said and "664 of 1,164 unscored" in said
     assert overall(command, "dev: vanilla") == pytest.approx((100, 50_000 / 1164, 100))
 

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.benchmarks import vqa_accuracy
-from scoring.benchmarks.vqa_answers import VQAnswer, read_answers, references
+from scoring.benchmarks.vqa_answers import VQAnswer, read_answers, read_references, references
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import open_upload
 from scoring.report import Grade
@@ -182,6 +183,60 @@ def test_the_table_has_accuracy_beside_the_mean_mark():
         5: 1,
     }
     assert vqa_marks.tabulate(rows, [], "GQA").marks.mean is None
+
+
+def several(pictures: int, each: int, **cells) -> list[dict]:
+    """Rows of questions on pictures: all about a picture are right or all wrong."""
+    return [
+        {
+            "index": str(34602 + at),
+            "question": f"What is {at}?",
+            "answer": "dog",
+            "prediction": "dog" if at // each % 3 else "cat",
+            **{name: cell(at // each) for name, cell in cells.items()},
+        }
+        for at in range(pictures * each)
+    ]
+
+
+def told(tmp_path, dataset, rows, questions=None):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(rows))
+    report = open_upload(path, benchmark=dataset, questions=questions).report("strict")
+    report = replace(report, grades=tuple(Grade(row.id, 0, 4.0) for row in report.rows))
+    return vqa_marks.tabulated(report), [problem.text for problem in report.problems]
+
+
+def test_questions_on_one_picture_count_as_less(tmp_path):
+    shared, said = told(tmp_path, "TextVQA", several(30, 8, image_id=lambda at: f"{at}.jpg"))
+    apart, unsure = told(tmp_path, "TextVQA", several(30, 8))
+    assert said == ["240 questions are about 30 pictures: intervals take those about one together"]
+    assert unsure[0].startswith("TextVQA has several questions about a picture, and the file does")
+    for name in ("exact", "consensus"):
+        wide, short = (getattr(report, name) for report in (shared, apart))
+        assert wide.mean == short.mean and wide.high - wide.low > 2.2 * (short.high - short.low)
+    assert 1 < apart.marks.low < 4.0 < apart.marks.high < 5, "marks that are all alike"
+    assert shared.marks.low < apart.marks.low
+
+
+def test_pictures_of_gqa_are_in_its_question_file_and_of_ok_vqa_in_its_ids(tmp_path):
+    file = tmp_path / "questions.json"
+    rows = several(30, 8)
+    asked = {row["index"]: {**row, "imageId": f"n{at // 8}"} for at, row in enumerate(rows)}
+    for question in asked.values():
+        del question["prediction"]
+    file.write_text(json.dumps(asked))
+    known, said = told(tmp_path, "GQA", rows, read_references(file))
+    unknown, unsure = told(tmp_path, "GQA", rows)
+    assert said[-1].startswith("240 questions are about 30 pictures")
+    assert unsure[0].startswith("GQA has several")
+    assert known.exact.low < unknown.exact.low
+    for at, row in enumerate(rows):
+        row["index"] = f"{13_000 + at // 8}{at % 8}"
+    by_id, said = told(tmp_path, "OK-VQA", rows)
+    assert said == ["240 questions are about 30 pictures: intervals take those about one together"]
+    assert by_id.exact.low == pytest.approx(known.exact.low)
+    assert told(tmp_path, "OK-VQA", several(3, 1))[1] == []
 
 
 def test_problems_are_named():

@@ -271,11 +271,11 @@ def test_marks_calibrate_the_judge(marked):
     found = mark_results(marked.marking, marked.job, report)
     assert found.marked == 60 and found.is_random and found.calibration
     (judge,) = found.calibration.judges
-    assert 0.05 < judge.measures.delta.value < 0.12 and judge.measures.bias > 0.05
+    assert 0.05 < judge.measures.delta < 0.12 and judge.measures.bias > 0.05
     assert found.calibration.people
     again = sum(mark.round == 2 for mark in marked.marks())
     assert (again < 3) == (found.calibration.repeated is None)
-    assert found.calibration.repeated is None or found.calibration.repeated.delta.value == 0
+    assert found.calibration.repeated is None or found.calibration.repeated.delta == 0
     assert judge.mean and judge.mean.corrected.half_width == 0, (
         "every answer is marked: nothing is left to chance"
     )

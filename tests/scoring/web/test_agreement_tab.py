@@ -462,7 +462,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
     expect(page.locator("#agreement-people")).to_contain_text(
-        re.compile(r"alpha\s*-?0\.\d{3} -?0\.\d\d to 0\.\d\d")
+        re.compile(r"alpha\s*-?0\.\d{3} 95% interval −?0\.\d\d to 0\.\d\d")
     )
     expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible(timeout=15_000)
     page.get_by_text("How this is counted").click()

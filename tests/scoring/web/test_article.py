@@ -43,6 +43,7 @@ from scoring.web.article import (
     trust_lines,
     wrong_html,
 )
+from scoring.web.mm_vet_view import total_html
 from scoring.web.multiple_choice_view import ChoiceView
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_parts import PARTS
@@ -58,7 +59,7 @@ OWNER = "o" * 32
 def test_the_sentence_is_written_from_the_numbers():
     said = MM_VET.sentence(mm_vet_report(0.2))
     assert re.fullmatch(
-        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 3\d\.\d to 3\d\.\d\), between LLaVA-13B "
+        r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
         r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Table 2; "
         r"best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
@@ -103,6 +104,21 @@ def test_groups_of_few_questions_are_neither_best_nor_worst():
     )
 
 
+def test_the_spread_of_runs_is_called_so():
+    report = mm_vet_report(0.2)
+    rows = [
+        replace(row, grades=(row.grades[0], Grade(row.question.id, 1, row.grades[0].score + 0.1)))
+        for row in report.rows
+    ]
+    twice = replace(report, rows=tuple(rows), runs=2)
+    (table, _) = mm_vet_tables.tabulate(twice)
+    shown = f"{table.lines[-1].mean:.1f} (runs ±5.0)"
+    assert shown in figure_html(twice)
+    assert "(runs ±5.0)" in total_html(twice, table)
+    (once, _) = mm_vet_tables.tabulate(report)
+    assert "runs ±" not in total_html(report, once)
+
+
 def test_the_figure_holds_the_published_rows_and_this_model():
     report = mm_vet_report(0.2)
     board = MM_VET.published(report)
@@ -124,6 +140,8 @@ def test_the_figure_holds_the_published_rows_and_this_model():
         and "A &lt;b&gt;model&lt;/b&gt;" in html
         and "<b>model" not in html
     )
+    assert "13.4 (runs ±0.5)" in html, "as the paper has Transformers Agent (GPT-4)"
+    assert html.count("(runs ±") == len(mm_vet_tables.published()), "this report has one run"
     partial = replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
     sample = replace(report, questions=replace(report.questions, official=False))
     for part in (partial, sample):  # neither has a place among the paper's models
@@ -210,6 +228,22 @@ def test_a_comparison_is_paired_by_question_and_its_numbers_are_scipys():
         "even": 39,
         "odd": 39,
     }
+
+
+def test_a_comparison_counts_pictures():
+    moved = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0] * 5
+    first = [
+        ScoredAnswer(str(at), "q", "t", "", "", 0.0, ("x",) if at < 99 else ()) for at in range(200)
+    ]
+    second = [one._replace(score=moved[at // 5]) for at, one in enumerate(first)]
+    apart = paired(first, second)
+    (whole, part) = paired(
+        [one._replace(picture=f"{at // 5}.png") for at, one in enumerate(first)], second
+    )
+    for wide, short in zip((whole, part), apart, strict=True):
+        assert wide.difference.mean == short.difference.mean
+        assert wide.difference.low < short.difference.low
+        assert wide.difference.high > short.difference.high
 
 
 def test_what_stands_in_a_report_several_times_pairs_with_nothing():

@@ -1,0 +1,34 @@
+"""Question times: how long people take for a question, from when it is shown to their choice."""
+
+import numpy as np
+from sqlalchemy import BigInteger, select, type_coerce
+
+from arena.battles.choices import publish_votes
+from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
+from arena.battles.vote_table import whole_numbers
+from arena.database import Database
+from arena.ratings.planner import SECONDS
+from arena.seats.campaigns import Campaign
+from arena.seats.tables import SEAT_ENTRY
+from arena.seats.times import ENOUGH
+
+RECENT = 1000
+"""Votes of the whole site, its last ones, that tell how long a question takes."""
+_MICROSECONDS = type_coerce(BATTLE.c.voted_at, BigInteger) - type_coerce(
+    BATTLE.c.began_at, BigInteger
+)
+_TOOK = select(_MICROSECONDS.label("took")).where(IS_FINAL)
+
+
+def question_seconds(database: Database, campaign: Campaign) -> float:
+    """The median of a campaign's final answers; of too few, that of the site's votes, and else what plans assume."""
+    seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.campaign_id == campaign.id)
+    own = _TOOK.where(BATTLE.c.seat_id.in_(seats))
+    of_site = _TOOK.where(~IS_LIVE).order_by(BATTLE.c.final_number.desc()).limit(RECENT)
+    publish_votes(database)
+    with database.read() as connection:
+        for votes in (own, of_site):
+            took = whole_numbers(connection, votes)["took"]
+            if len(took) >= ENOUGH:
+                return float(np.median(took)) / 1e6
+    return SECONDS

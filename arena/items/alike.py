@@ -1,0 +1,56 @@
+"""Alike items: those that hang together, since they are on one picture or near copies of each other.
+
+Answers about one picture are right or wrong together, so that boards take its items for one case. Only an item's first
+picture counts. Near copies are items with the same words about pictures that look alike, or about none.
+"""
+
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy.sql import func
+
+from arena.items.store import IMAGE, ITEM
+from arena.types import bare, item_key
+
+_FIRST = (IMAGE.c.item_id == ITEM.c.id) & (IMAGE.c.position == 0)
+PICTURE_COLUMNS = (
+    ITEM.c.instruction,
+    func.coalesce(IMAGE.c.sha256, IMAGE.c.key).label("picture"),
+    IMAGE.c.look,
+)
+"""What `Alike` needs of an item."""
+
+
+def items_with_pictures(*columns) -> Select:
+    """A SELECT of items by id with these columns and PICTURE_COLUMNS, the first picture's."""
+    query = select(ITEM.c.id, *columns, *PICTURE_COLUMNS)
+    return query.select_from(ITEM.outerjoin(IMAGE, _FIRST)).order_by(ITEM.c.id)
+
+
+class Alike:
+    """The code of each item, in the order of their ids: the id of the first item that it is alike."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+
+    def code(self, row: Row) -> int:
+        """Return the code of an item of `items_with_pictures`."""
+        keys = [row.picture] if row.picture else []
+        if row.look or not row.picture:
+            keys.append(item_key(bare(row.instruction), [row.look or ""]))
+        code = next((self._codes[key] for key in keys if key in self._codes), row.id)
+        for key in keys:
+            self._codes.setdefault(key, code)
+        return code
+
+
+def alike_items(connection: Connection) -> Mapping[int, int]:
+    """Return the code of every item of the bank, by its id."""
+    alike = Alike()
+    return {row.id: alike.code(row) for row in connection.execute(items_with_pictures())}
+
+
+def alike_keys(connection: Connection) -> Mapping[int, str]:
+    """Return the key of the first item that each item of the bank is alike, by its id."""
+    key = {row.id: row.key for row in connection.execute(select(ITEM.c.id, ITEM.c.key))}
+    return {item: key[code] for item, code in alike_items(connection).items()}

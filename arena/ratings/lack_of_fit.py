@@ -1,0 +1,196 @@
+"""Lack of fit: how far the pairs' votes differ from what Bradley-Terry expects of them.
+
+Ratings describe the pairs as they were played: where models beat each other in a circle, more votes on one pair move
+them. The number here says how far: the root mean square, over votes, of the differences between a pair's win rate and
+the expected one, beyond what chance makes. Chance is drawn (wild bootstrap of scores: Kline and Santos 2012): each
+cluster's surprises get a random sign, and what a fit to them would take up is taken out. Where voters count too, chance
+is larger by what they add to it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.bradley_terry import Status, Strengths
+from arena.ratings.clusters import Cluster, are_several, both_codes, cluster_codes
+from arena.ratings.intervals import OF_ITEMS
+from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
+
+ROUNDS = 399
+"""Draws of chance: p is a multiple of 1/400."""
+FEWER = 99
+"""Draws that only tell how much voters add."""
+MOST_CLUSTERS = 2048
+"""Clusters above which some are joined at random, which leaves them independent."""
+CELLS = 2**21
+"""Most numbers of draws that are held at a time."""
+SURE = 0.05
+"""Greatest p that chance does not explain."""
+LEAST_CLUSTERS = 8
+"""Clusters from which random signs differ often enough to tell chance."""
+SEED = 0
+ROUNDED = 1e-9
+"""Difference of distances that rounding may make."""
+
+
+class LackOfFit(NamedTuple):
+    """How far a board's pairs differ from Bradley-Terry, and the pair that surprises most."""
+
+    share: float
+    """Root mean square of the differences in win rate beyond chance, each vote alike."""
+    p: float
+    """Probability of as large differences if Bradley-Terry were true."""
+    winner: int
+    """Of the most surprising pair, the model that won more than expected, by code."""
+    loser: int
+    won: float
+    """Its share of the pair's wins; a tie is half a win."""
+    expected: float
+    votes: int
+    """Votes of the pair."""
+
+    def in_words(self, winner: str, loser: str) -> str:
+        """Return a sentence without its full stop, with these names of the pair's models."""
+        p = "p < 0.01" if self.p < 0.01 else f"p = {self.p:.2f}"
+        points = 100 * self.share
+        chance = "" if self.p <= SURE else ", so chance may explain it"
+        return (
+            f"pairs differ from Bradley-Terry by {points:.1f} points of win rate beyond chance ({p}{chance}); "
+            f"most surprising: {winner} beats {loser} in {self.won:.0%} (n={self.votes:,}), where the board expects "
+            f"{self.expected:.0%}"
+        )
+
+
+def lack_of_fit(
+    fit: Strengths, votes: Votes, cluster: Cluster, seed: int = SEED
+) -> LackOfFit | None:
+    """Compare the pairs of votes with a fit to them, clustered as intervals are.
+
+    Models that have only won or only lost are left out. None where no pair can differ, since no three models met in a
+    circle, or there are too few clusters.
+    """
+    surprises = _Surprises(fit, votes)
+    codes = cluster_codes(votes, cluster)
+    if not surprises.circles or int(codes.max(initial=-1)) + 1 < LEAST_CLUSTERS:
+        return None
+    coin = np.random.default_rng(seed)
+    chance = surprises.chance(codes, ROUNDS, coin)
+    more = 1.0
+    if cluster in OF_ITEMS and are_several(votes.voters):
+        voters = cluster_codes(votes, "voter")
+        by_voters = surprises.chance(voters, FEWER, coin)
+        by_both = surprises.chance(both_codes(codes, voters), FEWER, coin)
+        added = by_voters.distances.mean() - by_both.distances.mean()
+        more += max(0.0, float(added)) / max(float(chance.distances.mean()), ROUNDED)
+    distance = surprises.distance(surprises.pairs)
+    by_chance = more * chance.distances
+    beyond = max(0.0, float(distance - by_chance.mean())) / surprises.games.sum()
+    deviation = np.sqrt(more * chance.squares)
+    size = np.divide(
+        np.abs(surprises.pairs), deviation, where=deviation > 0, out=np.zeros_like(deviation)
+    )
+    most = int(size.argmax())
+    low, high = divmod(int(surprises.codes[most]), votes.models)
+    winner, loser = (low, high) if surprises.pairs[most] > 0 else (high, low)
+    games = float(surprises.games[most])
+    expected = float(fit.chances[winner, loser])
+    return LackOfFit(
+        share=float(np.sqrt(beyond)),
+        p=float((1 + (by_chance >= distance - ROUNDED).sum()) / (1 + ROUNDS)),
+        winner=winner,
+        loser=loser,
+        won=expected + abs(float(surprises.pairs[most])) / games,
+        expected=expected,
+        votes=int(games),
+    )
+
+
+class _Chance(NamedTuple):
+    """What chance makes of pairs."""
+
+    distances: Floats
+    """By round."""
+    squares: Floats
+    """Mean square of the surprise, by pair."""
+
+
+class _Surprises:
+    """Wins of the first model of each pair that met, by its code, less the expected ones."""
+
+    def __init__(self, fit: Strengths, votes: Votes) -> None:
+        m = votes.models
+        # what the prior alone holds back is no surprise
+        rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
+        counted = fit.comparable[votes.a, votes.b] & rated[votes.a] & rated[votes.b]
+        self._counted = counted
+        turned = votes.a > votes.b
+        low = np.where(turned, votes.b, votes.a).astype(np.int64)
+        high = np.where(turned, votes.a, votes.b)
+        won = np.where(turned, 1 - SCORES[votes.outcome], SCORES[votes.outcome])
+        self.codes, self._pair = np.unique((low * m + high)[counted], return_inverse=True)
+        self._surprise = (won - fit.chances[low, high])[counted]
+        size = len(self.codes)
+        self.pairs = summed(self._pair, self._surprise, size)
+        self.games = np.bincount(self._pair, minlength=size).astype(np.float64)
+        self._low = self.codes // m
+        self._high = self.codes % m
+        self._fit = fit
+        chance = fit.chances[self._low, self._high]
+        self._told = (self.games * chance * (1 - chance))[:, None]
+        met = np.unique(np.concatenate([self._low, self._high]))
+        groups = len(np.unique(fit.components[met]))
+        self.circles = size - len(met) + groups
+
+    def distance(self, pairs: Floats) -> Floats:
+        """Sum over votes of the squared surprise of their pair's win rate."""
+        return (pairs.T**2 @ (1 / self.games)).T
+
+    def chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
+        """Draw what chance makes of the pairs where votes of one cluster hang together."""
+        distances = []
+        squares = np.zeros(len(self.pairs))
+        for drawn in self._drawn(codes[self._counted], rounds, coin):
+            distances.append(self.distance(drawn))
+            squares += (drawn**2).sum(1)
+        return _Chance(np.concatenate(distances), squares / rounds)
+
+    def _drawn(self, codes: Codes, rounds: int, coin: np.random.Generator) -> Iterator[Floats]:
+        """Yield blocks of draws: pairs x rounds."""
+        from scipy.sparse import csr_array
+
+        clusters = int(codes.max(initial=-1)) + 1
+        if clusters > MOST_CLUSTERS:
+            codes = coin.permutation(clusters)[codes] % MOST_CLUSTERS
+            clusters = MOST_CLUSTERS
+        shape = (len(self.pairs), clusters)
+        own = csr_array((self._without_own(codes, clusters), (self._pair, codes)), shape=shape)
+        block = max(1, CELLS // max(shape))
+        for first in range(0, rounds, block):
+            signs = coin.choice([-1.0, 1.0], (clusters, min(block, rounds - first)))
+            yield self._beyond_fit(own @ signs)
+
+    def _without_own(self, codes: Codes, clusters: int) -> Floats:
+        """Surprises of the votes at a fit that their own cluster did not pull towards itself, to the first order."""
+        models = len(self._fit.strengths)
+        cells = clusters * models
+        low = codes * models + self._low[self._pair]
+        high = codes * models + self._high[self._pair]
+        score = summed(low, self._surprise, cells) - summed(high, self._surprise, cells)
+        pull = (score.reshape(clusters, models) @ self._fit.inverse).ravel()
+        per_vote = self._told[:, 0] / self.games
+        return self._surprise + per_vote[self._pair] * (pull[low] - pull[high])
+
+    def _beyond_fit(self, pairs: Floats) -> Floats:
+        """What a fit to these surprises leaves of them."""
+        from scipy.sparse import csr_array
+
+        size = len(self.pairs)
+        models = len(self._fit.strengths)
+        row = np.tile(np.arange(size), 2)
+        sides = csr_array(
+            (np.repeat([1.0, -1.0], size), (row, np.concatenate([self._low, self._high]))),
+            shape=(size, models),
+        )
+        moved = self._fit.inverse @ (sides.T @ pairs)
+        return pairs - self._told * (sides @ moved)
