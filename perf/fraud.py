@@ -231,7 +231,7 @@ def timed() -> None:
     for part in (
         lambda: evidence(choices, MODELS),
         lambda: in_cohorts(choices, MODELS, cohorts, nobody),
-        lambda: crowds(choices, MODELS, cohorts),
+        lambda: crowds(choices, MODELS, networks),
     ):
         start = time.perf_counter()
         part()

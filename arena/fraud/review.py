@@ -19,10 +19,11 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
 
     Crowds are looked for first, since others are measured without them.
     """
-    found = crowds(choices, models, cohorts)
+    networks = [cohort.voters for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
+    found = crowds(choices, models, networks)
     apart = _set_aside(choices, found)
     alone = [flag for flag in evidence(choices, models, apart) if flag.strength >= ENOUGH]
-    sure = [flag for crowd in found for flag in _sure(crowd, cohorts)]
+    sure = [flag for crowd in found for flag in _sure(crowd)]
     out = np.array([flag.voter for flag in (*alone, *sure)], np.int64)
     flags = [*alone, *sure, *in_cohorts(choices, models, cohorts, out, apart)]
     out = np.array([flag.voter for flag in flags], np.int64)
@@ -48,12 +49,9 @@ def _set_aside(choices: VoterChoices, found: Sequence[VotingCrowd]) -> NDArray[n
     return apart
 
 
-def _sure(crowd: VotingCrowd, cohorts: Sequence[Cohort]) -> Iterator[Flag]:
-    is_sure = crowd.chances > SURE
-    places = crowd.cohorts[is_sure].tolist()
-    for voter, place in zip(crowd.voters[is_sure].tolist(), places, strict=True):
-        reason = Suspicion.CROWD if place < 0 else cohorts[place].reason
-        yield Flag(voter, reason, crowd.model, crowd.strength)
+def _sure(crowd: VotingCrowd) -> Iterator[Flag]:
+    for voter in crowd.voters[crowd.chances > SURE].tolist():
+        yield Flag(voter, Suspicion.CROWD, crowd.model, crowd.strength)
 
 
 def _doubtful(crowd: VotingCrowd, out: Codes) -> Iterator[Flag]:
