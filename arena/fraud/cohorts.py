@@ -118,8 +118,10 @@ def _flags(
         if strength < ENOUGH:
             return
     told = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost, there))
-    strength = min(strength, _evidence(_sums(own, told, taste(), there))[0])
-    strength -= _shared_taste(own, odds, there)
+    strength = min(
+        strength - _shared_taste(own, odds, taste(), there),
+        _evidence(_sums(own, told, taste(), there))[0],
+    )
     if strength < ENOUGH:
         return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
@@ -127,15 +129,16 @@ def _flags(
         yield Flag(voter, cohort.reason, about, strength)
 
 
-def _shared_taste(cohort: VoterChoices, odds: Floats, there: Codes) -> float:
-    """Return the decimal logarithm of how much likelier a taste that all share makes their choices.
+def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> float:
+    """Return the decimal logarithm of how much likelier a taste that all share, beside their own, makes their choices.
 
-    The taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
+    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
     """
     place_a = np.searchsorted(there, cohort.a)
     place_b = np.searchsorted(there, cohort.b)
     signs = np.where(cohort.chose_a, 1.0, -1.0)
     shared = np.zeros(len(there))
+    information = np.eye(len(there))
     for _ in range(_NEWTON):
         missed = 1 / (1 + np.exp(signs * (odds + shared[place_a] - shared[place_b])))
         slope = np.bincount(place_a, signs * missed, len(there))
@@ -147,10 +150,20 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, there: Codes) -> float:
         information = np.diag(both.sum(axis=1) + SHARED**-2) - both
         shared += np.linalg.solve(information, slope)
     told = odds + shared[place_a] - shared[place_b]
-    gain = np.logaddexp(0, -signs * odds).sum() - np.logaddexp(0, -signs * told).sum()
+    gain = _log_likelihood(cohort, told, taste) - _log_likelihood(cohort, odds, taste)
     gain -= shared @ shared / (2 * SHARED**2)
     gain -= np.linalg.slogdet(SHARED**2 * information)[1] / 2
     return float(max(gain, 0) / np.log(10))
+
+
+def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
+    """Return the natural log of the likelihood of voters' choices, each with a taste of its own."""
+    log = 0.0
+    for _, places in by_voter(cohort.voter):
+        own = cohort.take(places)
+        told = odds_with_taste(own, odds[places], taste)
+        log -= np.logaddexp(0, np.where(own.chose_a, -told, told)).sum()
+    return float(log)
 
 
 def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
