@@ -76,8 +76,10 @@ def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
     if not len(sample.a):
         return False
     by_model = _voters_by_model(sample, models)
+    if model not in by_model:
+        return False
     gain = next(one.gain for one in _candidates(by_model) if one.model == model)
-    return gain * len(choices.a) / len(sample.a) >= _enough(len(by_model))
+    return bool(gain * len(choices.a) / len(sample.a) >= _enough(len(by_model)))
 
 
 class _Candidate(NamedTuple):
@@ -94,6 +96,8 @@ class _Candidate(NamedTuple):
 def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> VotingCrowd | None:
     """Return the clearest crowd of any model, if there is one."""
     by_model = _voters_by_model(choices, models)
+    if not by_model:
+        return None
     enough = _enough(len(by_model))
     candidates = _candidates(by_model)
     for candidate in sorted(candidates, key=lambda one: -one.gain):
@@ -102,6 +106,8 @@ def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> 
         voters = by_model[candidate.model]
         crowd = _crowd(voters, candidate)
         rest = voters.take(~np.isin(voters.voter, _foremost(crowd, networks)))
+        if not len(rest.voter):
+            continue
         if _candidate(candidate.model, rest, candidate.others).gain >= _ELSEWHERE * candidate.gain:
             return crowd
     return None
@@ -110,14 +116,15 @@ def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> 
 def _voters_by_model(choices: VoterChoices, models: int) -> dict[int, ModelVoters]:
     strengths = bradley_terry(win_counts(choices, models)).strengths
     there = np.unique(np.concatenate([choices.a, choices.b])).tolist()
-    return {model: voters_of(choices, model, strengths) for model in there}
+    by_model = {model: voters_of(choices, model, strengths) for model in there}
+    return {model: voters for model, voters in by_model.items() if len(voters.voter)}
 
 
 def _candidates(by_model: Mapping[int, ModelVoters]) -> Iterator[_Candidate]:
     widths = {model: width_of(voters) for model, voters in by_model.items()}
     for model, voters in by_model.items():
         others = [width for other, width in widths.items() if other != model]
-        yield _candidate(model, voters, median_low(others))
+        yield _candidate(model, voters, median_low(others or [widths[model]]))
 
 
 def _candidate(model: int, voters: ModelVoters, others: float) -> _Candidate:

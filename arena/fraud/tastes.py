@@ -40,12 +40,14 @@ _CROWD = 0.2
 _SETTLED = 0.01
 _STEPS = 200
 """The gain in log likelihood that ends a fit, and its most steps."""
+_FEWEST = 2
+"""Least number of choices about a model that tell a voter's taste from a misfit of everybody's ratings."""
 _AT_ONCE = 4096
 """Rows whose likelihoods are computed at once."""
 
 
 class ModelVoters(NamedTuple):
-    """The voters who met one model."""
+    """The voters who met one model more than once."""
 
     voter: Codes
     choices: Codes
@@ -94,7 +96,7 @@ class _Sides(Enum):
 
 
 def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVoters:
-    """Return the voters who met a model; `strengths` are everybody's, by model."""
+    """Return the voters who met a model _FEWEST times or more; `strengths` are everybody's, by model."""
     met = choices.take((choices.a == model) | (choices.b == model))
     opponent = np.where(met.a == model, met.b, met.a)
     is_won = (met.a == model) == met.chose_a
@@ -114,12 +116,13 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
     )
     end = np.append(start[1:], len(row))
     sums = np.array([logs[row[start[one] : end[one]]].sum(axis=0) for one in first.tolist()])
-    return ModelVoters(
+    voters = ModelVoters(
         voter=voter,
         choices=np.add.reduceat(won + lost, start),
         kind=kind,
         likelihoods=np.exp((sums - sums.max(axis=1, keepdims=True)).clip(_LEAST)),
     )
+    return voters.take(voters.choices >= _FEWEST)
 
 
 def _alike(rows: Codes) -> tuple[Codes, Codes]:

@@ -503,3 +503,53 @@ def test_a_folder_of_check_items_comes_in_by_the_command_line(
         )
     else:
         assert said in told.err and "Traceback" not in told.err
+
+
+# Crowds
+
+
+def crowded_bank(database: Database, crowd: int = 60) -> list[Planted]:
+    """Return honest votes, m1 before m2 before m3, and those of a crowd that always chooses m3."""
+    rng = np.random.default_rng(3)
+    votes = []
+    for voter in range(300 + crowd):
+        for number in range(10):
+            winner, loser = sorted(rng.choice(3, 2, replace=False).tolist())
+            if rng.random() < 1 / 3 or (voter >= 300 and loser == 2):
+                winner, loser = loser, winner
+            names = (f"m{1 + winner}", f"m{1 + loser}")
+            votes.append(Planted(1 + number, *names, left=bool(rng.random() < 0.5), voter=voter))
+    return votes
+
+
+def test_votes_about_a_crowds_model_are_left_out_and_told_and_come_back(bank, leaderboard):
+    plant(bank, crowded_bank(bank))
+    board = shown(leaderboard)
+    everything = shown(leaderboard, WITH)
+    out = board.left_out
+    assert out.of_crowd > 200 and board.votes + out.of_crowd + out.flagged == everything.votes
+    assert [line.model for line in board.standings][-1] == "m3"
+    told = HTML.summary(paragraphs(board))
+    assert f"Without {out.of_crowd:,} votes about m3 that look like a crowd's" in told
+    told = HTML.summary(paragraphs(everything))
+    assert f"With {out.of_crowd:,} votes about m3 that look like a crowd's" in told
+    write_export(bank, leaderboard_folder := Path(tempfile.mkdtemp()))
+    lines = (leaderboard_folder / "votes.jsonl").read_text().splitlines()
+    marked = [json.loads(line) for line in lines]
+    marked = [row for row in marked if row["flagged"]]
+    assert len(marked) == out.of_crowd + out.flagged
+    assert sum("m3" in (row["model_a"], row["model_b"]) for row in marked) >= out.of_crowd
+
+
+def test_flags_of_a_crowd_go_when_its_votes_are_outweighed(bank):
+    plant(bank, crowded_bank(bank))
+    service = FlagService(bank, EVERYONE, VoteTable(bank))
+    service.look()
+    crowd = [row for row in rows(bank) if row.reason is Suspicion.CROWD_FOR]
+    assert crowd and {row.model for row in crowd} == {"m3"}
+    assert not any(row.left_out for row in crowd)
+    with bank.write() as connection:
+        of_crowd = select(COUNTED_VOTERS).where(COUNTED_VOTERS > 300)
+        connection.execute(update(BATTLE).where(BATTLE.c.voter_id.in_(of_crowd)).values(choice="tie"))
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
+    assert not [row for row in rows(bank) if row.reason is Suspicion.CROWD_FOR]
