@@ -30,8 +30,8 @@ COUNTED: Mapping[CountRule, str] = {
 """Whose votes count, by the rules that leave some out."""
 CROWD = (
     "One person can vote under many new cookies. In simulations 100 of them, with ten votes each for the last of six "
-    "models beside 5,000 honest votes, moved it by no place from ten networks; from a hundred networks within ten days "
-    "they stayed unseen and moved it by up to four places."
+    "models beside 5,000 honest votes, moved it by at most one place, from however many networks and days they came. "
+    "A crowd too small to be noticed moves a model that is close to the next."
 )
 """`python -m perf.fraud`."""
 ANY_TIME = (
@@ -253,12 +253,13 @@ def _takeover(board: Board) -> Iterator[str]:
     models = {line.code: line.model for line in board.standings}
     if not found or not {found.leader, found.rival} <= models.keys():
         return
-    voters = f"{plural(found.voters, 'new voter')} with {EACH} votes each"
     rival = models[found.rival]
+    is_one = found.voters == 1
+    voters = f"{plural(found.voters, 'new voter')} with {EACH} votes{'' if is_one else ' each'}"
     if found.is_noticed:
         yield f"{rival} would come first if {voters} always chose it, but the board would notice this crowd."
     else:
-        yield f"{voters} who always choose {rival} could put it first unnoticed."
+        yield f"{voters} who always {'chooses' if is_one else 'choose'} {rival} could put it first unnoticed."
 
 
 def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:

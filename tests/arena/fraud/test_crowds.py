@@ -18,7 +18,7 @@ from perf.fraud import (
     with_class,
 )
 
-FEW = (2,)
+FEW = (1,)
 MANY = pytest.param(25, marks=pytest.mark.soak)
 
 
