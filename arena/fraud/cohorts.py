@@ -37,7 +37,7 @@ from arena.ratings.votes import Codes, Floats
 
 SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
-_SURE = 0.95
+_SURE = 0.99
 """Least probability of following the pattern with which a voter is flagged."""
 FEWEST = 3
 """Least number of voters that make a cohort."""
