@@ -30,7 +30,7 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
 from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
@@ -114,6 +114,11 @@ def write_export(database: Database, folder: Path) -> Written:
             for of in (VOTER_FLAG, COUNTED_FLAG)
             for voter in connection.scalars(flagged_voters(of))
         }
+        like_crowds = {
+            (row.voter_id, row.model_id)
+            for of in (VOTER_FLAG, COUNTED_FLAG)
+            for row in connection.execute(like_a_crowd(of))
+        }
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
         rows = []
@@ -121,7 +126,13 @@ def write_export(database: Database, folder: Path) -> Written:
             vote = exported_vote(
                 row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
-            here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
+            is_flagged = row.voter_id in flagged or (
+                row.choice in ("a", "b")
+                and not like_crowds.isdisjoint(
+                    ((row.voter_id, row.winner), (row.voter_id, row.loser))
+                )
+            )
+            here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
             a, b = marks.of(row)
             of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
             rows.append((*STEREOSCOPE.row(vote).values(), *here, *of_answers))
