@@ -29,7 +29,7 @@ def _vote(row: Row) -> Vote:
 def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     chosen = cells.text(row, "chosen_model_name")
     equal = cells.flag(row, "both_equal")
-    if (chosen is None) != bool(equal) or (chosen is not None and model_a == model_b):
+    if (chosen is None) != bool(equal):
         problem = f"expected a chosen model or both_equal, found {cells.shown(chosen)} and {equal}; mend the row"
         raise RowsError(problem, column="chosen_model_name")
     if chosen is None:
