@@ -194,6 +194,17 @@ def parsed(value: Any) -> Any:
         return value
 
 
+def listed(value: Any) -> list[Any]:
+    """The values of a list, also where a table holds it as JSON; none for anything else."""
+    values = parsed(value)
+    return values if isinstance(values, list) else []
+
+
+def records(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, also where a table holds it as JSON."""
+    return [entry for entry in listed(value) if isinstance(entry, dict)]
+
+
 def item_of(instruction: str, images: Iterable[Any]) -> str | None:
     """`types.item_key` of an instruction and its images' keys; None without a text, or if an image has no key."""
     keys = _picture_keys(images)

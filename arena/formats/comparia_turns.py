@@ -2,8 +2,8 @@
 
 Sources: the card of huggingface.co/datasets/comparIA/comparia-fr-arena, and the scripts of the repository
 simonaszilinskas/comparia-data-analysis, which read it: `choice` is `a_better`, `b_better`, `both_good` or `both_bad`,
-and `turn` counts from 0. The table has no voters. Names are hidden until the choice in every `mode`, also where the
-visitor picked the two models (`custom`): such votes count like the others.
+and `turn` counts from 0. The table has no voters. By the card, names are revealed only after a choice, whatever the
+`mode` in which the two models were picked.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 def _first(values: Any) -> str | None:
     """The first of a list of texts."""
-    return str(values[0]) if isinstance(values, list) and values else None
+    return next(map(str, cells.listed(values)), None)
 
 
 def _answers(row: Row) -> Iterator[str]:

@@ -17,11 +17,9 @@ def turn_cell(content: Any) -> TurnCell:
     """Content of a message: a text, FastChat's [text, [image, ...]], or a list of parts; empty for anything else."""
     if isinstance(content, str):
         return TurnCell(content, [])
-    if not isinstance(content, list):
-        return TurnCell("", [])
-    if list(map(type, content)) == [str, list]:
+    if isinstance(content, list) and list(map(type, content)) == [str, list]:
         return TurnCell(text=content[0], images=content[1])
-    parts = [part for part in content if isinstance(part, dict)]
+    parts = cells.records(content)
     texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     images = [_image(part) for part in parts if _is_image(part)]
     return TurnCell("\n".join(texts), images)
@@ -36,21 +34,15 @@ def _image(part: dict[str, Any]) -> Any:
     return part.get("image_url") if image is None else image
 
 
-def messages(conversation: Any) -> list[dict[str, Any]]:
-    """Messages with `role` and `content`, also where a table holds them as JSON; none for anything else."""
-    turns = cells.parsed(conversation)
-    return [turn for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
-
-
 def question(conversation: Any) -> TurnCell:
-    """What the user asked first."""
-    turns = messages(conversation)
+    """What the user asked first in a list of messages with `role` and `content`."""
+    turns = cells.records(conversation)
     asked = [turn for turn in turns if turn.get("role") == "user"] or turns
     return turn_cell(asked[0].get("content")) if asked else TurnCell("", [])
 
 
 def answers(conversation: Any) -> Iterator[str]:
     """Yield the model's texts."""
-    for turn in messages(conversation):
+    for turn in cells.records(conversation):
         if turn.get("role") == "assistant":
             yield turn_cell(turn.get("content")).text

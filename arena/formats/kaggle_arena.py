@@ -13,8 +13,7 @@ from arena.formats.base import Format, Row, Vote, Winner
 from arena.formats.three_columns import WINNERS
 from arena.io.strict_json import RowsError
 
-_ONE_HOT = "winner_"
-_CHOICES = {"winner_model_a", "winner_model_b"}
+_ONE_HOT = {f"winner_{spelling}": winner for spelling, winner in WINNERS.items()}
 
 
 def _vote(row: Row) -> Vote:
@@ -35,18 +34,12 @@ def _vote(row: Row) -> Vote:
 def _winner(row: Row) -> Winner:
     if "winner" in row:
         return cells.choice(row, "winner", WINNERS)
-    marked = [
-        column
-        for column in row
-        if column.removeprefix(_ONE_HOT) in WINNERS and cells.flag(row, column)
-    ]
+    marked = [column for column in _ONE_HOT if cells.flag(row, column)]
     if len(marked) != 1:
         found = " and ".join(marked) or "none"
-        problem = (
-            f"expected 1 in one of the columns {_ONE_HOT}..., found it in {found}; mend the row"
-        )
+        problem = f"expected 1 in one of the columns winner_..., found it in {found}; mend the row"
         raise RowsError(problem, column="winner_model_a")
-    return WINNERS[marked[0].removeprefix(_ONE_HOT)]
+    return _ONE_HOT[marked[0]]
 
 
 def _turns(value: Any) -> list[str]:
@@ -63,7 +56,7 @@ def _answers(row: Row) -> Iterator[str]:
 
 
 def _fits(columns: Set[str]) -> bool:
-    has_winner = columns >= _CHOICES or {"prompt", "winner"} <= columns
+    has_winner = columns >= {"winner_model_a", "winner_model_b"} or {"prompt", "winner"} <= columns
     return has_winner and {"model_a", "model_b"} <= columns
 
 

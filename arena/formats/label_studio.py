@@ -33,8 +33,8 @@ class _Annotation(NamedTuple):
 
 def _split(row: Row) -> Sequence[Row]:
     """A task as rows of one annotation each."""
-    annotations = row.get("annotations")
-    if not isinstance(annotations, list) or len(annotations) < 2:
+    annotations = cells.listed(row.get("annotations"))
+    if len(annotations) < 2:
         return (row,)
     return [{**row, "annotations": [annotation]} for annotation in annotations]
 
@@ -43,7 +43,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     annotation = _of_task(row) if "annotations" in row else _of_flat_row(row)
     if annotation.record.get("was_cancelled"):
         return SkippedRow("the annotator skipped the task")
-    sides = [side for value in annotation.values for side in _selected(value)]
+    sides: list[Winner] = [side for value in annotation.values for side in _selected(value)]
     if len(sides) != 1:
         return SkippedRow("no choice of left or right" if not sides else "several choices")
     left, right = _models(annotation.data)
@@ -66,18 +66,12 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 def _of_task(row: Row) -> _Annotation:
     """The one annotation of a task, as JSON has it."""
-    first = next(iter(row["annotations"] or ()), None)
-    annotation = first if isinstance(first, dict) else {}
-    results = annotation.get("result")
-    pairwise = [
-        result
-        for result in (results if isinstance(results, list) else ())
-        if isinstance(result, dict) and result.get("type") == "pairwise"
-    ]
+    annotation = next(iter(cells.records(row["annotations"])), {})
+    results = cells.records(annotation.get("result"))
     data = row.get("data")
     return _Annotation(
         data=data if isinstance(data, dict) else {},
-        values=[result.get("value") for result in pairwise],
+        values=[result.get("value") for result in results if result.get("type") == "pairwise"],
         record=annotation,
     )
 

@@ -17,8 +17,8 @@ _THUMBS: dict[str, Winner] = {"1": "a", "-1": "b"}
 def _split(row: Row) -> Sequence[Row]:
     """A feedback as rows of one other model each."""
     data = _record(row, "data")
-    siblings = data.get("sibling_model_ids")
-    if not isinstance(siblings, list) or len(siblings) < 2:
+    siblings = cells.listed(data.get("sibling_model_ids"))
+    if len(siblings) < 2:
         return (row,)
     return [{**row, "data": {**data, "sibling_model_ids": [sibling]}} for sibling in siblings]
 
@@ -28,8 +28,8 @@ def _vote(row: Row) -> Vote | SkippedRow:
     winner = _THUMBS.get(str(data.get("rating")))
     if winner is None:
         return SkippedRow("neither a thumb up nor a thumb down")
-    siblings = data.get("sibling_model_ids")
-    if not isinstance(siblings, list) or not siblings:
+    siblings = cells.listed(data.get("sibling_model_ids"))
+    if not siblings:
         return SkippedRow("no other model answered beside it")
     question = _question(row)
     return Vote(
@@ -68,19 +68,14 @@ def _asked(row: Row) -> Mapping[str, Any]:
 def _question(row: Row) -> conversations.TurnCell:
     asked = _asked(row)
     text = conversations.turn_cell(asked.get("content"))
-    files = asked.get("files")
-    images = [
-        file.get("url")
-        for file in (files if isinstance(files, list) else ())
-        if isinstance(file, dict) and file.get("type") == "image"
-    ]
+    files = cells.records(asked.get("files"))
+    images = [file.get("url") for file in files if file.get("type") == "image"]
     return conversations.TurnCell(text.text, [*text.images, *images])
 
 
 def _answers(row: Row) -> Iterator[str]:
     """Yield the answers to the message, the rated one and those beside it."""
-    replies = _asked(row).get("childrenIds")
-    for reply in replies if isinstance(replies, list) else ():
+    for reply in cells.listed(_asked(row).get("childrenIds")):
         yield conversations.turn_cell(_record(_messages(row), str(reply)).get("content")).text
 
 

@@ -267,9 +267,9 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
 def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
     """A row's first format, None if it is unknown, and what the row was there."""
     if battles.format != STEREOSCOPE.name:
-        return _BY_NAME.get(battles.format or ""), row
+        return _BY_NAME.get(str(battles.format)), row
     first = cells.parsed(row.get(ORIGIN_ROW))
-    return _BY_NAME.get(row.get(ORIGIN) or ""), first if isinstance(first, dict) else {}
+    return _BY_NAME.get(str(row.get(ORIGIN))), first if isinstance(first, dict) else {}
 
 
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:

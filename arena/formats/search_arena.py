@@ -15,15 +15,13 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if row.get("winner") in (None, ""):
         return SkippedRow("no vote was cast")
     vote = vote_of(row, None, conversation="messages_a")
-    return vote._replace(
-        language=_language(row), category=cells.text(row, cells.filled(row, "primary_intent"))
-    )
+    return vote._replace(language=_language(row), category=cells.text(row, "primary_intent"))
 
 
 def _language(row: Row) -> str | None:
     """Language of a conversation in one language."""
-    languages = cells.parsed(row.get("languages"))
-    if isinstance(languages, list) and len(languages) == 1:
+    languages = cells.listed(row.get("languages"))
+    if len(languages) == 1:
         return str(languages[0])
     return cells.text(row, "language")
 

@@ -113,12 +113,10 @@ def _alike_notices(models: set[str]) -> Iterator[str]:
     alike = [names for names in spellings.values() if len(names) > 1]
     for names in alike[:_SHOWN_MODELS]:
         listed = ", ".join(map(repr, names[:_SHOWN_MODELS]))
-        yield (
-            f"names that differ only in case, dashes or blanks: {listed}; "
-            f"--alias '{names[1]}={names[0]}' makes them one model"
-        )
+        aliases = " ".join(f"--alias '{name}={names[0]}'" for name in names[1:_SHOWN_MODELS])
+        yield f"names that differ only in case, dashes or blanks: {listed}; one model? {aliases}"
     if len(alike) > _SHOWN_MODELS:
-        yield f"such names of {len(alike) - _SHOWN_MODELS} more models"
+        yield f"names of {len(alike) - _SHOWN_MODELS} more models differ only so"
 
 
 def _bare_name(model: str) -> str:
