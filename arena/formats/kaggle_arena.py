@@ -13,7 +13,7 @@ from arena.formats.base import Format, Row, Vote, Winner
 from arena.formats.three_columns import WINNERS
 from arena.io.strict_json import RowsError
 
-_ONE_HOT = {f"winner_{spelling}": winner for spelling, winner in WINNERS.items()}
+_ONE_HOT: dict[str, Winner] = {f"winner_{spelling}": winner for spelling, winner in WINNERS.items()}
 
 
 def _vote(row: Row) -> Vote:
