@@ -65,7 +65,17 @@ def rate(
 ) -> Iterator[str]:
     check_unread((out / name for name in FILES), file)
     battles = ranked(read(file, format), named, aliases_of(alias or ()))
-    report = rating_report(battles, RatingOrder(method, bootstrap, cluster, prior, seed, both_bad))
+    order = RatingOrder(
+        method=method,
+        bootstrap=bootstrap,
+        cluster=cluster,
+        prior=prior,
+        seed=seed,
+        both_bad=both_bad,
+        named=named,
+        aliases=tuple(alias or ()),
+    )
+    report = rating_report(battles, order)
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices

@@ -1,7 +1,6 @@
 """Cell values: imported cells as the type they should have, or a RowsError that names the column."""
 
 import base64
-import binascii
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
@@ -229,20 +228,17 @@ def _picture_keys(images: Iterable[Any]) -> list[str] | None:
 def _picture_key(image: Any) -> str | None:
     """Digest of a picture's bytes where the row holds them, else its path or address; None without any."""
     if isinstance(image, dict):
-        held = image.get("bytes")
-        address = image.get("path") or image.get("url")
-        image = _decoded(held) if isinstance(held, str) else held
-        image = image or address
-    if isinstance(image, str) and image.startswith("data:"):
-        image = _decoded(image.partition(",")[2]) or image
-    if isinstance(image, bytes):
-        return hashlib.sha256(image).hexdigest() if image else None
-    return image if isinstance(image, str) and image else None
+        return _digest(image.get("bytes")) or _picture_key(image.get("path") or image.get("url"))
+    if isinstance(image, str) and not image.startswith("data:"):
+        return image or None
+    return _digest(image.partition(",")[2] if isinstance(image, str) else image)
 
 
-def _decoded(text: str) -> bytes | str:
-    """Bytes of a base64 text; the text itself if it is none."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return text
+def _digest(picture: Any) -> str | None:
+    """Digest of a picture's bytes, which JSON holds as base64; None without any."""
+    if isinstance(picture, str):
+        try:
+            picture = base64.b64decode(picture, validate=True)
+        except ValueError:
+            picture = picture.encode()
+    return hashlib.sha256(picture).hexdigest() if isinstance(picture, bytes) and picture else None

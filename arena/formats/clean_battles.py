@@ -25,6 +25,7 @@ _MARKS = {
     "judge",
     "judge_hash",
     "tstamp",
+    "timestamp",
     "conv_metadata",
     "question_id",
     "evaluation_order",
@@ -54,9 +55,8 @@ def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversatio
 
 
 def answers_of(row: Row) -> Iterator[str]:
-    """Yield what both models answered."""
-    for column in ("conversation_a", "conversation_b"):
-        yield from conversations.answers(row.get(column))
+    """What both models answered."""
+    return conversations.answers_in(row, "conversation_a", "conversation_b")
 
 
 def is_duplicate(row: Row) -> bool:

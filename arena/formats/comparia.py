@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from arena.formats import cells
+from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, Vote, Winner
 from arena.io.strict_json import RowsError
 
@@ -66,4 +66,5 @@ COMPARIA = Format(
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "turns", "conversation"}),
     suffixes=(".jsonl", ".json", ".csv", ".tsv", ".parquet"),
+    answers=lambda row: conversations.answers_in(row, "conversation_a", "conversation_b"),
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from arena.formats import cells
+from arena.formats.base import Row
 
 
 class TurnCell(NamedTuple):
@@ -39,6 +40,12 @@ def question(conversation: Any) -> TurnCell:
     turns = cells.records(conversation)
     asked = [turn for turn in turns if turn.get("role") == "user"] or turns
     return turn_cell(asked[0].get("content")) if asked else TurnCell("", [])
+
+
+def answers_in(row: Row, *columns: str) -> Iterator[str]:
+    """Yield what the models answered in the conversations of these columns."""
+    for column in columns:
+        yield from answers(row.get(column))
 
 
 def answers(conversation: Any) -> Iterator[str]:

@@ -4,8 +4,6 @@ Source: the card of huggingface.co/datasets/lmarena-ai/search-arena-24k. Half of
 nobody voted: they have no winner.
 """
 
-from collections.abc import Iterator
-
 from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, SkippedRow, Vote
 from arena.formats.clean_battles import vote_of
@@ -26,14 +24,9 @@ def _language(row: Row) -> str | None:
     return cells.text(row, "language")
 
 
-def _answers(row: Row) -> Iterator[str]:
-    for column in ("messages_a", "messages_b"):
-        yield from conversations.answers(row.get(column))
-
-
 SEARCH_ARENA = Format(
     name="search-arena",
     fits=lambda columns: {"model_a", "model_b", "winner", "messages_a"} <= columns,
     vote=_vote,
-    answers=_answers,
+    answers=lambda row: conversations.answers_in(row, "messages_a", "messages_b"),
 )

@@ -1,4 +1,8 @@
-"""Votes that count for a ranking: models merged by aliases, and votes left out, each counted by its reason."""
+"""Votes that count for a ranking: models merged by aliases, and votes left out, each counted by its reason.
+
+People who know the names are not blind: they saw them, or read an answer that names its model. FastChat's cleaner
+(`clean_battle_data.py`) leaves these out too.
+"""
 
 import unicodedata
 from collections import Counter
@@ -6,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, compress
 
-from arena.formats.base import Battles, OtherRow, Vote
+from arena.formats.base import Battles, OtherRow, Row, Vote
 from arena.formats.registry import origin
 from arena.live.identity_leaks import names_itself
 from arena.types import grouped
@@ -74,22 +78,28 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
 def _reasons(battles: Battles, named: bool) -> Iterator[str | None]:
     """Yield why each vote is left out, None for one that counts."""
     names = sorted(name for name in {*battles.model_a, *battles.model_b} if not name.isalpha())
-    for vote, row in zip(battles.votes(), battles.rows, strict=True):
-        form, first = origin(battles, row)
-        if vote.model_a == vote.model_b:
+    votes = zip(
+        battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
+    )
+    for model_a, model_b, blind, judge, row in votes:
+        if model_a == model_b:
             yield _SELF
-        elif form and form.is_duplicate(first):
-            yield _DUPLICATE
-        elif (
-            form
-            and not vote.judge
-            and any(names_itself(text, names) for text in form.answers(first))
-        ):
-            yield _NAMES_ITSELF
-        elif vote.blind is False and not named:
-            yield _NAMED
+        elif reason := _row_reason(battles, row, names, judge is True):
+            yield reason
         else:
-            yield None
+            yield _NAMED if blind is False and not named else None
+
+
+def _row_reason(battles: Battles, row: Row, names: Sequence[str], is_judged: bool) -> str | None:
+    """Why its publisher or its answers keep a row out; a judge model is not swayed by a name as people are."""
+    form, first = origin(battles, row)
+    if form is None:
+        return None
+    if form.is_duplicate(first):
+        return _DUPLICATE
+    if not is_judged and any(names_itself(text, names) for text in form.answers(first)):
+        return _NAMES_ITSELF
+    return None
 
 
 def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
@@ -113,7 +123,7 @@ def _alike_notices(models: set[str]) -> Iterator[str]:
     alike = [names for names in spellings.values() if len(names) > 1]
     for names in alike[:_SHOWN_MODELS]:
         listed = ", ".join(map(repr, names[:_SHOWN_MODELS]))
-        aliases = " ".join(f"--alias '{name}={names[0]}'" for name in names[1:_SHOWN_MODELS])
+        aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_SHOWN_MODELS])
         yield f"names that differ only in case, dashes or blanks: {listed}; one model? {aliases}"
     if len(alike) > _SHOWN_MODELS:
         yield f"names of {len(alike) - _SHOWN_MODELS} more models differ only so"

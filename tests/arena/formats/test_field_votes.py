@@ -111,6 +111,12 @@ def test_the_same_votes_have_the_same_intervals_in_every_layout(field, tmp_path)
         assert rate(path, tmp_path / other.__name__) == board
 
 
+def test_a_report_names_the_votes_that_were_let_in_and_the_models_that_were_merged(field, tmp_path):
+    rate(field / "fc_named.json", tmp_path, "--named", "--alias", "m2=m3")
+    parameters = json.loads((tmp_path / "report.json").read_text("utf-8"))["parameters"]
+    assert (parameters["named"], parameters["aliases"]) == (True, ["m2=m3"])
+
+
 # Pictures
 
 

@@ -558,6 +558,8 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     assert "there are: 'test', 'log'" in capsys.readouterr().err
     assert run("votes", "import", path, "--source", "log", "--named") == 0
     assert "new: 3 votes, rows already there: 7" in capsys.readouterr().out, "left out before"
+    assert run("votes", "import", path, "--source", "one", "--alias", "model y=model x") == 0
+    assert "6 votes on a model against itself left out" in capsys.readouterr().out
     assert run("votes", "import", path, "--source", "test") == 2
     assert "that of a source of items" in capsys.readouterr().err
 

@@ -61,7 +61,8 @@ NAMED_ITSELF = {
     "WildVision": [WILDVISION[0], {**WILDVISION[0], "conversation_a": TURNS}],
     "Search Arena": [SEARCH_ARENA[0], {**SEARCH_ARENA[0], "messages_b": TURNS}],
     "Kaggle": [KAGGLE_ARENA[0], {**KAGGLE_ARENA[0], "response_b": json.dumps([REVEALING])}],
-    "comparIA": [COMPARIA_TURNS[0], {**COMPARIA_TURNS[0], "full_conversation_a": TURNS}],
+    "comparIA's votes": [COMPARIA[0], {**COMPARIA[0], "conversation_b": TURNS}],
+    "comparIA's turns": [COMPARIA_TURNS[0], {**COMPARIA_TURNS[0], "full_conversation_a": TURNS}],
     "VisIT-Bench": [VISIT[0], {**VISIT[0], "B": REVEALING}],
     "Open WebUI": [
         OPEN_WEBUI[0],
