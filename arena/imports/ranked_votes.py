@@ -6,11 +6,11 @@ People who know the names are not blind: they saw them, or read an answer that n
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, compress
 
-from arena.formats.base import Battles, OtherRow, Row, Vote
+from arena.formats.base import Battles, OtherRow, Vote
 from arena.formats.registry import origin
 from arena.live.identity_leaks import names_itself
 from arena.types import grouped
@@ -23,6 +23,8 @@ _HINTS = {_NAMED: "; --named rates them too"}
 _SPACING = ("Pd", "Pc", "Zs", "Cf")
 """Unicode's categories of dashes, underscores, blanks and what cannot be seen."""
 _SHOWN_MODELS = 5
+_MOST_NAMES = 500
+"""Names of the file's own models that answers are searched for; a pattern holds them all."""
 
 
 class AliasError(ValueError):
@@ -76,30 +78,30 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
 
 
 def _reasons(battles: Battles, named: bool) -> Iterator[str | None]:
-    """Yield why each vote is left out, None for one that counts."""
+    """Yield why each vote is left out, None for one that counts.
+
+    An answer that names its model tells nothing new to a person who saw the names, nor to a judge model.
+    """
     names = sorted(name for name in {*battles.model_a, *battles.model_b} if not name.isalpha())
     votes = zip(
         battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
     )
     for model_a, model_b, blind, judge, row in votes:
+        form, first = origin(battles, row)
         if model_a == model_b:
             yield _SELF
-        elif reason := _row_reason(battles, row, names, judge is True):
-            yield reason
+        elif form and form.is_duplicate(first):
+            yield _DUPLICATE
+        elif blind is False:
+            yield None if named else _NAMED
+        elif form and not judge and _is_told(form.answers(first), names[:_MOST_NAMES]):
+            yield _NAMES_ITSELF
         else:
-            yield _NAMED if blind is False and not named else None
+            yield None
 
 
-def _row_reason(battles: Battles, row: Row, names: Sequence[str], is_judged: bool) -> str | None:
-    """Why its publisher or its answers keep a row out; a judge model is not swayed by a name as people are."""
-    form, first = origin(battles, row)
-    if form is None:
-        return None
-    if form.is_duplicate(first):
-        return _DUPLICATE
-    if not is_judged and any(names_itself(text, names) for text in form.answers(first)):
-        return _NAMES_ITSELF
-    return None
+def _is_told(answers: Iterable[str], names: Sequence[str]) -> bool:
+    return any(names_itself(answer, names) for answer in answers)
 
 
 def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:

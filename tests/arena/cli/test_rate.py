@@ -245,6 +245,8 @@ def test_the_record_names_the_file_and_every_parameter(tmp_path):
         "prior": 0.25,
         "seed": 3,
         "both_bad": "half",
+        "named": False,
+        "aliases": [],
     }
     assert told["file"]["format"] == "visit-bench" and len(told["file"]["sha256"]) == 64
     assert (told["elo"]["k"], told["elo"]["scale"], told["elo"]["base"], told["elo"]["start"]) == (
