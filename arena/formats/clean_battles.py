@@ -2,8 +2,8 @@
 
 VisionArena-Battle, arena-human-preference-100k and -140k and arena-expert-5k have its columns and more. Sources:
 FastChat's `clean_battle_data.py`, and the data sets' cards on huggingface.co/lmarena-ai. The 100k set names voters in
-`judge_hash` and marks duplicates in `dedup_tag`. The 140k set has no voters: its `evaluation_session_id` stands for
-them, and the expert set has neither. The newer spelling of "tie (bothbad)" is "both_bad".
+`judge_hash` and marks duplicates in `dedup_tag`. In the 140k set `evaluation_session_id` stands for the voter; the
+expert set names neither voters nor times. The newer spelling of "tie (bothbad)" is "both_bad".
 """
 
 from collections.abc import Iterator
