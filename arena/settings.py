@@ -242,7 +242,7 @@ class Settings:
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
-    """auto: demo items are served until another source is imported; on: always; off: never."""
+    """auto: demo items are served until an imported item can be shown; on: always; off: never."""
     image_hosts: Annotated[tuple[_Host, ...], _Commas, Field(alias="IMAGE_HOSTS")] = ()
     """Hosts from which a voter's browser may load pictures directly."""
     judge: JudgeSettings

@@ -20,6 +20,8 @@ SIDES: tuple[Side, Side] = ("a", "b")
 SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
 SourceKind = Literal["demo", "visit", "folder", "check"]
+OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
+"""Kinds of sources whose items an operator brings in to be voted on."""
 """Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
@@ -234,8 +236,8 @@ class ModelCard:
     """Most images per conversation."""
     prompt_tokens: int = 8_000
     """Most text tokens per conversation, by our estimate."""
-    image_tokens: int = 4_000
-    """Upper bound on the tokens of one image, to bound a call's cost."""
+    image_tokens: int = 5_400
+    """Upper bound on the tokens of one image, to bound a call's cost; see `LONG_PIXELS` in `arena/io/images.py`."""
     system: str = ""
     generation: Generation = Generation()
     dtype: Precision = "float32"
@@ -289,6 +291,8 @@ class Usage(NamedTuple):
     """Completion tokens, hidden ones included."""
     cost: int
     """Millionths of a US dollar."""
+    cut: bool = False
+    """Whether the answer ended at the limit of tokens."""
 
 
 ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
@@ -320,6 +324,7 @@ class VLM(Protocol):
     ) -> AsyncGenerator[str, None]:
         """Yield the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
+        A `thinking.Thought` is no part of the answer, and a `thinking.Loading` says that the model is being loaded.
         `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
         """
         ...

@@ -7,7 +7,7 @@ which says that something failed.
 
 import re
 
-from scoring.reasoning import answer_of
+from arena.reasoning import answer_of
 
 SERVER = "an error of the server"
 NOTHING = "nothing"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from arena.reasoning import answer_of
 from arena.types import folded, grouped
 from scoring.failures import NOTHING, failure
-from scoring.reasoning import answer_of
 
 NO_ANSWER = "no answer of a model"
 EMPTY = "empty"

@@ -13,18 +13,20 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from arena import reasoning
 from arena.authoring.known import lacking
 from arena.formats import registry as vote_files
 from arena.formats import visit_battles
 from arena.formulas import MOST_FORMULA, Formula, formula_at, mathml
-from arena.inference import openai_client
-from arena.io import csv_text
+from arena.inference import trouble
+from arena.inference.messages import ending
+from arena.io import csv_text, data_urls
 from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
 from arena.server import logs
+from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
-from scoring import reasoning
 from scoring import report as results
 from scoring.agreement import text_metrics
 from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
@@ -173,6 +175,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmbench-paper, numbers": lambda text: extract(f"5 B {text}", NUMBERS, "mmbench-paper"),
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
     "an answer without reasoning": reasoning.answer_of,
+    "the thinking of a text": parted,
     "a failure": failure,
     "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
@@ -183,7 +186,10 @@ READERS: dict[str, Callable[[str], object]] = {
         visit_bench.read_extraction(text, "hardened"),
     ],
     "a judge's reply": lambda text: client.read_answer(text.encode("utf-8")),
-    "a judge's refusal": lambda text: openai_client.refusal(400, {}, text),
+    "a judge's refusal": lambda text: trouble.refusal(400, {}, text),
+    "a server that loads": lambda text: trouble.refusal(503, {}, {"error": text}),
+    "a finish reason": ending,
+    "words of thinking": word_count,
     "neutralise": injection.neutralise,
     "names in a caption": lambda text: lacking(text, (f"{text} b", f"b|{text}")),
     "attacks": lambda text: injection.flags(text, QUESTION),
@@ -194,6 +200,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
+    "a message": data_urls.without_data_urls,
+    "a name in a message": data_urls.shown_name,
     "a name of a file": results.file_stem,
     "a worker's name": listed_name,
     "ROUGE-L": metric("ROUGE-L"),
@@ -217,7 +225,15 @@ def test_the_work_of_every_reader_grows_with_the_text(reader):
     "sign", ["<", "< ", "<|", "</", "[", "【", "`", "&lt;", r"\u003c", "<think"]
 )
 def test_signs_of_marks_cost_little_where_no_mark_follows(sign):
-    assert not grows_too_fast(reasoning.answer_of, lambda n: sign * (n // len(sign)), MOST)
+    for read in (reasoning.answer_of, parted, grown):
+        assert not grows_too_fast(read, lambda n: sign * (n // len(sign)), MOST)
+
+
+def grown(text: str) -> None:
+    """Read a text that comes in pieces."""
+    stream = ThinkingStream()
+    for start in range(0, len(text), 3):
+        stream.take(text[start : start + 3])
 
 
 @pytest.mark.soak

@@ -18,13 +18,13 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas interval_text network kept < types io markdown < templates < sheets drawings
-    < drawing_png plots < settings formats inference < ratings storage < database < clock < items budget < battles
-    < seats < live fraud server < campaign_battles authoring < admin imports < leaderboard < context < web < cli
-    < __main__"""
-SCORING = """serialize reasoning text_lists intervals < failures < no_answers < report < judges < multiple_choice
-    < score_sheets < benchmarks < visit_bench < registry < jobs < agreement calibration task_map < error_analysis
-    < marking < context < web < cli < __main__"""
+ARENA = """validation errors formulas interval_text network kept < types io markdown < reasoning < thinking templates <
+    sheets drawings < drawing_png plots < settings formats inference < ratings storage < database < clock < items
+    budget < battles < seats < live fraud server < campaign_battles authoring < admin imports < leaderboard <
+    context < web < cli < __main__"""
+SCORING = """serialize text_lists intervals < failures < no_answers < report < judges < multiple_choice < score_sheets
+    < benchmarks < visit_bench < registry < jobs < agreement calibration task_map < error_analysis < marking < context
+    < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
     + [{f"scoring.{name}" for name in layer.split()} for layer in SCORING.split("<")]
@@ -320,7 +320,7 @@ KNOWS_TAGS = {
     "arena/markdown.py",
     "arena/formats/fastchat_log.py",
     "scoring/multiple_choice/plain_answers.py",
-    "scoring/reasoning.py",
+    "arena/reasoning.py",
 }
 KNOWS_TAGS |= {"scoring/benchmarks/mm_vet_v2.py"}
 """Files that make HTML of Markdown, read tags in what others wrote, or send a judge those of a benchmark's authors."""

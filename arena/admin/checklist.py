@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
-from arena.items.store import ITEM, SOURCE
+from arena.battles.sampling import in_draw
+from arena.items.readiness import shown_text
+from arena.items.store import load_bank
 from arena.settings import Settings
 from arena.storage import no_room, votes_folders
 from arena.templates import plural
+from arena.types import OWN_KINDS
 
 ATTENTION_TESTS = 20
 """Check items from which on a worker does not meet the same ones again and again."""
@@ -37,29 +40,21 @@ def checklist(
 
 
 def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
-    counted = (
-        select(SOURCE.c.kind, func.count())
-        .join(ITEM, ITEM.c.source_id == SOURCE.c.id)
-        .group_by(SOURCE.c.kind)
-    )
-    items = {kind: number for kind, number in connection.execute(counted)}
-    checks = items.pop("check", 0)
-    demo = items.pop("demo", 0)
-    own = sum(items.values())
-    if own:
-        yield ChecklistEntry("Items", True, f"{plural(own, 'item')} of your own.")
-    elif demo and settings.demo_bank != "off":
-        yield ChecklistEntry(
-            "Items",
-            False,
-            "only the demo bank. Import yours: python -m arena items (docs/vote.md).",
-        )
+    bank = load_bank(connection, settings.image_hosts)
+    own = bank.states_of(OWN_KINDS)
+    has_demo = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
+    mend = "Import yours: python -m arena items (docs/vote.md)."
+    if own and own["ready"] == own.total():
+        told = f"{plural(own.total(), 'item')} of your own."
+    elif own["ready"]:
+        told = shown_text(own)
+    elif own:
+        until = "voters see the demo items" if has_demo else "nobody can vote"
+        told = f"{shown_text(own)} Until then, {until}."
     else:
-        yield ChecklistEntry(
-            "Items",
-            False,
-            "none, so nobody can vote. Import yours: python -m arena items (docs/vote.md).",
-        )
+        told = f"only the demo bank. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
+    yield ChecklistEntry("Items", own["ready"] > 0, told)
+    checks = bank.states_of(["check"]).total()
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
     told = (
         f"{checks:,}."

@@ -142,7 +142,7 @@ def _forget(connection: Connection, voter: int) -> None:
     connection.execute(
         update(TURN)
         .where(TURN.c.battle_id.in_(battles))
-        .values(question="", answer_a="", answer_b="")
+        .values(question="", answer_a="", answer_b="", thinking_a="", thinking_b="")
     )
     _forget_worker(connection, voter)
     connection.execute(update(PERSON).where(PERSON.c.voter_id == voter).values(subject=_nobody()))

@@ -13,7 +13,7 @@ from arena.types import grouped
 
 MOST_FLAGGED = 50
 MOST_CAST = 30
-"""Voters shown, those flagged last first, and votes of each."""
+"""Voters shown, those left out first, by when they were flagged, and votes of each."""
 
 
 class CastVote(NamedTuple):
@@ -43,7 +43,9 @@ def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[Flagge
     """Return the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
     of_voter = grouped((flag.voter, flag) for flag in flags)
     latest = sorted(
-        of_voter.items(), key=lambda one: max(flag.raised_at for flag in one[1]), reverse=True
+        of_voter.items(),
+        key=lambda one: max((flag.left_out, flag.raised_at) for flag in one[1]),
+        reverse=True,
     )
     return tuple(
         _with_votes(connection, voter, tuple(mine)) for voter, mine in latest[:MOST_FLAGGED]

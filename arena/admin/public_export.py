@@ -30,10 +30,10 @@ from arena.database import Database, counter, now
 from arena.formats.base import Vote
 from arena.formats.native import STEREOSCOPE
 from arena.formats.parquet import write_columns
-from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters
+from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, flagged_voters, like_a_crowd
 from arena.items.alike import alike_keys
 from arena.items.store import model_names
-from arena.live.exported_votes import bank_votes, exported_vote, live_votes
+from arena.live.exported_votes import bank_votes, exported_marks, exported_vote, live_votes
 from arena.server.change_log import VOTER_KEY, voter_keys
 
 FILES = {
@@ -55,6 +55,10 @@ _COLUMNS = (
     "terms",
     "draw",
     "draw_probability",
+    "words_thought_a",
+    "words_thought_b",
+    "cut_a",
+    "cut_b",
 )
 
 
@@ -104,10 +108,16 @@ def write_export(database: Database, folder: Path) -> Written:
     with database.read() as connection:
         models = model_names(connection)
         pictures = alike_keys(connection)
+        marks = exported_marks(connection)
         flagged = {
             voter
             for of in (VOTER_FLAG, COUNTED_FLAG)
             for voter in connection.scalars(flagged_voters(of))
+        }
+        like_crowds = {
+            (row.voter_id, row.model_id)
+            for of in (VOTER_FLAG, COUNTED_FLAG)
+            for row in connection.execute(like_a_crowd(of))
         }
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
@@ -116,8 +126,16 @@ def write_export(database: Database, folder: Path) -> Written:
             vote = exported_vote(
                 row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
-            here = (row.source, row.voter_id in flagged, row.terms, row.draw, row.draw_probability)
-            rows.append((*STEREOSCOPE.row(vote).values(), *here))
+            is_flagged = row.voter_id in flagged or (
+                row.choice in ("a", "b")
+                and not like_crowds.isdisjoint(
+                    ((row.voter_id, row.winner), (row.voter_id, row.loser))
+                )
+            )
+            here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
+            a, b = marks.of(row)
+            of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
+            rows.append((*STEREOSCOPE.row(vote).values(), *here, *of_answers))
     columns = {name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)}
     names = {*columns["model_a"], *columns["model_b"]}
     written = Written(len(rows), len(set(columns["voter"])), len(names))

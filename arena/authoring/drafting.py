@@ -19,6 +19,7 @@ from arena.budget import Budget, BudgetError, JobBudget, reserved
 from arena.inference.catalogue import CatalogueError
 from arena.inference.limits import most_cost
 from arena.seats.campaigns import Campaign
+from arena.thinking import Thought, parted
 from arena.types import VLM, ModelError, Turn, Usage
 
 PromptName = Literal["draft", "draft_our_images", "blind_our"]
@@ -123,9 +124,9 @@ class Drafting:
         costs: list[Usage] = []
         async with reserved(budget, self._most(request)) as held:
             try:
-                text = "".join(
-                    [piece async for piece in vlm.stream(turns, vlm.card.generation, costs.append)]
-                )
+                stream = vlm.stream(turns, vlm.card.generation, costs.append)
+                pieces = [piece async for piece in stream if not isinstance(piece, Thought)]
+                text = parted("".join(pieces)).text
             finally:
                 held.spent = sum(usage.cost for usage in costs)
         if not text.strip():

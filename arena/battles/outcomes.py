@@ -16,6 +16,7 @@ from arena.battles.tables import BATTLE, IS_FINAL, IS_LIVE
 from arena.battles.voters import selves
 from arena.database import Database
 from arena.items.store import ANSWER, ITEM, MODEL, SOURCE
+from arena.thinking import ShownAnswer
 from arena.types import REFERENCE, Battle, Names, Side
 
 _LINK = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -55,6 +56,10 @@ _FINISHED = (
         BATTLE.c.choice,
         _A.c.text.label("text_a"),
         _B.c.text.label("text_b"),
+        _A.c.thinking.label("thinking_a"),
+        _B.c.thinking.label("thinking_b"),
+        _A.c.cut.label("cut_a"),
+        _B.c.cut.label("cut_b"),
         BATTLE.c.winner,
     )
     .where(IS_FINAL, BATTLE.c.token == bindparam("token"))
@@ -88,7 +93,7 @@ class FinishedBattle(NamedTuple):
 
     item: int
     names: Names
-    texts: tuple[str, str]
+    answers: tuple[ShownAnswer, ShownAnswer]
     choice: Side
     alike: int
     """Of all people who compared these two models on this item, those who chose so."""
@@ -151,7 +156,10 @@ class Outcomes:
         return FinishedBattle(
             item=row.item_id,
             names=Names(row.name_a, row.name_b),
-            texts=(row.text_a, row.text_b),
+            answers=(
+                ShownAnswer(row.text_a, row.thinking_a or "", row.cut_a),
+                ShownAnswer(row.text_b, row.thinking_b or "", row.cut_b),
+            ),
             choice=row.choice,
             alike=votes[row.winner],
             people=sum(votes.values()),

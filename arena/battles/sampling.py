@@ -21,7 +21,7 @@ from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
 from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
-from arena.types import Battle, Contestant, Item
+from arena.types import OWN_KINDS, Battle, Contestant, Item
 
 Pair = tuple[int, int]
 Floats = npt.NDArray[np.floating]
@@ -34,13 +34,8 @@ MOST_GRIDS = 100
 class NoBattle(Enum):
     """Why there is no battle to show, in words for the voter."""
 
-    EMPTY = "There are no items yet. Bring some in: python -m arena items folder DIR"
-    IMAGES_MISSING = (
-        "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS."
-    )
-    FEWER_THAN_TWO = (
-        "No item has answers of two models yet. Bring more in: python -m arena items answers FILE"
-    )
+    EMPTY = "Please come back later."
+    """Nothing can be drawn for anybody; the operators' checklist says why."""
     NO_SUCH_ITEM = "There is no such item here, or it has no two answers to compare."
     ALL_SEEN = "You have compared everything there is here. Thank you!"
 
@@ -174,16 +169,12 @@ class PairSampler:
             grid = self._grids[key] = PairGrid(wanted)
         return grid
 
-    def _why_none(self, items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
+    @staticmethod
+    def _why_none(items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
         """Why there is none, of all items and of those that were asked for."""
         if wanted:
             return NoBattle.ALL_SEEN
-        if items:
-            return NoBattle.NO_SUCH_ITEM
-        bank = self._items.bank()
-        if in_draw(bank, self._demo_bank):
-            return NoBattle.FEWER_THAN_TWO
-        return NoBattle.IMAGES_MISSING if bank.missing else NoBattle.EMPTY
+        return NoBattle.NO_SUCH_ITEM if items else NoBattle.EMPTY
 
     def _count_votes(self) -> None:
         """Have the votes of each pair about COUNT_SECONDS old at most; one draw counts them, the others go on.
@@ -211,9 +202,9 @@ def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
 
 
 def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
-    """The sources not in the draw: check items; under `auto` the demo bank once there is another source."""
-    others = any(source.kind not in ("demo", "check") for source in bank.sources)
-    with_demo = demo_bank == "on" or (demo_bank == "auto" and not others)
+    """The sources not in the draw: check items; under `auto` the demo bank once an own item can be voted on."""
+    own_ready = bank.states_of(OWN_KINDS)["ready"] > 0
+    with_demo = demo_bank == "on" or (demo_bank == "auto" and not own_ready)
     kinds = ("check",) if with_demo else ("check", "demo")
     return frozenset(source.id for source in bank.sources if source.kind in kinds)
 

@@ -171,8 +171,12 @@ TURN = Table(
     Column("asked_at", Moment, nullable=False),
     Column("answer_a", Text),
     Column("answer_b", Text),
+    Column("thinking_a", Text),
+    Column("thinking_b", Text),
     Column("tokens_a", Integer),
     Column("tokens_b", Integer),
+    Column("cut_a", Boolean, nullable=False, server_default=false()),
+    Column("cut_b", Boolean, nullable=False, server_default=false()),
     Column("stopped", Boolean, nullable=False, server_default=false()),
     Column("named", Boolean, nullable=False, server_default=false()),
     Column("answered_at", Moment),
@@ -180,7 +184,10 @@ TURN = Table(
         "answered_at IS NULL OR (answer_a IS NOT NULL AND answer_b IS NOT NULL)",
     ),
 )
-"""The turns of live battles; the answers are stored when both have ended. `named`: an answer tells its model."""
+"""The turns of live battles; the answers are stored when both have ended. `named`: an answer tells its model.
+
+`thinking`: what a model thought before its answer; `cut`: the answer ended at the limit of tokens.
+"""
 HELD = Table(
     "held_battle",
     METADATA,

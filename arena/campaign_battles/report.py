@@ -19,7 +19,7 @@ from arena.campaign_battles.votes import (
     left_out_seats,
     uncounted_seats,
 )
-from arena.fraud.detectors import WORDS_A_MINUTE, Suspicion
+from arena.fraud.detectors import OF_CROWD, WORDS_A_MINUTE, Suspicion
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG, words_in
 from arena.items.store import ANSWER, FAMILY, ITEM, MODEL, model_names
 from arena.ratings.dawid_skene import dawid_skene
@@ -174,11 +174,15 @@ def last_answers(connection: Connection, campaign: Campaign) -> dict[int, dateti
 
 
 def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
-    """The reasons for which each voter is flagged, on any board; of haste the seat's own answers tell."""
+    """The reasons for which each voter is flagged, on any board.
+
+    Of haste the seat's own answers tell; who only votes like a crowd may be honest, and is paid.
+    """
+    untold = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
-        query = query.where(flags.c.reason != Suspicion.HASTY.name).order_by(
+        query = query.where(flags.c.reason.not_in(untold)).order_by(
             flags.c.voter_id, flags.c.reason
         )
         for voter, reason, model in connection.execute(query):

@@ -51,7 +51,8 @@ def answer(
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
             if answers:
                 name = f"{card.name}, asked {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-                ingest.add_answers(card.name, name, answers)
+                cut = {ids[key] for key in file.cut if key in ids}
+                ingest.add_answers(card.name, name, answers, cut)
             file.delete()
     yield f"{len(answers)} new answers of {card.name}; {len(answered)} were there already."
     if len(items) > len(ready):

@@ -18,6 +18,7 @@ from arena.cli.output_paths import output_folder
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
 from arena.io.images import PictureStore
+from arena.io.named_files import named_file
 from arena.seats.campaigns import CampaignStore
 from arena.server.hub_upload import upload_dataset
 from arena.settings import Settings
@@ -47,7 +48,7 @@ def new(file: Path) -> Iterator[str]:
     _, admin = admins()
     with named_spec(file):
         made = admin.make(
-            COMMAND_LINE, file.read_bytes(), lambda name: (file.parent / name).read_bytes()
+            COMMAND_LINE, file.read_bytes(), lambda name: named_file(file.parent, name).read_bytes()
         )
     yield from admin.summary(made)
     workers = " --workers FILE" if made.spec.platform.kind == "plain" else ""

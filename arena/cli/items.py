@@ -9,8 +9,10 @@ from typer import Option, Typer
 
 from arena.database import Database
 from arena.io.images import PictureStore
-from arena.items.importers import KEYS, ImportReport, ItemImporter
+from arena.items.folder_rows import KEYS
+from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
+from arena.items.readiness import lacks_text
 from arena.items.store import ItemBank
 from arena.settings import Settings
 
@@ -127,12 +129,11 @@ def list_items() -> Iterator[str]:
     store = OpenBank().items
     bank = store.bank()
     for source in bank.sources:
-        of_source = [item for item in bank.items.values() if item.source == source.id]
-        ready = sum(len(item.contestants) > 1 for item in of_source)
-        shown = f"{source.name} ({source.kind}): {len(of_source)} items shown"
-        yield f"{shown}, {ready} with answers of two models or more"
-    if bank.missing:
-        yield f"{bank.missing} items wait: image missing (import with --fetch-images, or set IMAGE_HOSTS)"
+        states = bank.states[source.id]
+        ready = states["ready"]
+        shown = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
+        lacks = lacks_text(states)
+        yield f"{shown}, {ready} with answers of two models or more{f'; {lacks}' if lacks else ''}"
     for part in store.contributions():
         yield f"{part.file}: {part.answers} answers of {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"
 

@@ -9,6 +9,7 @@ import numpy as np
 from typer import Option, Typer
 
 from arena.formats.registry import read
+from arena.imports.ranked_votes import ranked
 from arena.interval_text import plus_minus
 from arena.ratings import planner
 from arena.ratings.report import RatingOrder, rating_report
@@ -52,7 +53,7 @@ def plan(
     spread = planner.SPREAD
     rho = planner.Correlations()
     if votes:
-        report = rating_report(read(votes), RatingOrder("bt", bootstrap=0))
+        report = rating_report(ranked(read(votes)), RatingOrder("bt", bootstrap=0))
         if not len(report.votes):
             raise VotesError(
                 f"{votes.name} holds no votes to plan by; choose another file, or leave out --votes"

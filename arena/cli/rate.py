@@ -9,6 +9,7 @@ from typer import BadParameter, Option, Typer
 from arena.cli.output_paths import check_unread, output_folder
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
+from arena.imports.ranked_votes import aliases_of, ranked
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
 from arena.ratings.report import (
     FILES,
@@ -22,6 +23,12 @@ from arena.ratings.report import (
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
 FileFormat = Annotated[FormatName | None, Option(help="told from the content if left out")]
+
+Named = Annotated[bool, Option("--named", help="rate votes cast with the names in view, too")]
+Aliases = Annotated[
+    list[str] | None,
+    Option("--alias", metavar="OLD=NEW", help="one model under two names; may be repeated"),
+]
 
 
 def _prior(text: str | float) -> float:
@@ -53,10 +60,22 @@ def rate(
     ] = PRIOR,
     both_bad: CountBothBad = "half",
     seed: Annotated[int, Option(min=0)] = 0,
+    named: Named = False,
+    alias: Aliases = None,
 ) -> Iterator[str]:
     check_unread((out / name for name in FILES), file)
-    battles = read(file, format)
-    report = rating_report(battles, RatingOrder(method, bootstrap, cluster, prior, seed, both_bad))
+    battles = ranked(read(file, format), named, aliases_of(alias or ()))
+    order = RatingOrder(
+        method=method,
+        bootstrap=bootstrap,
+        cluster=cluster,
+        prior=prior,
+        seed=seed,
+        both_bad=both_bad,
+        named=named,
+        aliases=tuple(alias or ()),
+    )
+    report = rating_report(battles, order)
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices

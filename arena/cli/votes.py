@@ -10,11 +10,12 @@ from typer import Argument, Option, Typer
 from arena.admin.erasure import Erasure
 from arena.admin.public_export import FILES, write_export
 from arena.cli.output_paths import OutputError, check_unread, output_file, output_folder
-from arena.cli.rate import CountBothBad, FileFormat
+from arena.cli.rate import Aliases, CountBothBad, FileFormat, Named
 from arena.database import Database
 from arena.formats.base import FormatName
 from arena.formats.registry import read, write
 from arena.imports.importer import ImportRequest
+from arena.imports.ranked_votes import aliases_of, ranked
 from arena.imports.stored_votes import import_file, stored_votes
 from arena.live.images import OwnImages
 from arena.settings import Settings
@@ -38,9 +39,11 @@ def import_votes(
     ] = False,
     both_bad: CountBothBad = "half",
     judge: Annotated[bool, Option("--judge", help="a judge model chose, and no people")] = False,
+    named: Named = False,
+    alias: Aliases = None,
 ) -> Iterator[str]:
     """A file in any format into this arena, with boards of its own."""
-    battles = read(file, format)
+    battles = ranked(read(file, format), named, aliases_of(alias or ()))
     yield f"votes: {len(battles):,}, format: {battles.format or 'none'}"
     yield from battles.notices
     yield from import_file(battles, ImportRequest(source or file.stem, into_live, both_bad, judge))

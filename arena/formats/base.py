@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from arena.io.strict_json import RowsError
 from arena.types import grouped
 
 Winner = Literal["a", "b", "tie", "both_bad"]
@@ -17,6 +18,12 @@ FormatName = Literal[
     "three-columns",
     "wildvision",
     "comparia",
+    "comparia-turns",
+    "search-arena",
+    "kaggle-arena",
+    "label-studio",
+    "evalica",
+    "open-webui",
     "stereoscope",
 ]
 Row: TypeAlias = Mapping[str, Any]
@@ -129,6 +136,11 @@ def joined(parts: Iterable[Columns]) -> list[tuple[Any, ...]]:
     return list(map(tuple, columns))
 
 
+def no_row(vote: Vote) -> dict[str, Any]:
+    """Refuses a vote for a format that is only read."""
+    raise RowsError("votes are read from this format and not written to it; name another")
+
+
 @dataclass(frozen=True)
 class Format:
     """A vote format: how its rows are recognised, read and written. Its functions raise RowsError with the column."""
@@ -137,14 +149,20 @@ class Format:
     fits: Callable[[Set[str]], bool]
     """Whether the first row's columns fit the format."""
     vote: Callable[[Row], Vote | SkippedRow]
-    row: Callable[[Vote], dict[str, Any]]
+    row: Callable[[Vote], dict[str, Any]] = no_row
     """Row of a vote that came in another format."""
-    holds: frozenset[str]
+    holds: frozenset[str] = frozenset()
     """Columns of `Vote` that a row preserves."""
-    suffixes: tuple[str, ...]
-    """Suffixes of the files it is written to."""
+    suffixes: tuple[str, ...] = ()
+    """Suffixes of the files it is written to; none for a format that is only read."""
     losses: Callable[[Vote], Sequence[str]] = lambda vote: ()
     """Names what a row cannot say of a vote although the format holds the column."""
+    split: Callable[[Row], Sequence[Row]] = lambda row: (row,)
+    """A row of its file as rows of one vote each, if it may hold several."""
+    answers: Callable[[Row], Iterable[str]] = lambda row: ()
+    """What the models answered, for formats that hold it."""
+    is_duplicate: Callable[[Row], bool] = lambda row: False
+    """Whether the publisher marks a row as a duplicate of others."""
     columns: Callable[[Sequence[Row]], Columns | None] = lambda rows: None
     """Votes of many rows at once if none needs a closer look, else None."""
     lines: bool = False

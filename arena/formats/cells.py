@@ -1,22 +1,36 @@
 """Cell values: imported cells as the type they should have, or a RowsError that names the column."""
 
+import base64
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from arena.formats.base import Row
-from arena.io.strict_json import RowsError
+from arena.io.strict_json import RowsError, parse_json
 from arena.types import bare, item_key
 
 _Value = TypeVar("_Value")
-_FLAGS = {"true": True, "t": True, "false": False, "f": False}
+_FLAGS = {
+    "true": True,
+    "t": True,
+    "1": True,
+    "1.0": True,
+    "false": False,
+    "f": False,
+    "0": False,
+    "0.0": False,
+}
+"""Spellings of true and false; pandas writes 1.0 and 0.0 where a column has gaps."""
 _MOST = 2**31
 _LONGEST_NAME = 200
 _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
 """Times between these have a date in every zone."""
+_UNITS = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
+"""Numbers below each bound count so many parts of a second. The first bound is the year 5138 in seconds."""
 
 
 def is_name(value: object) -> bool:
@@ -76,16 +90,46 @@ def seconds(row: Row, column: str) -> float | None:
 
 
 def moment(row: Row, column: str) -> float | None:
-    """Seconds since 1970 of an ISO 8601 date (UTC if no zone is named); None if empty."""
+    """Seconds since 1970 of a number or an ISO 8601 date (UTC if no zone is named); None if empty.
+
+    Numbers are seconds, milliseconds or microseconds since 1970, told by their size.
+    """
     value = row.get(column)
     if value is None or value == "":
         return None
     try:
-        at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    except ValueError as error:
-        problem = f"expected a time such as 2024-10-20T12:34:56Z, found {shown(value)}; write it so"
+        at = _counted(value) if _is_number(value) else _calendar(value)
+    except (ValueError, OverflowError) as error:
+        problem = (
+            "expected a time such as 2024-10-20T12:34:56Z, or seconds, milliseconds or microseconds "
+            f"since 1970, found {shown(value)}; write it so"
+        )
         raise RowsError(problem, column=column) from error
-    return _dated((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp(), row, column)
+    return _dated(at, row, column)
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _counted(value: Any) -> float:
+    """Seconds of a number by the unit that its size tells. Raises ValueError for none."""
+    count = float(value)
+    for bound, parts in _UNITS.items():
+        if abs(count) < bound:
+            return count / parts
+    raise ValueError("beyond the calendar in every unit")
+
+
+def _calendar(value: Any) -> float:
+    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _dated(time: float | None, row: Row, column: str) -> float | None:
@@ -104,8 +148,9 @@ def flag(row: Row, column: str) -> bool | None:
     value = row.get(column)
     if value is None or value == "" or isinstance(value, bool):
         return value if isinstance(value, bool) else None
-    if isinstance(value, str) and value.lower() in _FLAGS:
-        return _FLAGS[value.lower()]
+    spelled = str(value).lower() if isinstance(value, str | int | float) else ""
+    if spelled in _FLAGS:
+        return _FLAGS[spelled]
     raise RowsError(
         f"expected true or false, found {shown(value)}; write one of them", column=column
     )
@@ -127,47 +172,73 @@ def shown(value: object) -> str:
     return "nothing" if value is None or value == "" else repr(value)[:80]
 
 
+def filled(row: Row, *columns: str) -> str:
+    """The first of these columns that the row fills, else the first."""
+    return next((column for column in columns if row.get(column) not in (None, "")), columns[0])
+
+
 def two(row: Row, column: str) -> list[Any] | None:
     """A list of two values; None for anything else."""
     value = row.get(column)
     return value if isinstance(value, list) and len(value) == 2 else None
 
 
-class TurnCell(NamedTuple):
-    """What was put to the models: a text, and what stands for each of its images."""
+def parsed(value: Any) -> Any:
+    """A list or an object, also where a table holds it as JSON; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
+        return value
+    try:
+        return parse_json(value)
+    except RowsError:
+        return value
 
-    text: str
-    images: list[Any]
+
+def listed(value: Any) -> list[Any]:
+    """The values of a list, also where a table holds it as JSON; none for anything else."""
+    values = parsed(value)
+    return values if isinstance(values, list) else []
 
 
-def turn_cell(content: Any) -> TurnCell:
-    """FastChat message: a text, or [text, [image, ...]] with images; empty for anything else."""
-    if isinstance(content, str):
-        return TurnCell(content, [])
-    if isinstance(content, list) and list(map(type, content)) == [str, list]:
-        return TurnCell(text=content[0], images=content[1])
-    return TurnCell("", [])
+def records(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, also where a table holds it as JSON."""
+    return [entry for entry in listed(value) if isinstance(entry, dict)]
 
 
 def item_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """`types.item_key` of an instruction and its images' names; None without a text, or if an image has no name.
-
-    An image is its name, or {"path": its name} as in data sets: without one, two images cannot be told apart.
-    """
-    names = _names(images)
-    return item_key(instruction, names) if instruction.strip() and names is not None else None
+    """`types.item_key` of an instruction and its images' keys; None without a text, or if an image has no key."""
+    keys = _picture_keys(images)
+    return item_key(instruction, keys) if instruction.strip() and keys is not None else None
 
 
 def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
     """What items hang together by (`Vote.picture`); None where `item_of` is None."""
-    names = _names(images)
-    if not instruction.strip() or names is None:
+    keys = _picture_keys(images)
+    if not instruction.strip() or keys is None:
         return None
-    return item_key("", names[:1]) if names else item_key(bare(instruction), [])
+    return item_key("", keys[:1]) if keys else item_key(bare(instruction), [])
 
 
-def _names(images: Iterable[Any]) -> list[str] | None:
-    """The images' names; None if one has none."""
-    entries = [image.get("path") if isinstance(image, dict) else image for image in images]
-    names = [entry for entry in entries if isinstance(entry, str) and entry]
-    return names if len(names) == len(entries) else None
+def _picture_keys(images: Iterable[Any]) -> list[str] | None:
+    """The images' keys; None if one has none."""
+    keys = [_picture_key(image) for image in images]
+    known = [key for key in keys if key]
+    return known if len(known) == len(keys) else None
+
+
+def _picture_key(image: Any) -> str | None:
+    """Digest of a picture's bytes where the row holds them, else its path or address; None without any."""
+    if isinstance(image, dict):
+        return _digest(image.get("bytes")) or _picture_key(image.get("path") or image.get("url"))
+    if isinstance(image, str) and not image.startswith("data:"):
+        return image or None
+    return _digest(image.partition(",")[2] if isinstance(image, str) else image)
+
+
+def _digest(picture: Any) -> str | None:
+    """Digest of a picture's bytes, which JSON holds as base64; None without any."""
+    if isinstance(picture, str):
+        try:
+            picture = base64.b64decode(picture, validate=True)
+        except ValueError:
+            picture = picture.encode()
+    return hashlib.sha256(picture).hexdigest() if isinstance(picture, bytes) and picture else None

@@ -1,12 +1,15 @@
 """FastChat cleaned battles (`clean_battle_data.py`), and data sets of the same make.
 
-VisionArena-Battle, arena-human-preference-100k and -140k have its columns and more. The newer spelling of "tie
-(bothbad)" is "both_bad".
+VisionArena-Battle, arena-human-preference-100k and -140k and arena-expert-5k have its columns and more. Sources:
+FastChat's `clean_battle_data.py`, and the data sets' cards on huggingface.co/lmarena-ai. The 100k set names voters in
+`judge_hash` and marks duplicates in `dedup_tag`. In the 140k set `evaluation_session_id` stands for the voter; the
+expert set names neither voters nor times. The newer spelling of "tie (bothbad)" is "both_bad".
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from arena.formats import cells
+from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, Vote, Winner
 from arena.formats.three_columns import WINNERS
 
@@ -16,31 +19,50 @@ SPELLINGS: dict[Winner, str] = {
     "tie": "tie",
     "both_bad": "tie (bothbad)",
 }
-_MARKS = {"anony", "conversation_a", "judge", "tstamp", "conv_metadata", "question_id"}
+_MARKS = {
+    "anony",
+    "conversation_a",
+    "judge",
+    "judge_hash",
+    "tstamp",
+    "timestamp",
+    "conv_metadata",
+    "question_id",
+    "evaluation_order",
+}
 
 
-def vote_of(row: Row, images: list[Any] | None) -> Vote:
+def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversation_a") -> Vote:
     """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn.
 
     Without the question its number is the item, as in WildVision-Bench. Each row counts: FastChat cleaned the battles.
     """
-    turns = row.get("conversation_a")
-    first = turns[0] if isinstance(turns, list) and turns else None
-    question = cells.turn_cell(first.get("content") if isinstance(first, dict) else None)
+    question = conversations.question(row.get(conversation))
     shown = [*question.images, *(images or [])]
     return Vote(
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),
         winner=cells.choice(row, "winner", WINNERS),
         item=cells.item_of(question.text, shown) or cells.text(row, "question_id"),
-        voter=cells.text(row, "judge"),
-        time=cells.seconds(row, "tstamp"),
+        voter=cells.text(row, cells.filled(row, "judge", "judge_hash", "evaluation_session_id")),
+        time=cells.moment(row, cells.filled(row, "tstamp", "timestamp")),
         language=cells.text(row, "language"),
-        turns=cells.count(row, "turn" if "turn" in row else "num_turns"),
+        turns=cells.count(row, cells.filled(row, "turn", "num_turns")),
         images=len(shown) if shown or images is not None else None,
         blind=cells.flag(row, "anony"),
         picture=cells.picture_of(question.text, shown),
     )
+
+
+def answers_of(row: Row) -> Iterator[str]:
+    """What both models answered."""
+    return conversations.answers_in(row, "conversation_a", "conversation_b")
+
+
+def is_duplicate(row: Row) -> bool:
+    """Whether LMArena's deduplication did not sample a row: of frequent prompts it keeps some."""
+    tag = cells.parsed(row.get("dedup_tag"))
+    return isinstance(tag, dict) and tag.get("sampled") is False
 
 
 def row_of(vote: Vote) -> dict[str, Any]:
@@ -72,4 +94,6 @@ CLEAN_BATTLES = Format(
         {"model_a", "model_b", "winner", "voter", "time", "language", "turns", "blind"}
     ),
     suffixes=(".json", ".jsonl", ".parquet"),
+    answers=answers_of,
+    is_duplicate=is_duplicate,
 )

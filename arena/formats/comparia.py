@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from arena.formats import cells
+from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, Vote, Winner
 from arena.io.strict_json import RowsError
 
@@ -29,7 +29,7 @@ def _vote(row: Row) -> Vote:
 def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     chosen = cells.text(row, "chosen_model_name")
     equal = cells.flag(row, "both_equal")
-    if (chosen is None) != bool(equal) or (chosen is not None and model_a == model_b):
+    if (chosen is None) != bool(equal):
         problem = f"expected a chosen model or both_equal, found {cells.shown(chosen)} and {equal}; mend the row"
         raise RowsError(problem, column="chosen_model_name")
     if chosen is None:
@@ -66,4 +66,5 @@ COMPARIA = Format(
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "turns", "conversation"}),
     suffixes=(".jsonl", ".json", ".csv", ".tsv", ".parquet"),
+    answers=lambda row: conversations.answers_in(row, "conversation_a", "conversation_b"),
 )

@@ -1,9 +1,10 @@
 """FastChat battle log, `{date}-conv.json`: one object per line, votes among chat turns, of text and vision arenas."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
-from arena.formats import cells
+from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 from arena.io.strict_json import RowsError
 
@@ -23,9 +24,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
     if "models" not in row or kind == "share":
         return SkippedRow(f"of type {kind!r}, no battle vote")
     models = _models(row)
-    states = [
-        state if isinstance(state, dict) else {} for state in cells.two(row, "states") or ({}, {})
-    ]
+    states = _states(row)
     if None in models:
         return SkippedRow("null for a name on the page")
     shown = list(map(_shown_name, models))
@@ -41,13 +40,26 @@ def _vote(row: Row) -> Vote | SkippedRow:
         winner=cells.choice(row, "type", _TYPES),
         item=cells.item_of(question.text, question.images),
         voter=cells.text(row, "ip"),
-        time=cells.seconds(row, "tstamp"),
+        time=cells.moment(row, "tstamp"),
         turns=(len(_messages(states[0])) + 1) // 2 or None,
         images=len(question.images) if question.text else None,
         conversation=cells.text(states[0], "conv_id"),
         blind=blind,
         picture=cells.picture_of(question.text, question.images),
     )
+
+
+def _answers(row: Row) -> Iterator[str]:
+    """Yield what both models answered: every second message, which is a pair of role and content."""
+    for state in _states(row):
+        for message in _messages(state)[1::2]:
+            if isinstance(message, list) and len(message) == 2:
+                yield conversations.turn_cell(message[1]).text
+
+
+def _states(row: Row) -> list[dict[str, Any]]:
+    states = cells.two(row, "states") or ({}, {})
+    return [state if isinstance(state, dict) else {} for state in states]
 
 
 def _models(row: Row) -> list[Any]:
@@ -76,9 +88,11 @@ def _messages(state: dict[str, Any]) -> list[Any]:
     )
 
 
-def _question(state: dict[str, Any]) -> cells.TurnCell:
+def _question(state: dict[str, Any]) -> conversations.TurnCell:
     first = next(iter(_messages(state)), None)
-    return cells.turn_cell(first[1] if isinstance(first, list) and len(first) == 2 else None)
+    return conversations.turn_cell(
+        first[1] if isinstance(first, list) and len(first) == 2 else None
+    )
 
 
 def _row(vote: Vote) -> dict[str, Any]:
@@ -114,5 +128,6 @@ FASTCHAT_LOG = Format(
     holds=frozenset({"model_a", "model_b", "winner", "voter", "time", "conversation", "blind"}),
     suffixes=(".json", ".jsonl"),
     losses=_losses,
+    answers=_answers,
     lines=True,
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID
 
-from arena.formats import parquet
+from arena.formats import cells, parquet
 from arena.formats.base import (
     Battles,
     Columns,
@@ -27,8 +27,14 @@ from arena.formats.base import (
 )
 from arena.formats.clean_battles import CLEAN_BATTLES
 from arena.formats.comparia import COMPARIA
+from arena.formats.comparia_turns import COMPARIA_TURNS
+from arena.formats.evalica import EVALICA
 from arena.formats.fastchat_log import FASTCHAT_LOG
+from arena.formats.kaggle_arena import KAGGLE_ARENA
+from arena.formats.label_studio import LABEL_STUDIO
 from arena.formats.native import ORIGIN, ORIGIN_ROW, STEREOSCOPE, native_row
+from arena.formats.open_webui import OPEN_WEBUI
+from arena.formats.search_arena import SEARCH_ARENA
 from arena.formats.three_columns import THREE_COLUMNS
 from arena.formats.visit_battles import VISIT_BATTLES
 from arena.formats.visit_bench import VISIT_BENCH
@@ -40,11 +46,17 @@ from arena.io.tables import COMMAND_LINE, Record, read_records
 FORMATS: tuple[Format, ...] = (
     FASTCHAT_LOG,
     COMPARIA,
+    COMPARIA_TURNS,
     VISIT_BATTLES,
     VISIT_BENCH,
     STEREOSCOPE,
+    OPEN_WEBUI,
+    LABEL_STUDIO,
+    SEARCH_ARENA,
     WILDVISION,
     CLEAN_BATTLES,
+    KAGGLE_ARENA,
+    EVALICA,
     THREE_COLUMNS,
 )
 """Most specific first: a file has the first format that its first row fits."""
@@ -78,7 +90,8 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
         )
     form = _BY_NAME[name] if name else _form_of(first, path.name)
     found = _SortedRows()
-    columns = joined(_parts(form, itertools.chain([first], records), path.name, found))
+    single = _single_votes(form, itertools.chain([first], records))
+    columns = joined(_parts(form, single, path.name, found))
     notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
     if not found.rows:
         notices.append(f"{path.name} holds no votes")
@@ -99,6 +112,11 @@ def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tup
     """
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
+    if not form.suffixes:
+        raise RowsError(
+            f"votes are read from {name} and not written to it; export to another format",
+            file=path.name,
+        )
     if suffix not in form.suffixes:
         raise RowsError(
             f"{name} is written to files that end in {', '.join(form.suffixes)}; name one",
@@ -173,6 +191,13 @@ class _SortedRows:
     """Counts of the reasons why the others are no votes."""
 
 
+def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
+    """Yield the records, one that holds several votes as one for each, at its row."""
+    for number, values in records:
+        for row in form.split(values):
+            yield Record(number, row)
+
+
 def _parts(
     form: Format, records: Iterator[Record], file: str, found: _SortedRows
 ) -> Iterator[Columns]:
@@ -239,6 +264,14 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
     return None
 
 
+def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
+    """A row's first format, None if it is unknown, and what the row was there."""
+    if battles.format != STEREOSCOPE.name:
+        return _BY_NAME.get(str(battles.format)), row
+    first = cells.parsed(row.get(ORIGIN_ROW))
+    return _BY_NAME.get(str(row.get(ORIGIN))), first if isinstance(first, dict) else {}
+
+
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
     """Row in a format that it never had, None without a place there; our own format carries the first row along."""
     if form is STEREOSCOPE and (row or vote is None):
@@ -257,11 +290,11 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if suffix in (".csv", ".tsv"):
-            cells = ([_cell(row.get(column)) for column in columns] for row in rows)
+            table = ([_cell(row.get(column)) for column in columns] for row in rows)
             delimiter = "\t" if suffix == ".tsv" else ","
             write_csv(
                 file,
-                itertools.chain([columns], cells),
+                itertools.chain([columns], table),
                 exact=True,
                 delimiter=delimiter,
                 lineterminator="\r\n",

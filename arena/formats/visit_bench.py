@@ -47,4 +47,5 @@ VISIT_BENCH = Format(
     row=_row,
     holds=frozenset({"model_a", "model_b", "winner"}),
     suffixes=(".csv", ".tsv"),
+    answers=lambda row: [str(row.get(side) or "") for side in ("A", "B")],
 )

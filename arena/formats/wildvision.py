@@ -7,7 +7,7 @@ from typing import Any
 
 from arena.formats import cells
 from arena.formats.base import Format, Row, Vote
-from arena.formats.clean_battles import CLEAN_BATTLES, row_of, vote_of
+from arena.formats.clean_battles import CLEAN_BATTLES, answers_of, is_duplicate, row_of, vote_of
 from arena.io.strict_json import RowsError
 
 
@@ -38,4 +38,6 @@ WILDVISION = Format(
     holds=CLEAN_BATTLES.holds | {"category"},
     suffixes=(".jsonl", ".json", ".parquet"),
     losses=_losses,
+    answers=answers_of,
+    is_duplicate=is_duplicate,
 )

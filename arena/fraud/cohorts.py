@@ -3,7 +3,8 @@
 A few choices of one cookie prove nothing; those of a hundred may. The evidence against a cohort is an e-value: under
 the null hypothesis each voter follows Bradley-Terry fitted to everybody else's choices, with a taste of its own; under
 an alternative a share of the cohort's voters follows one pattern: for or against one model, contrary to the others, or
-to one side. The factors of independent voters multiply, and the mean over alternatives is an e-value again, so that an
+to one side. What a taste that all of them share explains, such as that of a class at one school, is no evidence. The
+factors of independent voters multiply, and the mean over alternatives is an e-value again, so that an
 honest cohort passes 1/alpha with a chance of at most alpha. Of a cohort that passes, those voters are flagged that are
 very likely to follow the pattern.
 """
@@ -13,6 +14,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from arena.fraud.detectors import (
     ENOUGH,
@@ -27,19 +29,23 @@ from arena.fraud.detectors import (
     odds_with_taste,
     spread_without,
     taste_of_voters,
+    win_counts,
     without,
 )
 from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
 
-_SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
+SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
-_SURE = 0.95
+_SURE = 0.99
 """Least probability of following the pattern with which a voter is flagged."""
-_FEWEST = 3
+FEWEST = 3
 """Least number of voters that make a cohort."""
 _MOST = 500.0
 """Natural log of a likelihood ratio beyond which nothing more is believed."""
+SHARED = 0.7
+"""Deviation of a taste for each model that the guests of a network or a day may share, in log odds."""
+_NEWTON = 10
 _PASSES = 4
 """Times that all cohorts are weighed at most: what is found no longer hides what is not."""
 
@@ -52,23 +58,31 @@ class Cohort(NamedTuple):
 
 
 def in_cohorts(
-    choices: VoterChoices, models: int, cohorts: Sequence[Cohort], out: Codes
+    choices: VoterChoices,
+    models: int,
+    cohorts: Sequence[Cohort],
+    out: Codes,
+    apart: NDArray[np.bool_] | None = None,
 ) -> tuple[Flag, ...]:
-    """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside."""
+    """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside.
+
+    Cohorts are not measured by the choices `apart`, those of crowds.
+    """
     found: dict[int, Flag] = {}
+    is_apart = np.zeros(len(choices.a), bool) if apart is None else apart
     for _ in range(_PASSES):
-        left = choices.take(~np.isin(choices.voter, [*out, *found]))
-        won = np.where(left.chose_a, left.a, left.b)
-        lost = np.where(left.chose_a, left.b, left.a)
-        wins = (
-            np.bincount(won * models + lost, minlength=models * models)
-            .reshape(models, models)
-            .astype(np.float64)
-        )
-        fit = bradley_terry(wins)
+        is_left = ~np.isin(choices.voter, [*out, *found])
+        left = choices.take(is_left)
+        is_measure = ~is_apart[is_left]
+        measure = left.take(is_measure)
+        fit = bradley_terry(win_counts(measure, models))
         places = dict(by_voter(left.voter))
-        taste = cache(partial(taste_of_voters, left, fit.strengths))
-        more = [flag for cohort in cohorts for flag in _flags(left, places, cohort, fit, taste)]
+        taste = cache(partial(taste_of_voters, measure, fit.strengths))
+        more = [
+            flag
+            for cohort in cohorts
+            for flag in _flags(left, is_measure, places, cohort, fit, taste)
+        ]
         found |= {flag.voter: flag for flag in reversed(more)}
         if not more:
             break
@@ -77,6 +91,7 @@ def in_cohorts(
 
 def _flags(
     choices: VoterChoices,
+    is_measure: NDArray[np.bool_],
     places: Mapping[int, Codes],
     cohort: Cohort,
     fit: Strengths,
@@ -84,13 +99,15 @@ def _flags(
 ) -> Iterator[Flag]:
     """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
-    if len(present) < _FEWEST:
+    if len(present) < FEWEST:
         return
-    own = choices.take(np.concatenate([places[voter] for voter in present.tolist()]))
+    mine = np.concatenate([places[voter] for voter in present.tolist()])
+    own = choices.take(mine)
     if len(choices.a) - len(own.a) < OTHERS * len(own.a):
         return
-    won = np.where(own.chose_a, own.a, own.b)
-    lost = np.where(own.chose_a, own.b, own.a)
+    known = own.take(is_measure[mine])
+    won = np.where(known.chose_a, known.a, known.b)
+    lost = np.where(known.chose_a, known.b, known.a)
     odds = odds_of(own, without(fit, won, lost))
     there = np.unique(np.concatenate([own.a, own.b]))
     strength = 0.0
@@ -100,13 +117,53 @@ def _flags(
         strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:
             return
-    told = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost))
-    strength = min(strength, _evidence(_sums(own, told, taste(), there))[0])
+    told = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost, there))
+    strength = min(
+        strength - _shared_taste(own, odds, taste(), there),
+        _evidence(_sums(own, told, taste(), there))[0],
+    )
     if strength < ENOUGH:
         return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
     for voter in present[chances > _SURE].tolist():
         yield Flag(voter, cohort.reason, about, strength)
+
+
+def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> float:
+    """Return the decimal logarithm of how much likelier a taste that all share, beside their own, makes their choices.
+
+    The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
+    """
+    place_a = np.searchsorted(there, cohort.a)
+    place_b = np.searchsorted(there, cohort.b)
+    signs = np.where(cohort.chose_a, 1.0, -1.0)
+    shared = np.zeros(len(there))
+    information = np.eye(len(there))
+    for _ in range(_NEWTON):
+        missed = 1 / (1 + np.exp(signs * (odds + shared[place_a] - shared[place_b])))
+        slope = np.bincount(place_a, signs * missed, len(there))
+        slope -= np.bincount(place_b, signs * missed, len(there)) + shared / SHARED**2
+        bent = missed * (1 - missed)
+        pair = np.bincount(place_a * len(there) + place_b, bent, len(there) ** 2)
+        both = pair.reshape(len(there), -1)
+        both = both + both.T
+        information = np.diag(both.sum(axis=1) + SHARED**-2) - both
+        shared += np.linalg.solve(information, slope)
+    told = odds + shared[place_a] - shared[place_b]
+    gain = _log_likelihood(cohort, told, taste) - _log_likelihood(cohort, odds, taste)
+    gain -= shared @ shared / (2 * SHARED**2)
+    gain -= np.linalg.slogdet(SHARED**2 * information)[1] / 2
+    return float(max(gain, 0) / np.log(10))
+
+
+def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
+    """Return the natural log of the likelihood of voters' choices, each with a taste of its own."""
+    log = 0.0
+    for _, places in by_voter(cohort.voter):
+        own = cohort.take(places)
+        told = odds_with_taste(own, odds[places], taste)
+        log -= np.logaddexp(0, np.where(own.chose_a, -told, told)).sum()
+    return float(log)
 
 
 def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
@@ -123,9 +180,9 @@ def _evidence(sums: Floats) -> tuple[float, int, Floats]:
     """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
     sums = sums.clip(-_MOST, _MOST)
     logs = np.array(
-        [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in _SHARES]
+        [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]
     )
     mixed = np.logaddexp.reduce(logs, axis=None) - np.log(logs.size)
     share, pattern = np.unravel_index(logs.argmax(), logs.shape)
-    odds = np.log(_SHARES[share] / (1 - _SHARES[share])) + sums[pattern]
+    odds = np.log(SHARES[share] / (1 - SHARES[share])) + sums[pattern]
     return float(mixed / np.log(10)), int(pattern), 1 / (1 + np.exp(-odds))

@@ -65,12 +65,27 @@ class Suspicion(StrEnum):
     INATTENTIVE = "fails check items"
     COHORT = "chooses as one with others whose cookies are of the same day"
     NETWORK = "chooses as one with others of the same network"
+    CROWD = "is almost surely one of a crowd for or against one model"
+    CROWD_FOR = "chooses one model as a crowd does, so votes about it are left out"
+    CROWD_AGAINST = "chooses against one model as a crowd does, so votes about it are left out"
 
 
 PATTERNS = (Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
 """Patterns of a rigger that are about no model."""
+TOGETHER = frozenset(
+    {
+        Suspicion.COHORT,
+        Suspicion.NETWORK,
+        Suspicion.CROWD,
+        Suspicion.CROWD_FOR,
+        Suspicion.CROWD_AGAINST,
+    }
+)
+"""Reasons whose strength is that of the evidence against many voters."""
 WEAK = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
 """Habits that honest voters have too: one alone excludes nobody from a board, both do."""
+OF_CROWD = frozenset({Suspicion.CROWD_FOR, Suspicion.CROWD_AGAINST})
+"""Reasons for leaving out a voter's votes about one model: such a voter may be honest."""
 _BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
 """Standard errors within which a fair coin's share lies in 99.9% of cases."""
 _HABIT = 10
@@ -108,36 +123,46 @@ class Flag(NamedTuple):
     """Of evidence: the largest e-value's decimal logarithm. Of one side: standard errors from half. Else: a share."""
 
 
-def evidence(choices: VoterChoices, models: int) -> tuple[Flag, ...]:
+def evidence(
+    choices: VoterChoices, models: int, apart: NDArray[np.bool_] | None = None
+) -> tuple[Flag, ...]:
     """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
 
-    Nobody can measure a voter with more than twice the choices of all others: there is no evidence. Tastes, and what
-    others leave open, are weighed only against voters flagged without them: a strength below ENOUGH is an upper bound.
+    Voters are not measured by the choices `apart`, those of crowds. Nobody can measure a voter with more than twice the
+    choices of all others: there is no evidence. Tastes, and what others leave open, are weighed only against voters
+    flagged without them: a strength below ENOUGH is an upper bound.
     """
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
-    wins = (
-        np.bincount(won * models + lost, minlength=models * models)
-        .reshape(models, models)
-        .astype(np.float64)
-    )
-    fit = bradley_terry(wins)
+    is_measure = np.ones(len(won), bool) if apart is None else ~apart
+    measure = choices.take(is_measure)
+    fit = bradley_terry(win_counts(measure, models))
     found = []
-    taste = cache(partial(taste_of_voters, choices, fit.strengths))
+    taste = cache(partial(taste_of_voters, measure, fit.strengths))
     for voter, places in by_voter(choices.voter):
         if len(won) - len(places) < OTHERS * len(places):
             found.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
         one = choices.take(places)
-        winners = won[places]
-        losers = lost[places]
+        own = places[is_measure[places]]
+        winners = won[own]
+        losers = lost[own]
         odds = odds_of(one, without(fit, winners, losers))
         flag = _peak(voter, one, odds, [odds])
         if flag.strength >= ENOUGH:
-            spread = spread_without(fit, winners, losers)
+            there = np.unique(np.concatenate([one.a, one.b]))
+            spread = spread_without(fit, winners, losers, there)
             flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread)])
         found.append(flag)
     return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
+
+
+def win_counts(choices: VoterChoices, models: int) -> Floats:
+    """Return how often each model was chosen over each other."""
+    won = np.where(choices.chose_a, choices.a, choices.b)
+    lost = np.where(choices.chose_a, choices.b, choices.a)
+    wins = np.bincount(won * models + lost, minlength=models * models)
+    return wins.reshape(models, models).astype(np.float64)
 
 
 def odds_of(choices: VoterChoices, strengths: Floats) -> Floats:
@@ -230,9 +255,11 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     Models that the voter did not meet keep theirs. A Newton step from the fit of all choices leads there, with an error
     of the order of its length squared; a long step is replaced by a new fit.
     """
+    strengths = fit.strengths.copy()
+    if not len(won):
+        return strengths
     there, place = np.unique(np.concatenate([won, lost]), return_inverse=True)
     winner, loser = place.reshape(2, -1)
-    strengths = fit.strengths.copy()
     missed = 1 / (1 + np.exp(strengths[won] - strengths[lost]))
     slope = np.zeros(len(there))
     told = np.zeros((len(there), len(there)))
@@ -248,9 +275,8 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     return strengths
 
 
-def spread_without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
-    """Return the covariance of the strengths of the models that a voter met, by all choices but the voter's."""
-    there = np.unique(np.concatenate([won, lost]))
+def spread_without(fit: Strengths, won: Codes, lost: Codes, there: Codes) -> Floats:
+    """Return the covariance of the strengths of some models by all choices but those where `won` met `lost`."""
     others = fit.wins.copy()
     np.subtract.at(others, (won, lost), 1.0)
     return bradley_terry(others, start=fit.strengths).inverse[np.ix_(there, there)]

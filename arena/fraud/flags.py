@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,19 +35,19 @@ from arena.battles.tables import CONFIRMATIONS, SEAT, VOTER, VOTER_NETWORK
 from arena.battles.vote_table import LIVE_ITEM, VoteTable, rows_of, values
 from arena.battles.voters import PERSON
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
-from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.cohorts import Cohort
 from arena.fraud.detectors import (
-    ENOUGH,
+    OF_CROWD,
     WEAK,
     Flag,
     Suspicion,
     VoterChoices,
-    evidence,
     hasty,
     inattentive,
     one_sided,
 )
 from arena.fraud.eligibility import CountedVotes, counted_votes
+from arena.fraud.review import review
 from arena.items.store import ANSWER, MODEL, SOURCE
 from arena.ratings.votes import Codes, integers
 from arena.settings import CountSettings
@@ -76,6 +77,8 @@ GROWTH = 0.01
 """Share by which the votes must grow before all are reviewed again."""
 _HALF = 1
 _WHOLE = 2
+_MODELS = 2**20
+"""More than there are models."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class FlagRow:
     strength: float
     raised_at: datetime
     left_out: bool
-    """Whether the default boards exclude the voter: not for one weak reason alone."""
+    """Whether the default boards exclude the voter: not for one weak reason alone, nor for votes like a crowd's."""
 
 
 def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
@@ -104,8 +107,24 @@ def flags_of(who: CountSettings) -> Table:
 def flagged_voters(flags: Table) -> Select:
     """Return a SELECT of the voters whom the board of these flags excludes, unless it is asked to include them."""
     weak = flags.c.reason.in_([reason.name for reason in sorted(WEAK)])
-    weight = func.sum(case((weak, _HALF), else_=_WHOLE))
+    of_crowd = flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
+    weight = func.sum(case((weak, _HALF), (of_crowd, 0), else_=_WHOLE))
     return select(flags.c.voter_id).group_by(flags.c.voter_id).having(weight >= _WHOLE)
+
+
+def like_a_crowd(flags: Table) -> Select:
+    """Return a SELECT of (voter, model): the board of these flags excludes the voter's votes about the model."""
+    return select(flags.c.voter_id, flags.c.model_id).where(
+        flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
+    )
+
+
+class CrowdVotes(NamedTuple):
+    """Which votes are like a crowd's."""
+
+    votes: npt.NDArray[np.bool_]
+    models: npt.NDArray[np.int64]
+    """The crowd's model, 0 where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +134,8 @@ class VoterMarks:
     counted: CountedVotes
     is_flagged: npt.NDArray[np.bool_]
     """By the voter's id; the last place is for unknown voters."""
+    like_a_crowd: npt.NDArray[np.int64]
+    """Voters and models, voter * _MODELS + model, with votes like a crowd's."""
 
     def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """Return which of the votes cast here count."""
@@ -124,12 +145,27 @@ class VoterMarks:
         """Return which of the votes cast here are of flagged voters."""
         return self.is_flagged.take(values(votes, "voter"), mode="clip")
 
+    def of_crowd(self, votes: pd.DataFrame) -> CrowdVotes:
+        """Return which of the votes cast here are like a crowd's, and not of flagged voters."""
+        models = np.zeros(len(votes), np.int64)
+        if len(self.like_a_crowd):
+            voter = values(votes, "voter")
+            those = np.isin(voter, self.like_a_crowd // _MODELS)
+            those &= ~values(votes, "tied") & ~self.flagged(votes)
+            for side in ("winner", "loser"):
+                model = values(votes, side)[those].astype(np.int64)
+                is_like = np.isin(voter[those] * _MODELS + model, self.like_a_crowd)
+                models[those] = np.where(is_like, model, models[those])
+        return CrowdVotes(models > 0, models)
+
 
 def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
     flagged = list(connection.scalars(flagged_voters(flags_of(who))))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    return VoterMarks(counted_votes(connection, who), is_flagged)
+    pairs = integers(connection.execute(like_a_crowd(flags_of(who))), 2)
+    of_crowd = pairs[:, 0] * _MODELS + pairs[:, 1]
+    return VoterMarks(counted_votes(connection, who), is_flagged, of_crowd)
 
 
 def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:
@@ -208,9 +244,7 @@ class FlagService:
         choices = VoterChoices(
             np.where(chose_a, won, lost), np.where(chose_a, lost, won), chose_a, voter
         )
-        alone = [one for one in evidence(choices, len(codes)) if one.strength >= ENOUGH]
-        out = np.array([one.voter for one in alone], np.int64)
-        for one in (*alone, *in_cohorts(choices, len(codes), _cohorts(connection), out)):
+        for one in review(choices, len(codes), _cohorts(connection)):
             model = None if one.model is None else int(codes[one.model] % models)
             yield one._replace(model=model, strength=round(one.strength, 3))
         stored = rows_of(votes, values(votes, "answer_a") > 0)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Table, func, insert, select, update
 
@@ -243,6 +243,14 @@ def _moments(battles: Battles) -> list[datetime | None]:
     return moments
 
 
+class _KnownRow(NamedTuple):
+    """A row that a source already has."""
+
+    id: int
+    is_vote: bool
+    """Whether it counts; one that was left out counts once an import lets it in."""
+
+
 class _RowWriter:
     """Storing the rows of one import by portions; names get their integer codes once."""
 
@@ -256,30 +264,49 @@ class _RowWriter:
         self._voters = _Names(IMPORTED_VOTER, (IMPORTED_VOTER.c.name,), {"source_id": source})
 
     def store(self, connection: Connection, portion: Sequence[_Draft], done: Imported) -> None:
-        there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
-        mine = IMPORTED_ROW.c.source_id == self._source
-        known = set(connection.scalars(select(IMPORTED_ROW.c.digest).where(mine, there)))
+        known = self._known_rows(connection, portion)
         fresh = [draft for draft in portion if draft.digest not in known]
         last = connection.scalar(select(func.max(IMPORTED_ROW.c.id))) or 0
+        numbered = dict(enumerate(fresh, last + 1))
         rows = [
             {
                 "id": code,
                 "source_id": self._source,
-                "digest": one.digest,
-                "format": one.format,
-                "row": one.text,
+                "digest": draft.digest,
+                "format": draft.format,
+                "row": draft.text,
             }
-            for code, one in enumerate(fresh, last + 1)
+            for code, draft in numbered.items()
         ]
-        votes = self._vote_rows(
-            connection, {code: one for code, one in enumerate(fresh, last + 1) if one.vote}
-        )
+        admitted = {
+            known[draft.digest].id: draft
+            for draft in portion
+            if draft.digest in known and not known[draft.digest].is_vote
+        }
+        voted = {code: draft for code, draft in {**admitted, **numbered}.items() if draft.vote}
+        votes = self._vote_rows(connection, voted)
         for table, values in ((IMPORTED_ROW, rows), (IMPORTED_VOTE, votes)):
             if values:
                 connection.execute(insert(table), values)
-        done.known += len(known)
+        others = sum(draft.vote is None for draft in fresh)
         done.votes += len(votes)
-        done.others += len(rows) - len(votes)
+        done.others += others
+        done.known += len(portion) - len(votes) - others
+
+    def _known_rows(
+        self, connection: Connection, portion: Sequence[_Draft]
+    ) -> dict[str, _KnownRow]:
+        """The rows of a portion that the source already has, by digest."""
+        joined = IMPORTED_ROW.outerjoin(IMPORTED_VOTE, IMPORTED_VOTE.c.id == IMPORTED_ROW.c.id)
+        there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
+        mine = IMPORTED_ROW.c.source_id == self._source
+        query = select(
+            IMPORTED_ROW.c.digest, IMPORTED_ROW.c.id, IMPORTED_VOTE.c.id.label("vote")
+        ).select_from(joined)
+        return {
+            row.digest: _KnownRow(row.id, row.vote is not None)
+            for row in connection.execute(query.where(mine, there))
+        }
 
     def _vote_rows(
         self, connection: Connection, drafts: Mapping[int, _Draft]

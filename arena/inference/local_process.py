@@ -367,7 +367,8 @@ class LocalVLM:
         finally:
             worker.stop(task)
             spent = cost(self.card.price, task.prompt, task.tokens)
-            note(Usage(task.prompt, task.tokens, spent))
+            is_cut = len(conversations) == 1 and task.tokens >= settings.max_tokens
+            note(Usage(task.prompt, task.tokens, spent, is_cut))
 
 
 def _turn(turn: Turn) -> Message:

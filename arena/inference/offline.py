@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -17,11 +17,14 @@ from tqdm import tqdm
 
 from arena.inference.catalogue import Models
 from arena.inference.registry import KINDS
+from arena.thinking import says_something
 from arena.types import VLM, Conversation, ModelCard, ModelError, Usage
 
 _IN_A_ROW = 5
 """Failures in a row, besides those in parallel, after which nothing more is asked."""
 _SHOWN_FAILURES = 20
+_CUT = "cut"
+"""Mark of a kept answer that ended at the limit of tokens."""
 _KEPT = "What is answered is kept: give the same command again to go on."
 
 
@@ -61,6 +64,8 @@ class RunResult:
     completion: int = 0
     cost: int = 0
     """Millionths of a US dollar."""
+    cut: int = 0
+    """New answers that ended at the limit of tokens."""
     stopped: str = ""
     """Why not everything was asked; empty if it was."""
 
@@ -69,6 +74,8 @@ class RunResult:
         if self.answered or self.prompt:
             cost = f", ${self.cost / 1e6:.4f}" if self.cost else ""
             yield f"{self.answered:,} answered: {self.prompt:,} tokens sent, {self.completion:,} received{cost}."
+        if self.cut:
+            yield f"{self.cut:,} cut off at the length limit; a larger max_tokens leaves more room."
         for key, text in self.failures[:_SHOWN_FAILURES]:
             yield f"no answer to {key}: {text}"
         if len(self.failures) > _SHOWN_FAILURES:
@@ -102,6 +109,8 @@ class AnswerFile:
         """Name the file and the run's `fingerprint`."""
         self.path = path
         self.answers: dict[str, str] = {}
+        self.cut: set[str] = set()
+        """Keys of the answers that ended at the limit of tokens."""
         self._run = run
         self._lock = FileLock(f"{path}.lock")
 
@@ -126,9 +135,11 @@ class AnswerFile:
         self._file.close()
         self._lock.release()
 
-    def keep(self, key: str, text: str) -> None:
-        self._write([key, text])
+    def keep(self, key: str, text: str, cut: bool = False) -> None:
+        self._write([key, text, _CUT] if cut else [key, text])
         self.answers[key] = text
+        if cut:
+            self.cut.add(key)
 
     def delete(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -141,7 +152,8 @@ class AnswerFile:
         lines = whole.split(b"\n") if whole else []
         try:
             header, *answers = [json.loads(line) for line in lines] or [None]
-            self.answers = {str(key): str(text) for key, text in answers}
+            self.answers = {str(key): str(text) for key, text, *_ in answers}
+            self.cut = {str(key) for key, _, *marks in answers if _CUT in marks}
         except (ValueError, TypeError) as error:
             raise AnswerFileError(
                 f"{self.path}: a line in it is broken; delete the file to begin anew"
@@ -243,9 +255,10 @@ class _Run:
 
     async def _ask(self, batch: list[tuple[str, Conversation]]) -> None:
         """Ask a batch; if it fails as one, each question by itself."""
+        usages: list[Usage] = []
         try:
             texts = await self._vlm.answers(
-                [turns for _, turns in batch], self._vlm.card.generation, self._note
+                [turns for _, turns in batch], self._vlm.card.generation, usages.append
             )
         except ModelError as error:
             if len(batch) > 1 and error.kind != "spent":
@@ -253,23 +266,38 @@ class _Run:
                     if not self.outcome.stopped:
                         await self._ask([single])
                 return
-            self._in_a_row += 1
-            for key, _ in batch:
-                self._failed(key, str(error))
-            if error.kind == "spent" or self._in_a_row >= self._patience:
-                self.outcome.stopped = f"{self._in_a_row} failed in a row; the last: {error}"
+            self._refused([key for key, _ in batch], error)
             return
-        self._in_a_row = 0
+        finally:
+            self._count(usages)
+        is_cut = len(batch) == 1 and any(usage.cut for usage in usages)
         for (key, _), text in zip(batch, texts, strict=True):
-            await asyncio.to_thread(self._file.keep, key, text)
-            self.outcome.answered += 1
-            self._tick(1)
+            if says_something(text):
+                await self._keep(key, text, is_cut)
+            else:
+                self._refused([key], ModelError("blank", "there is no answer: its text is empty"))
+
+    async def _keep(self, key: str, text: str, is_cut: bool) -> None:
+        self._in_a_row = 0
+        await asyncio.to_thread(self._file.keep, key, text, is_cut)
+        self.outcome.answered += 1
+        self.outcome.cut += is_cut
+        self._tick(1)
+
+    def _refused(self, keys: Sequence[str], error: ModelError) -> None:
+        """Note questions without an answer; after several in a row nothing more is asked."""
+        self._in_a_row += 1
+        for key in keys:
+            self._failed(key, str(error))
+        if error.kind == "spent" or self._in_a_row >= self._patience:
+            self.outcome.stopped = f"{self._in_a_row} failed in a row; the last: {error}"
 
     def _failed(self, key: str, text: str) -> None:
         self.outcome.failures.append((key, text))
         self._tick(1)
 
-    def _note(self, usage: Usage) -> None:
-        self.outcome.prompt += usage.prompt
-        self.outcome.completion += usage.completion
-        self.outcome.cost += usage.cost
+    def _count(self, usages: Iterable[Usage]) -> None:
+        for usage in usages:
+            self.outcome.prompt += usage.prompt
+            self.outcome.completion += usage.completion
+            self.outcome.cost += usage.cost

@@ -2,41 +2,31 @@
 
 The operator's endpoint is trusted. A user's is not: it must be https on the public internet; its host is resolved once,
 checked, and connected to at the checked addresses only. Redirects are never followed, replies are bounded.
-Errors are in our own words: a server's error text may echo the key. Of a model that the server does not know, its
-sentence is repeated, shortened and without secrets.
+Errors are in our own words (`trouble.py`): a server's error text may echo the key.
 """
 
 import asyncio
 import base64
 import json
-import math
-import random
-import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
+from arena.inference.event_stream import DONE, events, status_in, told_error
 from arena.inference.thread_share import StrangersNetwork
+from arena.inference.trouble import Trouble, refusal
 from arena.io.fetch import Fetcher, FetchError
-from arena.io.strict_json import storable
 
 T = TypeVar("T")
 
 MOST_BYTES = 400_000
-_MOST_LINE = 1_000_000
-_MOST_VALUES = 5_000
-"""Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
 _CONNECT_SECONDS = 10.0
-_LONGEST_BACKOFF = 8.0
 _STEPS = 1_000
 _AT_ONCE = 20
 """Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
@@ -47,7 +37,6 @@ _HELD_BACK = "held-back"
 _SENT = "http11.send_request_body.complete"
 _RUN = frozenset((200, 504, 524))
 """Statuses after which the model may have run: an answer, or a proxy that waited for one in vain."""
-_DATA = re.compile(rb"^data:(.+)", re.MULTILINE)
 
 
 class Call:
@@ -56,6 +45,8 @@ class Call:
     def __init__(self) -> None:
         self.sent = False
         """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
+        self.is_done = False
+        """Whether the server has said that its reply is whole: by `[DONE]`, or by one that is no stream."""
         self._due = 0.0
 
     async def trace(self, event: str, _: object) -> None:
@@ -171,245 +162,6 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class Tokens(NamedTuple):
-    """Tokens of a call as the server counted them."""
-
-    prompt: int
-    completion: int
-
-
-TroubleKind = Literal[
-    "again",
-    "busy",
-    "slow",
-    "bad reply",
-    "too big",
-    "refused",
-    "field",
-    "spent",
-    "hopeless",
-    "unknown",
-]
-PASSING = frozenset[TroubleKind](("again", "busy", "slow", "bad reply"))
-STOPPING = frozenset[TroubleKind](("spent", "hopeless", "unknown"))
-
-
-@dataclass(eq=False)
-class Trouble(Exception):
-    """A call without a (whole) answer, in our own words.
-
-    again (the server or the network failed), busy (too many calls at the moment), slow and bad reply pass. too big and
-    refused concern this prompt only; field: the model does not take a field that was sent; spent: the account is empty;
-    unknown: the server has no such model, or not any more; hopeless: no call will succeed.
-    """
-
-    kind: TroubleKind
-    words: str
-    wait: float | None = None
-    """Seconds that the server asks to wait."""
-    tokens: Tokens | None = None
-    named: frozenset[str] = frozenset()
-    """Fields of a request that the server's error names."""
-
-    def __str__(self) -> str:
-        return self.words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retries:
-    """Retry policy: as long a wait as the server asks for, else short growing ones."""
-
-    attempts: int = 8
-    backoff: float = 0.05
-    """Seconds before the second attempt; tripled before each further one, up to 8."""
-    patience: float = 120.0
-    """Maximum seconds to wait, whatever the server asks for."""
-
-    def wait(self, attempt: int, asked: float | None) -> float:
-        """Seconds to wait after an attempt (from 1), with jitter: calls that failed together do not retry together."""
-        if asked is not None:
-            return min(asked, self.patience) + self.backoff * random.uniform(0.0, 0.5)
-        return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
-
-    async def another(self, attempt: int, trouble: Trouble) -> bool:
-        """Wait before the next attempt; return False if there is none."""
-        if trouble.kind not in PASSING or attempt >= self.attempts:
-            return False
-        await asyncio.sleep(self.wait(attempt, trouble.wait))
-        return True
-
-
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_BAD_REQUEST = (400, 413, 422)
-_KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
-_QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
-_MODEL = re.compile(
-    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
-    r"|no endpoints found"
-    r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
-    r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
-)
-_RETIRED = re.compile(
-    r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
-    r"|shut down"
-)
-_NO_ACCESS = re.compile(r"(?:not|n['’]t) have access|no access|access to (?:the )?model")
-_IS_ABOUT_MODEL = re.compile(
-    r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot"
-)
-_PAGE = re.compile(r"\s*<")
-_SECRET = re.compile(
-    r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
-    r"|(?i:https?://)[^\s/]{0,200}@"
-)
-"""What looks like a key, a token or an account in a server's sentence."""
-_MOST_READ = 4000
-_MOST_SENTENCE = 200
-"""Characters that are repeated of a server's sentence."""
-_POLICY = re.compile(
-    r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
-)
-_LENGTH = re.compile(
-    r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length"
-)
-_FIELD = re.compile(
-    r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
-)
-_FIELDS = frozenset(
-    "temperature max_tokens max_completion_tokens n seed response_format stream_options".split()
-)
-_WORD = re.compile(r"\w+")
-
-
-def refusal(
-    status: int,
-    headers: Mapping[str, str],
-    body: object,
-    redacted: Callable[[str], str] = lambda text: text,
-) -> Trouble:
-    """The Trouble of an HTTP status other than 200, with its headers and decoded body.
-
-    `redacted` takes the endpoint's key out of a text.
-    """
-    error = body.get("error", body) if isinstance(body, dict) else body
-    said = (
-        json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
-    )
-    if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
-        return Trouble("spent", "the account has no quota or credit left; add some, then resume")
-    if status in (404, 410) or (status == 403 and _lacks_model(said)):
-        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
-    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
-        return Trouble(
-            "hopeless",
-            f"the server does not accept the key ({status}); check it and what it may use",
-        )
-    if status == 429:
-        return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
-    if status in (408, 409, 425) or status >= 500:
-        return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
-    if status in _BAD_REQUEST:
-        return _bad_request(status, said, error, redacted)
-    return Trouble(
-        "hopeless", f"the server answered {status}, as no chat completion does; check the address"
-    )
-
-
-def _bad_request(status: int, said: str, error: object, redacted: Callable[[str], str]) -> Trouble:
-    """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
-    field = error.get("param") if isinstance(error, dict) else None
-    named = _FIELDS & set(_WORD.findall(said))
-    if _POLICY.search(said):
-        return Trouble("refused", "the server's content policy refuses this prompt")
-    if status == 413 or _LENGTH.search(said):
-        return Trouble("too big", "the prompt is too long for the model", named=named)
-    if field in _FIELDS or _FIELD.search(said):
-        name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
-        words = f"the model does not take {name}; choose another judge, or have it probed anew"
-        return Trouble("field", words, named=named)
-    if _lacks_model(said) and not named:
-        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
-    return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
-
-
-def _lacks_model(said: str) -> bool:
-    """Whether an error says that the server has no such model, not any more, or not for this key."""
-    gone = _RETIRED.search(said) or _NO_ACCESS.search(said)
-    return bool(_MODEL.search(said) or (gone and _IS_ABOUT_MODEL.search(said)))
-
-
-def _unknown_model(status: int, said: str, sentence: str) -> str:
-    """What to say where a server has no such model or address, or not any more, with its own sentence.
-
-    `said` is its whole error in lower case.
-    """
-    about_model = _IS_ABOUT_MODEL.search(said)
-    words = f"the server knows no such model or address ({status}); check their spelling"
-    if about_model and _RETIRED.search(said):
-        words = f"the server no longer offers this model ({status}); choose another"
-    elif about_model and _NO_ACCESS.search(said):
-        words = (
-            f"there is no such model for this key ({status}); check its spelling, or choose another"
-        )
-    elif about_model:
-        words = f"the server knows no such model ({status}); check its spelling, or choose another"
-    return f"{words}. The server says: {sentence!r}" if sentence else words
-
-
-def _sentence(error: object, redacted: Callable[[str], str]) -> str:
-    """The sentence of a server's error, shortened, without what is or looks like a secret; "" for a page."""
-    text = error.get("message") if isinstance(error, dict) else error
-    if not isinstance(text, str) or _PAGE.match(text):
-        return ""
-    plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
-    hidden = _SECRET.sub("[hidden]", plain)
-    return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
-
-
-def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that headers ask to wait: by `retry-after` (RFC 9110 10.2.3), else by the limits of which none remain."""
-    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
-        if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
-            return seconds
-    spent = [
-        name
-        for name in ("requests", "tokens")
-        if headers.get(f"x-ratelimit-remaining-{name}") == "0"
-    ]
-    resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
-    return max((seconds for seconds in resets if seconds is not None), default=None)
-
-
-def _seconds(text: str, unit: str, now: float | None) -> float | None:
-    """Seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
-    try:
-        seconds = float(text) * _UNITS[unit]
-    except ValueError:
-        if parts := _DURATION.findall(text):
-            return sum(float(amount) * _UNITS[name] for amount, name in parts)
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - (
-                time.time() if now is None else now
-            )
-        except (ValueError, OverflowError):  # no date, or one of a year that there is not
-            return None
-    return max(seconds, 0.0) if math.isfinite(seconds) else None
-
-
-def counted(usage: object) -> Tokens | None:
-    """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
-    if not isinstance(usage, Mapping):
-        return None
-    prompt = _token_count(usage.get("prompt_tokens"))
-    completion = _token_count(usage.get("completion_tokens"))
-    return Tokens(prompt, completion) if prompt and completion is not None else None
-
-
-def _token_count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value < 10**9 else None
-
-
 def data_url(image: bytes) -> str:
     kind = "png" if image.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(image).decode('ascii')}"
@@ -471,12 +223,13 @@ class OpenAIClient:
         """Yield the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
         response = await self._post(content, call, stream=True)
         try:
-            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-                raise Trouble(
-                    "bad reply", "the server answered with a page and not with a stream of events"
-                )
-            async with aclosing(_events(response, call)) as events:
-                async for event in events:
+            async with aclosing(events(response, call.step)) as stream:
+                async for event in stream:
+                    if event is DONE:
+                        call.is_done = True
+                        return
+                    if (trouble := self._failure(event)) is not None:
+                        raise trouble
                     yield event
             return
         except httpx2.HTTPError as error:
@@ -494,11 +247,22 @@ class OpenAIClient:
         }
         return await self.call(self.api.post("/chat/completions", content=content, **more))
 
+    def _failure(self, event: Mapping[str, Any]) -> Trouble | None:
+        """The Trouble that an event tells; an `error` that holds nothing is none."""
+        if (error := told_error(event)) is None:
+            return None
+        status = status_in(error)
+        trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
+        if status is None and trouble.kind != "loading":
+            trouble.words = "the server failed in the midst of its answer"
+        return trouble
+
     def _trouble(self, error: Exception) -> Trouble:
         cause: Any = error.__cause__ if isinstance(error, _openai().APIConnectionError) else error
         if isinstance(cause, _openai().APIStatusError):
-            redacted = self._endpoint.redacted
-            return refusal(cause.status_code, cause.response.headers, cause.body, redacted)
+            body = _body(cause.response, cause.body)
+            headers = cause.response.headers
+            return refusal(cause.status_code, headers, body, self._endpoint.redacted)
         if isinstance(
             cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.UnsupportedProtocol
         ):
@@ -510,35 +274,12 @@ class OpenAIClient:
         return Trouble("again", "the connection broke off")
 
 
-async def _events(response: httpx2.Response, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yield the data of server-sent events, bounded, until `[DONE]` or the end of the stream."""
-    held = 0
-    rest: list[bytes] = []
-    """Chunks of the incomplete line."""
-    async for chunk in response.aiter_raw():
-        lines, end, begun = chunk.rpartition(b"\n")
-        held = len(begun) + (0 if end else held)
-        if held > _MOST_LINE:
-            raise Trouble(
-                "too big", f"the server sent a line of {held:,} bytes, and it is not whole yet"
-            )
-        if not end:
-            rest.append(begun)
-            continue
-        whole = b"".join((*rest, lines))
-        rest = [begun]
-        for data in filter(None, map(bytes.strip, _DATA.findall(whole))):
-            await call.step()
-            if data == b"[DONE]":
-                return
-            if data.count(b",") > _MOST_VALUES:
-                raise Trouble(
-                    "too big", f"the server sent an event with over {_MOST_VALUES:,} values"
-                )
-            event = json.loads(data)
-            if "error" in event:
-                raise Trouble("again", "the server failed in the midst of its answer")
-            yield event
+def _body(response: httpx2.Response, read: object) -> object:
+    """The whole JSON of an error's body, of which openai keeps what is under `error`, if there is that."""
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError, httpx2.StreamError):
+        return read
 
 
 @cache

@@ -1,30 +1,25 @@
 """Models behind OpenAI-compatible servers, `kind = "api"`: one streamed chat completion an answer, images as data URLs.
 
-A stream that ends without a `finish_reason` was cut.
+A stream that ends without a `finish_reason` or `[DONE]` was cut. Whatever ends after text is an end; an answer that was
+cut at the limit of tokens is kept and marked. An answer of thinking, blanks or nothing alone is a failure.
 """
 
 import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
 from arena.inference.endpoint import Endpoint, KeyRedaction
 from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
-from arena.inference.openai_client import (
-    PASSING,
-    Call,
-    OpenAIClient,
-    Retries,
-    Tokens,
-    Trouble,
-    counted,
-    data_url,
-)
+from arena.inference.messages import Message, ending, read_message
+from arena.inference.openai_client import Call, OpenAIClient, data_url
+from arena.inference.trouble import PASSING, Retries, Tokens, Trouble, counted
 from arena.io.strict_json import storable
+from arena.thinking import Loading, Thought, parted, says_something
 from arena.types import (
     Conversation,
     Generation,
@@ -43,12 +38,23 @@ _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
 MOST_CHARACTERS = 100_000
 """Most characters of an answer; a server that sends more is broken."""
 _MOST_BYTES = 20_000_000
-_ENDS = frozenset(("stop", "length", "eos_token", "stop_sequence"))
-"""Finish reasons of a whole answer, as OpenAI and text-generation-inference call them."""
+LOADING_SECONDS = 180.0
+"""How long a server that loads its model is waited for."""
+_UNNAMED = "unnamed"
+"""Finish reason of an end that a server gives no name."""
+_LAST_SECONDS = 5.0
+"""How long the token counts behind an answer's end are waited for."""
 _OPTIONAL = ("stream_options", "max_tokens")
 """Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
-_SAME: tuple[ModelTrouble, ...] = ("slow", "bad reply", "too big", "refused", "spent")
-"""Troubles of a call that are those of a model; with any other the model is down."""
+_KINDS: Mapping[str, ModelTrouble] = {
+    "slow": "slow",
+    "bad reply": "bad reply",
+    "too big": "too big",
+    "refused": "refused",
+    "field": "refused",
+    "spent": "spent",
+}
+"""Troubles of a call as those of a model; with any other the model is down."""
 
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
 _JOINER = "\u2060"
@@ -84,6 +90,24 @@ class ApiTable(CardTable, frozen=True):
         return {"address": Endpoint(self.address, key).shown, "key": key}
 
 
+class _Channel:
+    """One text of an answer, which comes in pieces: its pieces can be stored and hold no key."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._redaction = KeyRedaction(endpoint)
+        self._half = ""
+        """First half of a surrogate pair, whose second half may come with the next piece."""
+
+    def take(self, piece: str) -> str:
+        """The next text, without what may become the key."""
+        text = self._half + piece
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return self._redaction.take(storable(text.removesuffix(self._half)))
+
+    def end(self) -> str:
+        return self._redaction.take(storable(self._half)) + self._redaction.rest
+
+
 class _Answer(Call):
     """State of one attempt."""
 
@@ -91,41 +115,105 @@ class _Answer(Call):
         super().__init__()
         self.pieces = 0
         self.characters = 0
-        self.finish: str | None = None
+        self.finish = ""
+        self.is_over = False
+        """Whether the last piece was an end without text: some servers name an end with each piece."""
         self.tokens: Tokens | None = None
         """Tokens so far, by the server's own count."""
-        self._redaction = KeyRedaction(endpoint)
-        self._half = ""
-        """First half of a surrogate pair, whose second half may come with the next event."""
+        self._text = _Channel(endpoint)
+        self._thinking = _Channel(endpoint)
+        self._refusal = _Channel(endpoint)
+        self._said: list[str] = []
+        self._thought = 0
+        self._refused: list[str] = []
+        self._calls = False
 
-    def take(self, event: Mapping[str, Any]) -> str:
-        """Take an event and return its new text, without what may become the key. Raises Trouble."""
+    @property
+    def is_whole(self) -> bool:
+        """Whether the server has said that the answer ended, and not that it failed."""
+        return (bool(self.finish) or self.is_done) and ending(self.finish) != "failed"
+
+    @property
+    def cut(self) -> bool:
+        return ending(self.finish) == "cut"
+
+    def take(self, event: Mapping[str, Any]) -> Iterator[str]:
+        """Take an event and yield its new text and thinking, without what may become the key. Raises Trouble."""
         self.tokens = counted(event.get("usage")) or self.tokens
-        choices = event.get("choices")
-        if not choices:
-            return ""
-        choice = choices[0]
-        self.finish = choice.get("finish_reason") or self.finish
-        text = (choice.get("delta") or {}).get("content") or ""
-        if not isinstance(text, str):
-            raise TypeError("content is no text")
-        self.pieces += bool(text)
-        self.characters += len(text)
+        choice = _choice(event.get("choices"))
+        if choice is None:
+            return
+        finish = _finish(choice.get("finish_reason"))
+        self.finish = finish or self.finish
+        plain = {"content": choice.get("text")}
+        message = read_message(choice.get("delta") or choice.get("message") or plain)
+        self._calls = self._calls or message.calls
+        self.is_over = bool(finish) and not message.text
+        yield from self._pieces(message)
+
+    def _pieces(self, message: Message) -> Iterator[str]:
+        self.pieces += bool(message.text)
+        self.characters += len(message.text) + len(message.refusal)
         if self.characters > MOST_CHARACTERS:
             raise Trouble("too big", f"the server's answer has over {MOST_CHARACTERS:,} characters")
-        text = self._half + text
-        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return self._redaction.take(storable(text.removesuffix(self._half)))
+        if message.refusal:
+            self._refused.append(self._refusal.take(message.refusal))
+        if message.thinking:
+            self._thought += len(message.thinking)
+            if self._thought <= MOST_CHARACTERS and (text := self._thinking.take(message.thinking)):
+                yield Thought(text)
+        if text := self._text.take(message.text):
+            self._said.append(text)
+            yield text
 
-    def ended(self) -> str:
-        """The last text. Raises ModelError if the answer is not whole."""
-        if self.finish == "content_filter":
+    def ended(self) -> Iterator[str]:
+        """Yield the last text. Raises ModelError if the answer is not whole, or none."""
+        if ending(self.finish) == "filtered":
             raise ModelError("refused", "the server's content filter stopped the answer")
-        if self.finish not in _ENDS:
-            raise ModelError(
-                "cut", "the stream ended before the answer was whole (no finish_reason)"
-            )
-        return self._redaction.take(storable(self._half)) + self._redaction.rest
+        if not self.is_whole:
+            words = f"the server ended the answer with {self.finish[:40]!r}"
+            without = "the stream ended before the answer was whole (no finish_reason)"
+            raise ModelError("cut", words if self.finish else without)
+        if thought := self._thinking.end():
+            yield Thought(thought)
+        last = self._text.end()
+        said = "".join([*self._said, last])
+        if says_something(said):
+            yield from filter(None, (last,))
+            return
+        refused = "".join([*self._refused, self._refusal.end()])
+        if not says_something(refused):
+            raise ModelError("blank", self._why_blank(said))
+        yield refused
+
+    def _why_blank(self, said: str) -> str:
+        if self._thought or parted(said).thinking:
+            spent = "all its tokens went into thinking; raise max_tokens"
+            only = "the model thought and said nothing"
+            return f"there is no answer: {spent if self.cut else only}"
+        if self._calls:
+            return "there is no answer: the model called a tool and said nothing"
+        return "there is no answer: the model's text is empty"
+
+
+def _choice(choices: object) -> Mapping[str, Any] | None:
+    """The first choice of an event; None where it has none. Raises TypeError for what is no list of choices."""
+    if not choices:
+        return None
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise TypeError("choices are no list of objects")
+    return next((choice for choice in choices if choice.get("index") in (None, 0, "0")), None)
+
+
+def _finish(reason: object) -> str:
+    """A finish reason as a text, which some servers send as an object or a number; "" where there is none."""
+    if isinstance(reason, dict):
+        reason = reason.get("type") or _UNNAMED
+    if isinstance(reason, int | float) and reason:
+        return _UNNAMED
+    if not isinstance(reason or "", str):
+        raise TypeError("finish_reason is no text")
+    return str(reason or "")
 
 
 class ApiVLM:
@@ -146,12 +234,13 @@ class ApiVLM:
         """Yield the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
         check_limits(self.card, turns)
         await self._client.open()
-        deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
+        clock = asyncio.get_running_loop().time
+        loaded_by = clock() + LOADING_SECONDS
         attempt = 1
         while True:
             answer = _Answer(self._endpoint)
             try:
-                async with aclosing(self._attempt(turns, settings, answer, deadline)) as pieces:
+                async with aclosing(self._attempt(turns, settings, answer)) as pieces:
                     async for piece in pieces:
                         yield piece
                 return
@@ -164,16 +253,16 @@ class ApiVLM:
                 self._dropped.add(refused[0])
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
+            if trouble.kind == "loading" and not answer.pieces and clock() < loaded_by:
+                yield Loading()
+                await asyncio.sleep(_RETRIES.wait(attempt, trouble.wait))
+                continue
             if (
-                trouble.kind == "slow"
+                trouble.kind in ("slow", "loading")
                 or answer.pieces
                 or not await _RETRIES.another(attempt, trouble)
             ):
-                same: ModelTrouble | None = next(
-                    (kind for kind in _SAME if kind == trouble.kind), None
-                )
-                cut = answer.pieces and trouble.kind in PASSING - {"slow"}
-                raise ModelError("cut" if cut else same or "down", trouble.words)
+                raise _error(trouble, answer)
             attempt += 1
 
     async def answers(
@@ -184,32 +273,44 @@ class ApiVLM:
     ) -> tuple[str, ...]:
         return tuple(
             [
-                "".join([piece async for piece in self.stream(turns, settings, note)])
+                "".join(
+                    [
+                        piece
+                        async for piece in self.stream(turns, settings, note)
+                        if not isinstance(piece, Thought)
+                    ]
+                )
                 for turns in conversations
             ]
         )
 
     async def _attempt(
-        self, turns: Conversation, settings: Generation, answer: _Answer, deadline: float
+        self, turns: Conversation, settings: Generation, answer: _Answer
     ) -> AsyncGenerator[str, None]:
         content = await asyncio.to_thread(self._body, turns, settings)
+        deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
         try:
-            async with aclosing(self._client.stream(content, answer)) as events:
-                while (event := await self._next(events, deadline)) is not None:
-                    if text := answer.take(event):
-                        yield text
-            if text := answer.ended():
-                yield text
+            try:
+                async with aclosing(self._client.stream(content, answer)) as events:
+                    while (event := await self._next(events, deadline, answer)) is not None:
+                        for piece in answer.take(event):
+                            yield piece
+            except Trouble:
+                if not (answer.pieces and answer.finish and answer.is_whole):
+                    raise  # what fails behind the end concerns the token counts alone
+            for piece in answer.ended():
+                yield piece
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise Trouble("bad reply", "the server sent what is no chat completion") from error
 
     async def _next(
-        self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float
+        self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
         """The next event, None after the last; a server that only keeps the connection open is slow."""
+        patience = _LAST_SECONDS if answer.is_over else self.card.timeout
         try:
             async with asyncio.timeout_at(
-                min(deadline, asyncio.get_running_loop().time() + self.card.timeout)
+                min(deadline, asyncio.get_running_loop().time() + patience)
             ):
                 return await anext(events, None)
         except TimeoutError as error:
@@ -242,7 +343,20 @@ class ApiVLM:
         prompt, completion = answer.tokens or (most_usage(self.card, turns, settings).prompt, 0)
         if not (answer.tokens and answer.finish):
             completion = max(completion, answer.pieces, answer.characters // 4)
-        return Usage(prompt, completion, cost(self.card.price, prompt, completion))
+        spent = cost(self.card.price, prompt, completion)
+        return Usage(prompt, completion, spent, answer.cut)
+
+
+def _error(trouble: Trouble, answer: _Answer) -> ModelError:
+    """A call's trouble as the model's, with the server's own reason."""
+    words = trouble.words
+    if trouble.kind == "loading":
+        words = f"the model was still loading after {LOADING_SECONDS:g} seconds; try again later"
+    if trouble.reason:
+        words = f"{words}. The server says: {trouble.reason!r}"
+    if answer.pieces and trouble.kind in PASSING - {"slow"}:
+        return ModelError("cut", words)
+    return ModelError(_KINDS.get(trouble.kind, "down"), words)
 
 
 API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import math
 import os
 import re
 import struct
@@ -23,7 +24,15 @@ from arena.errors import VoterError
 MAX_BYTES = 25_000_000
 """Largest file read, in bytes."""
 KEPT_SIDE = 1600
-"""Longest side of a kept picture, in pixels."""
+"""Longest side of a kept picture, in pixels, unless it is so long that its details would be lost."""
+LONG_SHORT_SIDE = 1200
+LONG_SIDE = 8000
+LONG_PIXELS = 4_000_000
+"""Shorter side, longer side and pixels that a long picture, such as a screenshot of a whole page, may keep.
+
+Servers that take pictures whole count one token for 28 x 28 pixels (Qwen2.5-VL) or for about 750 (Claude), and refuse
+sides over 8,000 pixels (docs.claude.com/en/docs/vision). Others make it smaller by rules of their own, as OpenAI's do.
+"""
 THUMBNAIL_SIDE = 320
 """Longest side of a thumbnail, in pixels."""
 
@@ -104,12 +113,31 @@ def read_picture(data: bytes) -> Picture:
     """
     kind = _kind(data)
     with _broken_told(kind):
-        image = _pixels(_opened(data, kind))
+        image = _pixels(data, kind)
         kept, suffix = encoded(image, kind)
         width, height = image.size
         image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
         thumbnail = _jpeg(image)
     return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
+
+
+def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
+    """Width and height at which a picture is kept: as it is, or smaller in the same proportions.
+
+    Raises PictureError for a picture so long that it would be kept at less than half the scale of a shorter one.
+    """
+    shorter, longer = sorted((width, height))
+    by_shorter = min(1.0, LONG_SHORT_SIDE / shorter)
+    as_long = min(by_shorter, LONG_SIDE / longer, math.sqrt(LONG_PIXELS / (width * height)))
+    share = min(1.0, max(KEPT_SIDE / longer, as_long))
+    if share < by_shorter / 2:
+        raise PictureError(
+            "This {} picture has {} pixels, too long to stay readable. Cut it into parts.",
+            kind,
+            f"{width} x {height}",
+        )
+    # rounded down, so that a kept picture stays as it is
+    return max(1, int(round(width * share, 3))), max(1, int(round(height * share, 3)))
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
@@ -173,15 +201,6 @@ def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
         _check_chunks(data)
     image = _READERS[kind](io.BytesIO(data))
     _check_pixels(image.size, _MOST_JPEG if kind == "JPEG" else _MOST_PIXELS, kind)
-    return image
-
-
-def _opened(data: bytes, kind: str) -> ImageFile.ImageFile:
-    """The picture, to be decoded at no more than about the size that is kept."""
-    image = _header(data, kind)
-    if isinstance(image, JpegImageFile):
-        share = min(1.0, KEPT_SIDE / max(image.size))
-        image.draft(None, (max(1, round(image.width * share)), max(1, round(image.height * share))))
     return image
 
 
@@ -274,12 +293,17 @@ def _check_chunks(data: bytes) -> None:
             )
 
 
-def _pixels(image: ImageFile.ImageFile) -> Image.Image:
-    """Upright sRGB pixels on white, with nothing else in them."""
+def _pixels(data: bytes, kind: str) -> Image.Image:
+    """Upright sRGB pixels on white, at the size that is kept, with nothing else in them."""
+    image = _header(data, kind)
+    size = kept_size(*image.size, kind)
+    if isinstance(image, JpegImageFile):
+        image.draft(None, size)
     profile = image.info.get("icc_profile")
     orientation = _orientation(image)
     shown = _plain(image)
-    shown.thumbnail((KEPT_SIDE, KEPT_SIDE), Image.Resampling.LANCZOS)
+    if shown.size != size:
+        shown = shown.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
     shown = _in_srgb(shown, profile)
     fresh = Image.new("RGB", shown.size, "white")
     fresh.paste(shown, mask=shown.getchannel("A") if shown.mode == "RGBA" else None)

@@ -20,6 +20,8 @@ from arena.kept import Kept
 
 MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
 """Widths in pixels, with the most bytes of each: a battle's pictures are one of 960, two of 640 or four of 480."""
+MOST_HEIGHT = 3
+"""A scaled picture is at most this many times as high as its width; to be read, the original is enlarged."""
 MOST_KEPT = 300_000_000
 """Most bytes of the folder; the oldest files give way."""
 AT_ONCE = 2
@@ -114,7 +116,7 @@ def scaled_picture(original: bytes, width: int) -> bytes:
     picture.draft("RGB", (width, width))
     image = picture.convert("RGB")
     while True:
-        image.thumbnail((width, image.height), Image.Resampling.LANCZOS)
+        image.thumbnail((width, MOST_HEIGHT * width), Image.Resampling.LANCZOS)
         for quality in _QUALITIES:
             stream = io.BytesIO()
             image.save(stream, "WEBP", quality=quality, method=4)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from arena.io.data_urls import without_data_urls
+
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 
 
@@ -52,8 +54,8 @@ class RowsError(ValueError):
         row: int | None = None,
         column: str | None = None,
     ):
-        super().__init__(problem)
-        self.problem = problem
+        self.problem = without_data_urls(problem)
+        super().__init__(self.problem)
         self.file = file
         self.row = row
         self.column = column

@@ -9,15 +9,27 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypeGuard, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from arena.formats.parquet import read_rows
+from arena.io.data_urls import data_url_content, is_data_url, shown_name
 from arena.io.fetch import FetchError, fetch_all
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
-from arena.io.strict_json import check_strings, row_errors
+from arena.io.named_files import named_file, same_name
+from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE, JSON, Record, RowsError, parse_json, read_records
+from arena.items.folder_rows import (
+    CREDIT_PARTS,
+    ITEMS_FILE,
+    ImageFile,
+    Row,
+    read_folder,
+    row_images,
+    texts_in,
+    unread,
+)
 from arena.items.ingest import Changes, ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank, KeptPicture, KnownItem
 from arena.types import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind, folded, item_key
@@ -25,10 +37,12 @@ from arena.types import DATASET_ANSWER, REFERENCE, RIGHT, UNRELATED, SourceKind,
 DEMO_FOLDER = Path(__file__).parent / "demo"
 DEMO_SOURCE = "demo bank"
 FETCHED_AT_ONCE = 32
+MOST_NAMED = 10
+"""Wrong rows that one message names, such as those whose pictures cannot be read."""
 PREDICTION = " prediction"
 """Suffix of the answer column's name in VisIT-Bench's submission files."""
 
-_IMAGES = ("images", "image_url", "image", "file_name")
+_IMAGES = ("images", "image_url", "image", "file_name", "file_names")
 _CAPTIONS = (
     "images_dense_captions",
     "image_dense_captions",
@@ -37,8 +51,6 @@ _CAPTIONS = (
     "instruction_conditioned_caption",
     "visual",
 )
-KEYS = "instruction family images captions reference credit licence credits answers".split()
-"""Keys of a line of `items.jsonl`."""
 _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
 """Columns under the names that VisIT-Bench's authors used in their files; the first that exists counts."""
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
@@ -51,7 +63,6 @@ _PARAMETERS = re.compile(r"[?#]")
 _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
-Row: TypeAlias = Mapping[str, JSON]
 Progress = Callable[[Iterable[T], str], Iterable[T]]
 """Iterates under a title, showing progress."""
 
@@ -87,28 +98,25 @@ class ItemImporter:
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
         """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL.
 
-        Without such a file, a dataset of the Hub: the Parquet files in `data`, with the images in them.
+        Without such a file, a dataset of the Hub (`folder_rows`); its items are of the family `name` if it has none.
         """
-        file = folder / "items.jsonl"
         kept = self.items.kept_pictures()
-        parts = [] if file.exists() else sorted(folder.glob("data/*.parquet"))
-        tables = [(part, read_rows(part)) for part in parts] or [
-            (file, list(read_records(file, COMMAND_LINE)))
-        ]
         drafts: list[ItemDraft] = []
-        for part, records in tables:
-            drafts += self._each(
-                part, records, "items", lambda row: self._folder_draft(row, folder, kept, kind)
+        columns: dict[str, None] = {}
+        for file in read_folder(folder):
+            records = file.records
+            if file.path.suffix != ".parquet":  # one with pictures in it is read row by row
+                records = list(records)
+                columns |= dict.fromkeys(column for record in records for column in record.values)
+            read = partial(
+                self._folder_draft,
+                folder=file.names_from,
+                kept=kept,
+                kind=kind,
+                family=None if file.path.name == ITEMS_FILE else name,
             )
-        keys = (
-            ()
-            if parts
-            else dict.fromkeys(
-                key for _, records in tables for row in records for key in row.values
-            )
-        )
-        unread = tuple(key for key in keys if key not in KEYS)
-        return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread)
+            drafts += self._each(file.path, records, "items", read)
+        return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread(columns))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
         """Import one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.
@@ -163,19 +171,35 @@ class ItemImporter:
     def _each(
         self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
     ) -> list[T]:
-        """Read each record, showing progress; a RowsError gets its file and row."""
+        """Read each record, showing progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
         found = []
+        wrong: list[RowsError] = []
         for record in self.progress(records, title):
-            with row_errors(file.name, record.row):
+            try:
                 found.append(read(record.values))
+            except RowsError as error:
+                wrong.append(error.at(row=record.row))
+                if len(wrong) == MOST_NAMED:
+                    break
+        if wrong:
+            first, *others = wrong
+            rest = ["the rows after these were not checked"] if len(wrong) == MOST_NAMED else []
+            problem = "; ".join([first.problem, *map(str, others), *rest])
+            raise RowsError(problem, file.name, first.row, first.column)
         return found
 
     def _folder_draft(
-        self, row: Row, folder: Path, kept: Mapping[str, KeptPicture], kind: SourceKind
+        self,
+        row: Row,
+        folder: Path,
+        kept: Mapping[str, KeptPicture],
+        kind: SourceKind,
+        family: str | None,
     ) -> ItemDraft:
-        images = _embedded(row) or _strings(row.get("images"), "images")
+        """Draft of a folder's row; `family`: that of a row without one, where it may be left out."""
+        column, images = row_images(row)
         captions = (
-            _strings(row["captions"], "captions") if "captions" in row else [""] * len(images)
+            texts_in(row["captions"], "captions") if "captions" in row else [""] * len(images)
         )
         if len(captions) != len(images):
             raise RowsError(
@@ -183,16 +207,17 @@ class ItemImporter:
             )
         rights = _credits(row, len(images)) if "credits" in row else _given_rights(row, len(images))
         found = (
-            self._image(one, "images", folder, kept)
+            self._image(one, column, folder, kept)
             if isinstance(one, str)
-            else self._image_file(one, "images", kept)
+            else self._image_file(one, f"names the image {shown_name(one.name)}", column, kept)
             for one in images
         )
         told = _told(found, captions, rights)
         answers = _answers(row)
         if row.get("reference"):
             answers[REFERENCE] = text_in(row, "reference")
-        draft = ItemDraft(text_in(row, "instruction"), text_in(row, "family"), told, answers)
+        named = family if family is not None and "family" not in row else text_in(row, "family")
+        draft = ItemDraft(text_in(row, "instruction"), named, told, answers)
         if kind == "check" and not (
             set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))
         ):
@@ -229,26 +254,35 @@ class ItemImporter:
             known = kept.get(name)
             held = known if known and self.pictures.has(known.sha256) else None
             return ImageDraft(name, last_part(name), url=name, **(held._asdict() if held else {}))
+        shown = shown_name(name)
+        if is_data_url(name):
+            try:
+                content = data_url_content(name)
+            except ValueError as error:
+                raise RowsError(f"holds {shown}: {error}", column=column) from error
+            return self._image_file(ImageFile("", content), f"holds {shown}", column, kept)
         try:
-            path = (folder / name).resolve()
+            path = named_file(folder, name).resolve()
             if not path.is_relative_to(folder.resolve()):
-                raise RowsError(f"names an image outside the folder: {name!r}", column=column)
+                raise RowsError(f"names an image outside the folder: {shown}", column=column)
             data = path.read_bytes()
-        except (OSError, RuntimeError) as error:  # a RuntimeError is a link to itself
-            raise RowsError(f"names the image {name!r}: {error}", column=column) from error
-        return self._image_file(_ImageFile(name, data), column, kept)
+        except OSError as error:
+            raise RowsError(f"names the image {shown}: {error.strerror}", column=column) from error
+        except RuntimeError as error:
+            raise RowsError(f"names the image {shown}: a link to itself", column=column) from error
+        return self._image_file(ImageFile(name, data), f"names the image {shown}", column, kept)
 
     def _image_file(
-        self, file: "_ImageFile", column: str, kept: Mapping[str, KeptPicture]
+        self, file: ImageFile, told: str, column: str, kept: Mapping[str, KeptPicture]
     ) -> ImageDraft:
-        """Draft of an image by its file's bytes, whose picture is kept."""
+        """Draft of an image by its file's bytes, whose picture is kept; `told`: how an error begins."""
         key = hashlib.sha256(file.data).hexdigest()
         try:
             known = kept.get(key)
             if known is None or not self.pictures.has(known.sha256):
                 known = self._keep(file.data)
         except (OSError, PictureError) as error:
-            raise RowsError(f"names the image {file.name!r}: {error}", column=column) from error
+            raise RowsError(f"{told}: {error}", column=column) from error
         return ImageDraft(key, PurePosixPath(file.name).name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:
@@ -292,13 +326,6 @@ class ItemImporter:
         ], tuple(problems)
 
 
-class _ImageFile(NamedTuple):
-    """A file of an image, with the name or path that it has."""
-
-    name: str
-    data: bytes
-
-
 class _KnownItems:
     """Index of known items, to find the item of a predictions row."""
 
@@ -306,7 +333,7 @@ class _KnownItems:
         self._by_key = {item.key: item.id for item in known}
         self._by_names: dict[tuple[str, tuple[str, ...]], int | None] = {}
         for item in known:
-            name = (folded(item.instruction), item.image_names)
+            name = (folded(item.instruction), tuple(map(same_name, item.image_names)))
             self._by_names[name] = None if name in self._by_names else item.id
 
     def find(self, row: Row) -> int | None:
@@ -316,7 +343,8 @@ class _KnownItems:
         instruction = text_in(row, "instruction")
         names = list_in(row, _image_column(row))
         by_address = self._by_key.get(item_key(instruction, names))
-        return by_address or self._by_names.get((folded(instruction), tuple(map(last_part, names))))
+        files = tuple(same_name(last_part(name)) for name in names)
+        return by_address or self._by_names.get((folded(instruction), files))
 
 
 def _is_verified(row: Row) -> bool:
@@ -369,38 +397,12 @@ def list_in(row: Row, column: str) -> list[str]:
     if isinstance(value, str):
         with row_errors(column=column):
             value = parse_json(value) if value.lstrip().startswith("[") else [text_in(row, column)]
-    return _strings(value, column)
-
-
-def _strings(value: JSON, column: str) -> list[str]:
-    if (
-        not isinstance(value, list)
-        or not value
-        or not all(isinstance(part, str) and part for part in value)
-    ):
-        raise RowsError("expected a list of one or more texts", column=column)
-    return [str(part) for part in value]
-
-
-def _embedded(row: Row) -> list[_ImageFile]:
-    """The images in a row of a Parquet file, as `datasets` writes them; none for a row that names its images."""
-    images: Any = row.get("images")
-    if not isinstance(images, list) or not all(isinstance(one, dict) for one in images):
-        return []
-    check_strings(dict(row), COMMAND_LINE)
-    if not all(isinstance(one.get("bytes"), bytes) for one in images):
-        raise RowsError(
-            "expected images with their bytes; embed them, or name them in an items.jsonl",
-            column="images",
-        )
-    return [_ImageFile(str(one.get("path") or ""), one["bytes"]) for one in images]
+    return texts_in(value, column)
 
 
 def credit_line(credit: Mapping[str, JSON]) -> str:
     """Whom to name for an image, by its creator, source and statement."""
-    return ", ".join(
-        str(credit[name]) for name in ("creator", "source", "statement") if credit.get(name)
-    )
+    return ", ".join(str(credit[name]) for name in CREDIT_PARTS if credit.get(name))
 
 
 def _credits(row: Row, count: int) -> list[tuple[str, str]]:

@@ -4,13 +4,14 @@ Each change is one transaction: all of it or nothing. Of a known item an import 
 licences; the rest stays as it is. The same import twice changes nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, Table, insert, or_, select, update
 
 from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import ANSWER, BANK_VERSION, FAMILY, IMAGE, ITEM, MODEL, PREDICTIONS, SOURCE
+from arena.thinking import parted
 from arena.types import SourceKind, item_key
 
 _CORRECTED = ("caption", "credit", "licence")
@@ -98,8 +99,13 @@ class Ingest:
             bump_counter(connection, BANK_VERSION)
         return changes
 
-    def add_answers(self, model: str, file: str, answers: Mapping[int, str]) -> Changes:
-        """Add a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item."""
+    def add_answers(
+        self, model: str, file: str, answers: Mapping[int, str], cut: Collection[int] = ()
+    ) -> Changes:
+        """Add a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item.
+
+        `cut`: items whose answers ended at the limit of tokens.
+        """
         changes = Changes()
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
@@ -109,7 +115,7 @@ class Ingest:
             )
             predictions = connection.scalar(file_of_model.returning(PREDICTIONS.c.id))
             of_model = [(item_id, model_id, text) for item_id, text in answers.items()]
-            _add_answers(connection, of_model, predictions, changes)
+            _add_answers(connection, of_model, predictions, changes, cut)
             if changes.answers_new == 0:
                 connection.execute(PREDICTIONS.delete().where(PREDICTIONS.c.id == predictions))
             bump_counter(connection, BANK_VERSION)
@@ -295,8 +301,12 @@ def _add_answers(
     answers: Sequence[tuple[int, int, str]],
     predictions: int | None,
     changes: Changes,
+    cut: Collection[int] = (),
 ) -> None:
-    """Add answers that are not there already, each with the ids of its item and model before it."""
+    """Add answers that are not there already, each with the ids of its item and model before it.
+
+    Thinking in them is kept apart; `cut`: items whose answers ended at the limit of tokens.
+    """
     items = [item_id for item_id, _, _ in answers]
     near = ANSWER.c.item_id.between(
         min(items, default=0), max(items, default=0)
@@ -306,7 +316,8 @@ def _add_answers(
     )
     known = {(row.item_id, row.model_id): row.text for row in rows}
     new = []
-    for item_id, model_id, text in answers:
+    for item_id, model_id, whole in answers:
+        thinking, text = parted(whole)
         if (item_id, model_id) not in known:
             known[item_id, model_id] = text
             new.append(
@@ -315,9 +326,11 @@ def _add_answers(
                     "model_id": model_id,
                     "predictions_id": predictions,
                     "text": text,
+                    "thinking": thinking or None,
+                    "cut": item_id in cut,
                 }
             )
-        elif known[item_id, model_id] == text:
+        elif known[item_id, model_id] in (text, whole):
             changes.answers_known += 1
         else:
             raise _other_answer(connection, item_id, model_id, predictions is not None)

@@ -5,10 +5,11 @@ file reads it.
 """
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from sqlalchemy import (
@@ -21,11 +22,13 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     select,
 )
 from sqlalchemy.sql import func
 
 from arena.database import METADATA, Database, Moment, counter
+from arena.thinking import ShownAnswer
 from arena.types import Contestant, Image, Item, SourceKind, grouped
 
 SOURCE = Table(
@@ -94,6 +97,8 @@ ANSWER = Table(
     Column("model_id", ForeignKey("model.id"), nullable=False),
     Column("predictions_id", ForeignKey("predictions.id")),
     Column("text", Text, nullable=False),
+    Column("thinking", Text),  # what stood in the text before it
+    Column("cut", Boolean, nullable=False, server_default=false()),  # at the limit of tokens
     Column("withdrawn_at", Moment),
 )
 Index(
@@ -115,6 +120,10 @@ HIDDEN_ITEM = Table(
 
 BANK_VERSION = "bank"
 """Counter that every change of the bank increments, so that running servers see it."""
+
+
+ItemState = Literal["ready", "hidden", "without picture", "without pair"]
+"""Whether an item can be voted on, or why not: hidden by an operator, an image missing, no two answers."""
 
 
 class Source(NamedTuple):
@@ -167,10 +176,23 @@ class Bank:
     version: int
     sources: tuple[Source, ...]
     items: Mapping[int, Item]
-    missing: int
-    """Items left out because an image is missing."""
+    states: Mapping[int, Counter[ItemState]]
+    """How many items of each source are in each state, by the source's id."""
     hidden_pictures: frozenset[str]
     """Hashes of pictures that hidden items have, and no other item."""
+
+    @property
+    def missing(self) -> int:
+        """Items left out because an image is missing."""
+        return sum(states["without picture"] for states in self.states.values())
+
+    def states_of(self, kinds: Sequence[SourceKind]) -> Counter[ItemState]:
+        """How many items of all sources of these kinds are in each state."""
+        total: Counter[ItemState] = Counter()
+        for source in self.sources:
+            if source.kind in kinds:
+                total.update(self.states[source.id])
+        return total
 
     def by_key(self, key: str) -> Item | None:
         return next((item for item in self.items.values() if item.key == key), None)
@@ -204,7 +226,7 @@ class ItemBank:
             with self._database.read() as connection:
                 version = counter(connection, BANK_VERSION)
                 if self._bank is None or self._bank.version != version:
-                    self._bank = _load(connection, version, self._hosts)
+                    self._bank = load_bank(connection, self._hosts)
             self._checked = time.monotonic()
             return self._bank
 
@@ -216,6 +238,14 @@ class ItemBank:
             )
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
+
+    def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
+        """Answers by id as people read them, in the order asked."""
+        columns = (ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)
+        with self._database.read() as connection:
+            rows = connection.execute(select(*columns).where(ANSWER.c.id.in_(answers)))
+            shown = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
+        return tuple(shown[answer] for answer in answers)
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
         """The kept pictures by their images' source keys."""
@@ -295,7 +325,9 @@ def sources_of(connection: Connection) -> tuple[Source, ...]:
     return tuple(Source(id=row.id, name=row.name, kind=row.kind) for row in rows)
 
 
-def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
+def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
+    """Read the bank as it is now; `hosts`: those whose images a browser may load."""
+    version = counter(connection, BANK_VERSION)
     families = {row.id: row.name for row in connection.execute(select(FAMILY))}
     images = grouped(
         (row.item_id, Image(row.sha256, row.suffix, row.url, row.caption, row.credit, row.licence))
@@ -315,21 +347,39 @@ def _load(connection: Connection, version: int, hosts: Sequence[str]) -> Bank:
         image.sha256 for item in hidden for image in images.pop(item) if image.sha256
     }
     hidden_pictures.difference_update(image.sha256 for shown in images.values() for image in shown)
-    rows = [
-        row for row in connection.execute(select(ITEM).order_by(ITEM.c.id)) if row.id not in hidden
-    ]
+    states: defaultdict[int, Counter[ItemState]] = defaultdict(Counter)
     items = {}
-    for row in rows:
-        shown = tuple(images[row.id])
-        if all(can_show(image, hosts) for image in shown):
-            family = families[row.family_id]
-            answers = tuple(contestants.get(row.id, ()))
-            items[row.id] = Item(
-                row.id, row.key, row.source_id, family, row.instruction, shown, answers
+    for row in connection.execute(select(ITEM).order_by(ITEM.c.id)):
+        state: ItemState = "hidden"
+        if row.id not in hidden:
+            item = Item(
+                id=row.id,
+                key=row.key,
+                source=row.source_id,
+                family=families[row.family_id],
+                instruction=row.instruction,
+                images=tuple(images[row.id]),
+                contestants=tuple(contestants.get(row.id, ())),
             )
+            state = _state(item, hosts)
+            if state != "without picture":
+                items[row.id] = item
+        states[row.source_id][state] += 1
+    sources = sources_of(connection)
     return Bank(
-        version, sources_of(connection), items, len(rows) - len(items), frozenset(hidden_pictures)
+        version=version,
+        sources=sources,
+        items=items,
+        states={source.id: states[source.id] for source in sources},
+        hidden_pictures=frozenset(hidden_pictures),
     )
+
+
+def _state(item: Item, hosts: Sequence[str]) -> ItemState:
+    """The state of an item that no operator hid."""
+    if not all(can_show(image, hosts) for image in item.images):
+        return "without picture"
+    return "ready" if len(item.contestants) > 1 else "without pair"
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:

@@ -159,6 +159,10 @@ class ExcludedVotes(NamedTuple):
     """Flagged voters, whom the default board excludes; a board that includes them shows their number too."""
     flagged: int = 0
     """Votes of flagged voters."""
+    of_crowd: int = 0
+    """Votes of others that are like a crowd's."""
+    crowd_models: frozenset[int] = frozenset()
+    """The models of the crowds, by code."""
     uncounted: int = 0
     """Votes of voters who do not count, by the operator's rule."""
     stopped: int = 0

@@ -64,7 +64,7 @@ def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
 def counted(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
     """Return which of the votes cast here a board counts."""
     mask = of_board(votes, key) & (values(votes, "outside") == 0) & marks.counting(votes)
-    return mask & ~marks.flagged(votes) if key.unflagged else mask
+    return mask & ~marks.flagged(votes) & ~marks.of_crowd(votes).votes if key.unflagged else mask
 
 
 def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
@@ -92,6 +92,8 @@ class Tally:
     counts: Counts
     flagged_voters: frozenset[int] = frozenset()
     flagged: int = 0
+    of_crowd: int = 0
+    crowd_models: frozenset[int] = frozenset()
     uncounted: int = 0
     stopped: int = 0
     named: int = 0
@@ -101,6 +103,8 @@ class Tally:
             added_counts(self.counts, other.counts),
             self.flagged_voters | other.flagged_voters,
             self.flagged + other.flagged,
+            self.of_crowd + other.of_crowd,
+            self.crowd_models | other.crowd_models,
             self.uncounted + other.uncounted,
             self.stopped + other.stopped,
             self.named + other.named,
@@ -110,6 +114,8 @@ class Tally:
         return ExcludedVotes(
             voters=len(self.flagged_voters),
             flagged=self.flagged,
+            of_crowd=self.of_crowd,
+            crowd_models=self.crowd_models,
             uncounted=self.uncounted,
             stopped=self.stopped,
             named=self.named,
@@ -127,10 +133,14 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
     ranked = here & (outside == 0)
     counting = marks.counting(votes)
     flagged = ranked & counting & marks.flagged(votes)
+    crowd = marks.of_crowd(votes)
+    of_crowd = ranked & counting & crowd.votes
     return Tally(
         counts=counts_of(votes, counted(votes, key, marks)),
         flagged_voters=frozenset(np.unique(values(votes, "voter")[flagged]).tolist()),
         flagged=int(flagged.sum()),
+        of_crowd=int(of_crowd.sum()),
+        crowd_models=frozenset(np.unique(crowd.models[of_crowd]).tolist()),
         uncounted=int((ranked & ~counting).sum()),
         stopped=int((here & (outside == _STOPPED)).sum()),
         named=int((here & (outside == _NAMED)).sum()),

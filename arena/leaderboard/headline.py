@@ -17,7 +17,8 @@ _LETTERS = 48
 def headline(board: Board) -> str:
     """Return who leads, who cannot be told apart, and who still gathers votes; then which orders are settled."""
     if not board.votes:
-        left_out = board.left_out.flagged or board.left_out.uncounted
+        out = board.left_out
+        left_out = out.flagged or out.of_crowd or out.uncounted
         return (
             "No vote counts on this board yet."
             if left_out

@@ -51,6 +51,7 @@ from arena.leaderboard.selection import (
     first_source,
 )
 from arena.leaderboard.statistics import FamilyRatings, History, compute_statistics, family_ratings
+from arena.leaderboard.takeover import takeover
 from arena.ratings.shares import Share
 from arena.settings import BoardVoters, CountRule, CountSettings
 
@@ -418,6 +419,9 @@ class Leaderboard:
                 if name and record:
                     record = extend_record(self._database, name, record, found.codes, found.look)
                     found = replace(found, settled=record.settled)
+                if name and key.kind != "imported":
+                    before = kept.statistics and kept.statistics.takeover
+                    found = replace(found, takeover=takeover(cast, found, before))
                 kept.statistics = found
                 kept.computed_at = time.monotonic()
             kept.found_for = counts

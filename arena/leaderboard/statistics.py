@@ -78,6 +78,18 @@ class Overturn(NamedTuple):
     votes: int
 
 
+class Takeover(NamedTuple):
+    """The fewest new voters who put another model first, by always choosing it; models by code."""
+
+    leader: int
+    rival: int
+    voters: int
+    is_noticed: bool
+    """Whether the fraud tests find such a crowd, however it is spread."""
+    votes: int
+    """Votes of the board."""
+
+
 @dataclass(frozen=True, eq=False)
 class AgainstReference:
     """The models' shares of their decided battles with the reference, by place in the statistics' codes."""
@@ -116,6 +128,8 @@ class Statistics:
     """Last look at the orders of all models, by place; None without a record, or votes that tell item and voter."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
     """The votes that the board had when the first model, by code, was settled above the second, in its record."""
+    takeover: Takeover | None = None
+    """None also where nobody can vote any more, or on boards that somebody narrowed."""
 
 
 @dataclass(frozen=True, eq=False)

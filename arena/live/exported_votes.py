@@ -1,13 +1,16 @@
 """Exported votes: the final votes cast here, on the bank's items and on live answers, as an export tells them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import Row, Select, case, func, literal, null, select
+from sqlalchemy import Connection, Row, Select, case, func, literal, null, select
 
 from arena.battles.tables import BATTLE, IS_LIVE, RANKED, SEAT, TURN
 from arena.formats.base import Vote
-from arena.items.store import FAMILY, ITEM, SOURCE
+from arena.items.store import ANSWER, FAMILY, ITEM, SOURCE
 from arena.live.votes import LIVE_SOURCES
+from arena.thinking import word_count
 
 _COMMON = (
     BATTLE.c.id.label("battle_id"),
@@ -20,6 +23,8 @@ _COMMON = (
     BATTLE.c.images,
     BATTLE.c.draw,
     BATTLE.c.draw_probability,
+    BATTLE.c.answer_a,
+    BATTLE.c.answer_b,
 )
 
 _CONFIRMED = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
@@ -66,6 +71,53 @@ def live_votes() -> Select:
     joined = BATTLE.outerjoin(ITEM, ITEM.c.id == BATTLE.c.item_id)
     ranked = query.select_from(joined).where(RANKED, IS_LIVE)
     return ranked.order_by(BATTLE.c.final_number)
+
+
+class AnswerMarks(NamedTuple):
+    """What an export tells of an answer, whose text it does not hold."""
+
+    words_thought: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class ExportedMarks:
+    """The marks of all answers that have any."""
+
+    stored: Mapping[int, AnswerMarks]
+    """By the answer's id."""
+    live: Mapping[int, tuple[AnswerMarks, AnswerMarks]]
+    """By the battle, over all its turns."""
+
+    def of(self, row: Row) -> tuple[AnswerMarks, AnswerMarks]:
+        """Both sides' marks, for a row of `bank_votes` or `live_votes`."""
+        nothing = AnswerMarks()
+        if row.kind == "live":
+            return self.live.get(row.battle_id, (nothing, nothing))
+        return self.stored.get(row.answer_a, nothing), self.stored.get(row.answer_b, nothing)
+
+
+def exported_marks(connection: Connection) -> ExportedMarks:
+    answers = select(ANSWER.c.id, ANSWER.c.thinking, ANSWER.c.cut)
+    stored = {
+        row.id: AnswerMarks(word_count(row.thinking or ""), row.cut)
+        for row in connection.execute(answers.where(ANSWER.c.thinking.is_not(None) | ANSWER.c.cut))
+    }
+    live: dict[int, tuple[AnswerMarks, AnswerMarks]] = {}
+    turns = select(
+        TURN.c.battle_id, TURN.c.thinking_a, TURN.c.thinking_b, TURN.c.cut_a, TURN.c.cut_b
+    )
+    for row in connection.execute(turns):
+        a, b = live.get(row.battle_id, (AnswerMarks(), AnswerMarks()))
+        live[row.battle_id] = (
+            _with_turn(a, row.thinking_a, row.cut_a),
+            _with_turn(b, row.thinking_b, row.cut_b),
+        )
+    return ExportedMarks(stored, live)
+
+
+def _with_turn(marks: AnswerMarks, thinking: str | None, cut: bool) -> AnswerMarks:
+    return AnswerMarks(marks.words_thought + word_count(thinking or ""), marks.cut or cut)
 
 
 def exported_vote(

@@ -22,6 +22,16 @@ _MODELS = (
     r"|grok|molmo|fuyu|phi-?[34][\w.-]*|kosmos\S*|panda-?gpt|yi-?vl|emu\d|aya|command[ -]r|nova|ernie|doubao|kimi"
     r"|hunyuan|step-?1v|bunny|moondream\d?|florence-?2|通义千问|文心一言|豆包|混元"
 )
+_STEMS = (
+    "openai anthropic google deepmind meta mistral xai x.ai alibaba deepseek microsoft nvidia hugging"
+    " zhipu openbmb opengvlab shanghai salesforce cohere baidu tencent bytedance moonshot 01.ai allen"
+    " ai2 stability reka amazon 阿里 百度 腾讯 智谱 谷歌 字节跳动 月之暗面 深度求索 上海人工智能实验室"
+    " gpt claude gemini bard palm gemma llama llava vicuna alpaca qwen tongyi minicpm mini-cpm blip"
+    " plugowl plug-owl otter flamingo idefics smolvlm internvl intern-vl internlm intern-lm vlm glm"
+    " pixtral mixtral grok molmo fuyu phi kosmos yivl yi-vl emu aya command nova ernie doubao kimi"
+    " hunyuan step1v step-1v bunny moondream florence 通义千问 文心一言 豆包 混元"
+).split()
+"""A part of each maker's and model's name. Few answers hold one, and only these are searched with the slow patterns."""
 _SORT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
 _KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
 _MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
@@ -54,6 +64,8 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
     """
     said = " ".join(text.split())
     names = tuple(models)
+    if not _mentions(said.lower(), names):
+        return False
     speaks, bare = _kept.of(names, lambda: _patterns(names))
     if len(said) <= _SPAN and bare.fullmatch(said):
         return True
@@ -62,6 +74,11 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
         if match and match.start() < start + _PART:
             return True
     return False
+
+
+def _mentions(text: str, names: Sequence[str]) -> bool:
+    """Whether a text in lower case holds a part of any name; without one it cannot reveal a model."""
+    return any(stem in text for stem in _STEMS) or any(name.lower() in text for name in names)
 
 
 _kept: Kept[tuple[re.Pattern[str], re.Pattern[str]]] = Kept(8)

@@ -65,6 +65,8 @@ class LiveState(NamedTuple):
     """The words after those already shown."""
     choosable: bool = False
     """Whether enough of answers in progress is shown to choose by."""
+    loading: bool = False
+    """Whether nothing is shown because a model is being loaded."""
 
 
 class LiveSessions:
@@ -204,7 +206,8 @@ class LiveSessions:
                 async for texts in new_words:
                     ahead = self._queue.ahead(generation)
                     choosable = generation.side_by_side.choosable
-                    yield LiveState(battle, True, ahead, texts, choosable)
+                    loading = generation.side_by_side.loading
+                    yield LiveState(battle, True, ahead, texts, choosable, loading)
         yield LiveState(await self._settled(voter, token), False, 0, {})
 
     async def forget(self, battle: LiveBattle) -> None:
@@ -301,14 +304,24 @@ class LiveSessions:
             return
         a, b = (ended.side_texts[side] for side in SIDES)
         models = Names(a.vlm.card.name, b.vlm.card.name)
-        answers = Names(a.text, b.text)
+        shown = (a.answer, b.answer)
+        answers = Names(shown[0].text, shown[1].text)
         known = [vlm.card.name for vlm in self.vlms]
         named = await asyncio.to_thread(
-            lambda: any(names_itself(answer, known) for answer in answers)
+            lambda: any(
+                names_itself(text, known) for answer in shown for text in answer[:2] if text
+            )
         )
         stopped = ended.ending == "stopped" and not ended.choosable
         answered = Answered(
-            models, answers, stopped, named, bool(failures), tokens=(a.tokens, b.tokens)
+            models,
+            answers,
+            stopped,
+            named,
+            bool(failures),
+            tokens=(a.tokens, b.tokens),
+            thinking=(shown[0].thinking, shown[1].thinking),
+            cut=(shown[0].cut, shown[1].cut),
         )
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 

@@ -22,6 +22,7 @@ from arena.database import Database, bump_counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL, SOURCE, model_names
 from arena.live.streaming import SideFailure
 from arena.settings import VoteLimits
+from arena.thinking import ShownAnswer
 from arena.types import SIDES, Names, Outside, Phase, Side
 
 MOST_TURNS = 5
@@ -38,6 +39,13 @@ class LiveTurn(NamedTuple):
     stopped: bool = False
     named: bool = False
     """Whether an answer reveals its model."""
+    thinking: tuple[str, str] = ("", "")
+    cut: tuple[bool, bool] = (False, False)
+    """Of both sides: what the model thought, and whether its answer ended at the limit of tokens."""
+
+    def shown(self, side: Side) -> ShownAnswer:
+        place = SIDES.index(side)
+        return ShownAnswer((self.a, self.b)[place], self.thinking[place], self.cut[place])
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,8 @@ class Answered(NamedTuple):
     """Whether another model answered for one that was drawn and failed."""
     tokens: tuple[int | None, int | None] = (None, None)
     """Completion tokens of both answers."""
+    thinking: tuple[str, str] = ("", "")
+    cut: tuple[bool, bool] = (False, False)
 
 
 class LiveModelError(ValueError):
@@ -180,6 +190,10 @@ class LiveStore(ChoiceStore[LiveBattle]):
             values = {"answer_a": a, "answer_b": b, "answered_at": now()}
             values |= {"tokens_a": tokens_a, "tokens_b": tokens_b}
             values |= {"stopped": answered.stopped, "named": answered.named}
+            thinking_a, thinking_b = answered.thinking if question else ("", "")
+            cut_a, cut_b = answered.cut
+            values |= {"thinking_a": thinking_a, "thinking_b": thinking_b}
+            values |= {"cut_a": cut_a, "cut_b": cut_b}
             this = (TURN.c.battle_id == battle) & (TURN.c.number == number)
             connection.execute(update(TURN).where(this).values(values))
             mine = update(BATTLE).where(BATTLE.c.id == battle)
@@ -305,7 +319,15 @@ def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], i
     mine = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
     rows = connection.execute(mine).all()
     turns = tuple(
-        LiveTurn(row.question, row.answer_a or "", row.answer_b or "", row.stopped, row.named)
+        LiveTurn(
+            question=row.question,
+            a=row.answer_a or "",
+            b=row.answer_b or "",
+            stopped=row.stopped,
+            named=row.named,
+            thinking=(row.thinking_a or "", row.thinking_b or ""),
+            cut=(row.cut_a, row.cut_b),
+        )
         for row in rows
     )
     return turns, sum(row.answered_at is not None for row in rows)

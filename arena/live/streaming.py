@@ -13,6 +13,7 @@ from contextlib import aclosing, suppress
 from typing import Literal, NamedTuple
 
 from arena.markdown import visible_text
+from arena.thinking import Loading, ShownAnswer, ThinkingStream, Thought, parted, says_something
 from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side, Usage
 
 FRAME_SECONDS = 0.08
@@ -95,10 +96,30 @@ class SideText:
         """Whether nothing visible has arrived."""
         self.tokens: int | None = None
         """Completion tokens, hidden ones included; None where the model does not tell them."""
+        self.cut = False
+        """Whether the answer ended at the limit of tokens."""
+        self.loading = False
+        """Whether the model is being loaded."""
+        self._thinking = ThinkingStream()
         self._blank = 0
 
     def note(self, usage: Usage) -> None:
         self.tokens = usage.completion
+        self.cut = usage.cut
+
+    def take(self, piece: str) -> str:
+        """Take in a piece; return what is no thinking, for `add`."""
+        self.loading = isinstance(piece, Loading)
+        if isinstance(piece, Thought):
+            self._thinking.think(piece)
+            return ""
+        return self._thinking.take(piece)
+
+    def close(self) -> None:
+        """Add the last text: no more will come. Raises ModelError as `add` does."""
+        if text := self._thinking.end():
+            self.add(text)
+        self.words.close()
 
     def add(self, part: str) -> None:
         """Add text. Raises ModelError when too many consecutive characters are invisible."""
@@ -121,6 +142,19 @@ class SideText:
     @property
     def text(self) -> str:
         return self.words.text(0, self.shown)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether what has arrived is nothing but thinking and what cannot be seen."""
+        whole = self.words.text(0, len(self.words))
+        return self.empty or not says_something(whole)
+
+    @property
+    def answer(self) -> ShownAnswer:
+        """What is shown, without the thinking in it."""
+        thinking, text = parted(self.text)
+        thoughts = "\n\n".join(filter(None, (self._thinking.thinking, thinking)))
+        return ShownAnswer(text, thoughts, self.cut and self.complete)
 
     def since(self, words: int) -> str:
         """The shown text after so many words."""
@@ -166,6 +200,13 @@ class SideBySide:
             side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts
         )
         return enough and any(side_text.complete for side_text in side_texts)
+
+    @property
+    def loading(self) -> bool:
+        """Whether nothing is shown because a model is being loaded."""
+        side_texts = self.side_texts.values()
+        is_silent = not any(side_text.shown for side_text in side_texts)
+        return is_silent and any(side_text.loading for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
         """Let all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
@@ -217,21 +258,23 @@ class SideBySide:
                 aclosing(self._ask_model(side, side_text.vlm)) as pieces,
             ):
                 async for piece in pieces:
-                    for start in range(0, len(piece), PART):
-                        side_text.add(piece[start : start + PART])
+                    text = side_text.take(piece)
+                    for start in range(0, len(text), PART):
+                        side_text.add(text[start : start + PART])
                         self._news.set()
                         await asyncio.sleep(0)
+                    self._news.set()
+            side_text.close()
         except ModelError as error:
             log.warning("a live answer failed: %s (%s)", error.kind, error)
             failing = error.kind
         except TimeoutError:
             failing = "slow"
-        if failing is None and side_text.empty:
+        if failing is None and side_text.says_nothing:
             failing = "empty"
         if failing is not None:
             self.failures.append(SideFailure(side_text.vlm.card.name, failing))
             return failing
-        side_text.words.close()
         side_text.ended = True
         self._news.set()
         return None
@@ -240,7 +283,11 @@ class SideBySide:
         begin = _now() + self._delay
         while self.ending is None and (left := begin - _now()) > 0:
             await self._more(left)
+        told = False
         while self.ending is None:
+            if self.loading != told:
+                told = self.loading
+                tell()
             grew = self._grow(pace)
             if all(side_text.complete for side_text in self.side_texts.values()):
                 return

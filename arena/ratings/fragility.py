@@ -1,4 +1,4 @@
-"""Fragility: the fewest votes whose removal gives first place to another model.
+"""Fragility: the fewest votes whose removal gives first place to another model, and the fewest new voters who can.
 
 Finding the very fewest is combinatorial, so votes are removed in the order of their influence on the lead (Broderick,
 Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the model is refitted: the number returned
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from arena.ratings.bradley_terry import Strengths, bradley_terry
-from arena.ratings.votes import Floats
+from arena.ratings.votes import Codes, Floats
 
 RIVALS = 5
 """Rivals tried: those nearest to first place, by estimate."""
@@ -144,3 +144,48 @@ class _Lead:
             not is_apart and left.ratings[self.rival] > left.ratings[self._leader],
             is_apart,
         )
+
+
+class NewVoters(NamedTuple):
+    """Voters who always choose one model, and so put it first."""
+
+    rival: int
+    voters: int
+
+
+def fewest_new_voters(fit: Strengths, each: int) -> NewVoters | None:
+    """Smallest number of new voters who can change first place, with `each` votes on pairs drawn evenly.
+
+    They choose the rival whenever it is there, and else as others do. None without a rival.
+    """
+    members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
+    order = members[np.argsort(-fit.ratings[members], kind="stable")]
+    found = [
+        NewVoters(rival, _new_voters(fit, order, rival, each))
+        for rival in order[1 : 1 + RIVALS].tolist()
+    ]
+    return min(found, key=lambda one: one.voters) if found else None
+
+
+def _new_voters(fit: Strengths, members: Codes, rival: int, each: int) -> int:
+    """Smallest number of new voters who put a rival first."""
+    a_pair = each / (len(members) * (len(members) - 1) / 2)
+    others = members[members != rival]
+
+    def is_first(voters: int) -> bool:
+        wins = fit.wins.copy()
+        wins[rival, others] += voters * a_pair
+        ratings = bradley_terry(wins, fit.prior, start=fit.strengths).ratings
+        return bool(ratings[rival] > ratings[others].max())
+
+    many = 1
+    while not is_first(many):
+        many *= 2
+    few = many // 2
+    while many - few > 1:
+        middle = (few + many) // 2
+        if is_first(middle):
+            many = middle
+        else:
+            few = middle
+    return many

@@ -64,6 +64,10 @@ class RatingOrder:
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
+    named: bool = False
+    """Whether votes cast with the names in view are among the battles."""
+    aliases: tuple[str, ...] = ()
+    """The models that were merged, as OLD=NEW."""
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,7 @@ _OF_A_SPEC = re.compile(r'"([0-9a-f]{64})\.(jpg|png)"')
 """A kept picture in a campaign's spec, of an example or a sample task."""
 UNSAID = frozenset(
     {("turn", "question"), ("turn", "answer_a"), ("turn", "answer_b")}
+    | {("turn", "thinking_a"), ("turn", "thinking_b")}
     | {("job", "owner"), ("job", "network"), ("mark", "owner")}
 )
 """Columns copied empty: visitors' questions and answers in live battles, and the owners of jobs, stay here."""

@@ -15,7 +15,7 @@ from huggingface_hub import set_client_factory
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 from huggingface_hub.utils import parse_ratelimit_headers
 
-from arena.inference.openai_client import asked_wait
+from arena.inference.trouble import asked_wait
 
 WAITS = (0.25, 0.5, 1, 2, 4, 8)
 """Seconds between attempts."""

@@ -7,7 +7,7 @@ from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import Dashboard
 from arena.admin.flagged import FlaggedVoter
 from arena.drawings import counts_drawing, svg
-from arena.fraud.detectors import CHECKS, Suspicion
+from arena.fraud.detectors import CHECKS, OF_CROWD, TOGETHER, Suspicion
 from arena.fraud.flags import FlagRow
 from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
@@ -128,7 +128,7 @@ def _board(one: BoardHealth) -> tuple[str, ...]:
     )
 
 
-def _flagged(one: FlaggedVoter) -> tuple[FlaggedVoter, list[tuple[str, str, str]], bool, list[str]]:
+def _flagged(one: FlaggedVoter) -> tuple[FlaggedVoter, list[tuple[str, str, str]], str, list[str]]:
     reasons = [
         (
             f"{flag.reason}: {flag.model}" if flag.model else str(flag.reason),
@@ -137,7 +137,12 @@ def _flagged(one: FlaggedVoter) -> tuple[FlaggedVoter, list[tuple[str, str, str]
         )
         for flag in one.flags
     ]
-    return one, reasons, one.flags[0].left_out, [f"{vote.seconds:,.0f} s" for vote in one.latest]
+    state = "counted: one weak reason"
+    if one.flags[0].left_out:
+        state = "left out"
+    elif any(flag.reason in OF_CROWD for flag in one.flags):
+        state = "counted, but for votes about one model"
+    return one, reasons, state, [f"{vote.seconds:,.0f} s" for vote in one.latest]
 
 
 def _evidence(flag: FlagRow) -> str:
@@ -150,4 +155,6 @@ def _evidence(flag: FlagRow) -> str:
         return f"in {strength:.0%} of the votes"
     if flag.reason is Suspicion.INATTENTIVE:
         return f"{strength:.0%} of the last {CHECKS} failed"
+    if flag.reason in TOGETHER:
+        return f"likelihood ratio of all of them 10^{strength:.1f}"
     return f"e-value 10^{strength:.1f}, p at most 10^-{strength:.1f}"

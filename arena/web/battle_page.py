@@ -7,6 +7,7 @@ from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.templates import macros
 from arena.web.pictures import shown_images
+from arena.web.words import ENGLISH
 
 HTML = macros("finished.html")
 
@@ -25,4 +26,4 @@ class BattlePages:
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return HTML.unknown()
-        return HTML.page(battle, item, shown_images(item.images, self.scaled))
+        return HTML.page(battle, item, shown_images(item.images, self.scaled), ENGLISH)

@@ -273,7 +273,7 @@ class BattleTab:
             held = None
         if held is None or (item := self._items.bank().items.get(held.draw.item)) is None:
             return {self.held: ""}
-        texts = self._items.answer_texts((held.draw.answer_a, held.draw.answer_b))
+        texts = self._items.shown_answers((held.draw.answer_a, held.draw.answer_b))
         answers = [HTML.answer(side, text, words) for side, text in zip(SIDES, texts, strict=True)]
         titles = [HTML.title(side, words) for side in SIDES]
         status = HTML.status("held", "", 0, held.token, None)
@@ -376,7 +376,8 @@ class BattleTab:
         except LimitError as error:
             return self._message("enough", error, words)
         if isinstance(battle, NoBattle):
-            return self._message("nothing", battle.value, words)
+            title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
+            return self._message(title, battle.value, words)
         if battle.phase is Phase.VOTED:
             battle = self._store.reveal(voter, battle.token)
         return self._battle(battle, voter, words)
@@ -393,7 +394,7 @@ class BattleTab:
 
     def _battle(self, battle: Battle, voter: int, words: Words) -> Updates:
         item = self._items.bank().items[battle.item]
-        texts = self._items.answer_texts((battle.answer_a, battle.answer_b))
+        texts = self._items.shown_answers((battle.answer_a, battle.answer_b))
         self._reveal.prepare(battle)
         return {
             self.token: battle.token,

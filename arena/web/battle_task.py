@@ -44,7 +44,7 @@ class BattleTask(SeatTask):
 
     def _piece(self, battle: Battle, words: Words) -> Piece:
         item = self.work.items.bank().items[battle.item]
-        texts = self.work.items.answer_texts((battle.answer_a, battle.answer_b))
+        texts = self.work.items.shown_answers((battle.answer_a, battle.answer_b))
         name = battle.token.partition(".")[0]
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts, name, words)
         if battle.phase is not Phase.VOTED or battle.choice is None or battle.voted_at is None:
@@ -102,7 +102,7 @@ class BattleTask(SeatTask):
         coin = random.Random(signature(seat.campaign.key, "sides", seat.id, name))
         sides = dict(zip(SIDES, coin.sample(item.contestants, 2), strict=True))
         right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
-        texts = self.work.items.answer_texts([one.answer for one in sides.values()])
+        texts = self.work.items.shown_answers([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
         html = HTML.pair(item, shown_images(item.images, self.scaled), texts, shown, words)
         return ChoiceQuestion(name, html, shown, right, SIDES)

@@ -61,6 +61,7 @@ CHINESE: Mapping[str, str] = {
     "new_tab": "在新标签页中打开",
     "enough": "今天到此为止",
     "nothing": "没有可比较的内容",
+    "nothing_yet": "暂时没有可投票的内容。",
     "none_fits": "没有符合的题目。请换一个类别或减少关键词。",
     "more": "还有 {} 个：请用搜索缩小范围。",
     "keys_a_b": "选择",
@@ -141,6 +142,10 @@ CHINESE: Mapping[str, str] = {
     "refused": "服务器拒绝了请求（{}）。请重试。",
     "lost": "连接中断，正在重试……",
     "stopped_both": "（两个回答都结束之前已停止）",
+    "cut_off": "（达到长度上限，已截断）",
+    "thought": "思考了 {} 个词",
+    "thought_one": "思考了 1 个词",
+    "loading": "有一个模型正在加载，就绪后两个回答一起开始。",
     "answering": "两个模型正在回答。",
     "in_line_one": "排队中：您前面有 1 人。",
     "in_line": "排队中：您前面有 {} 人。",
@@ -204,15 +209,7 @@ CHINESE: Mapping[str, str] = {
         "Every question is answered or being answered. Some may come back once the platform's list has told who took "
         "part: try again later, or return this on your platform."
     ): "所有题目都已回答或正在回答。平台的名单确认参与者之后，部分题目可能会重新开放：请稍后再试，或在您的平台上退还。",
-    "There are no items yet. Bring some in: python -m arena items folder DIR": (
-        "还没有题目。导入方法：python -m arena items folder DIR"
-    ),
-    "The items are here, but not their images. Import with --fetch-images, or set IMAGE_HOSTS.": (
-        "题目已有，但缺少图片。请用 --fetch-images 导入，或设置 IMAGE_HOSTS。"
-    ),
-    "No item has answers of two models yet. Bring more in: python -m arena items answers FILE": (
-        "还没有题目拥有两个模型的回答。导入方法：python -m arena items answers FILE"
-    ),
+    "Please come back later.": "请稍后再来。",
     "There is no such item here, or it has no two answers to compare.": "这里没有这道题，或它没有两个可比较的回答。",
     "You have compared everything there is here. Thank you!": "您已经比较了这里的全部内容。谢谢！",
     "Too many requests at the moment. Please come again in {} s.": "目前请求过多。请在 {} 秒后再来。",
@@ -272,6 +269,9 @@ CHINESE: Mapping[str, str] = {
     "The picture has over {} MB, the most that is read. Make it smaller.": "图片超过 {} MB 的读取上限。请缩小。",
     "A web page is hidden in this {} picture. {}": "这张 {} 图片中藏有网页。{}",
     "This {} picture has {} pixels; over {} million. Make it smaller.": "这张 {} 图片有 {} 像素，超过 {} 百万。请缩小。",
+    "This {} picture has {} pixels, too long to stay readable. Cut it into parts.": (
+        "这张 {} 图片有 {} 像素，过长，缩小后无法看清。请裁成几部分。"
+    ),
     "This {} picture has too many pixels. Make it smaller.": "这张 {} 图片像素过多。请缩小。",
     "This {} picture is broken or cut short. Open it, save it again and retry.": "这张 {} 图片已损坏或不完整。请打开后重新保存再试。",
     "This GIF picture has over {} parts before a frame. {}": "这张 GIF 图片在一帧之前有超过 {} 个部分。{}",

@@ -24,6 +24,7 @@ const stereoscope = (() => {
 
   // The enlarged picture
   const pictures = () => [...document.querySelectorAll(".enlarge img")].filter(shown);
+  const LONG = 2.5;  // times as long as wide
   let place = 0;
   const lightbox = () => {
     let dialog = byId("lightbox");
@@ -35,6 +36,13 @@ const stereoscope = (() => {
     dialog.innerHTML = '<img alt=""><p></p><button type="button" data-step="-1"></button>'
       + '<button type="button" data-step="1"></button><button type="button" autofocus></button>';
     ["previous", "following", "close"].forEach((name, place) => { dialog.querySelectorAll("button")[place].textContent = word(name); });
+    // A long picture is read by scrolling: fitted into the window its text would be lost.
+    const image = dialog.querySelector("img");
+    image.addEventListener("load", () => {
+      image.classList.toggle("tall", image.naturalHeight > LONG * image.naturalWidth);
+      image.classList.toggle("wide", image.naturalWidth > LONG * image.naturalHeight);
+      dialog.scrollTo(0, 0);
+    });
     dialog.addEventListener("click", (event) => {
       const step = event.target.dataset?.step;
       if (step) enlarge(place + Number(step));

@@ -10,6 +10,7 @@ from arena.leaderboard.board import Board, ImportSummary, Span, Standing
 from arena.leaderboard.headline import names, needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
+from arena.leaderboard.takeover import EACH
 from arena.ratings.bradley_terry import Status
 from arena.ratings.intervals import FEW
 from arena.ratings.settled import ALPHA, LOOK_EVERY, Order
@@ -29,8 +30,8 @@ COUNTED: Mapping[CountRule, str] = {
 """Whose votes count, by the rules that leave some out."""
 CROWD = (
     "One person can vote under many new cookies. In simulations 100 of them, with ten votes each for the last of six "
-    "models beside 5,000 honest votes, moved it by no place from ten networks; from a hundred networks within ten days "
-    "they stayed unseen and moved it by up to four places."
+    "models beside 5,000 honest votes, moved it by at most one place, from however many networks and days they came. "
+    "A crowd too small to be noticed moves a model that is close to the next."
 )
 """`python -m perf.fraud`."""
 ANY_TIME = (
@@ -151,6 +152,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     lead = (
         *_whose(board, statistics),
         *_overturn(board),
+        *_takeover(board),
         *([ANY_TIME] if has_orders(board) else []),
         *_sides(board),
         *_lack_of_fit(board, statistics),
@@ -245,6 +247,21 @@ def _overturn(board: Board) -> Iterator[str]:
         yield f"Without {without} ({share:.1%}) that {speak} most for {ranked[0].model}, {rival} would come first."
 
 
+def _takeover(board: Board) -> Iterator[str]:
+    """Say how many new voters can put another model first."""
+    found = board.statistics and board.statistics.takeover
+    models = {line.code: line.model for line in board.standings}
+    if not found or not {found.leader, found.rival} <= models.keys():
+        return
+    rival = models[found.rival]
+    is_one = found.voters == 1
+    voters = f"{plural(found.voters, 'new voter')} with {EACH} votes{'' if is_one else ' each'}"
+    if found.is_noticed:
+        yield f"{rival} would come first if {voters} always chose it, but the board would notice this crowd."
+    else:
+        yield f"{voters} who always {'chooses' if is_one else 'choose'} {rival} could put it first unnoticed."
+
+
 def _lack_of_fit(board: Board, statistics: Statistics) -> Iterator[str]:
     """Say how far pairs differ from what the ratings expect of them."""
     found = statistics.lack_of_fit
@@ -310,8 +327,26 @@ def own_notes(board: Board) -> Iterator[str]:
         yield f"Without {who} ({cast}): they fail check items or choose as no reader does. Their votes stay stored."
     elif out.voters:
         yield f"With {who} ({cast}), whom the board leaves out by default."
+    yield from _crowds(board)
     if board.votes and out.rule == "everyone" and board.key.kind != "imported":
         yield CROWD
+
+
+def _crowds(board: Board) -> Iterator[str]:
+    """Say how many votes a board leaves out because of crowds, and which models they are about."""
+    out = board.left_out
+    if not out.of_crowd:
+        return
+    cast = plural(out.of_crowd, "vote")
+    crowds = [line.model for line in board.standings if line.code in out.crowd_models]
+    about = f"about {names(crowds)} " if crowds else ""
+    if board.key.unflagged:
+        yield (
+            f"Without {cast} {about}that look like a crowd's: as many as it cast, those of the likeliest voters. "
+            "A few of these may be honest; their other votes count."
+        )
+    else:
+        yield f"With {cast} {about}that look like a crowd's. The board leaves them out by default."
 
 
 def _counted(board: Board) -> Iterator[str]:
@@ -319,7 +354,8 @@ def _counted(board: Board) -> Iterator[str]:
     out = board.left_out
     imports = board.import_summary
     shown = board.votes - (imports.votes if imports else 0)
-    of_all = f"{shown:,} of {plural(shown + out.uncounted + (out.flagged if board.key.unflagged else 0), 'vote')}"
+    suspect = out.flagged + out.of_crowd if board.key.unflagged else 0
+    of_all = f"{shown:,} of {plural(shown + out.uncounted + suspect, 'vote')}"
     if out.rule != "everyone":
         yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
     elif board.key.everyone:

@@ -36,6 +36,7 @@
       this.images = [];   // {file, url, token, note}
       this.item = null;
       this.sending = new Set();
+      this.problems = [];  // of the pictures that came together
       this.part("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
       for (const way of ["files", "photo"]) {
         this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
@@ -54,7 +55,11 @@
       submits(this.part("text"));
     }
     part(what) { return byId(`live-${what}`); }
-    say(text) { this.part("form-problem").textContent = text; }
+    say(text) { this.tell([text].filter(Boolean)); }
+    tell(problems) {
+      this.problems = problems;
+      this.part("form-problem").textContent = problems.join("\n");
+    }
 
     add(files) {
       this.say("");
@@ -86,7 +91,7 @@
         if (!(error instanceof Refused)) throw error;
         image.note = "";
         if (!(error instanceof Unreached)) this.images = this.images.filter((other) => other !== image);
-        this.say(`${image.file.name || word("the_picture")}: ${error.message}`);
+        this.tell([...this.problems, `${image.file.name || word("the_picture")}: ${error.message}`]);
       }
     }
     async checked() { while (this.sending.size) await Promise.all(this.sending); }

@@ -16,6 +16,10 @@ BATTLE_BYTES = 120_000
 """Most bytes of a battle's pictures, before one is enlarged."""
 SIZES = {True: "(max-width: 700px) 70vw, 36vw", False: "(max-width: 700px) 94vw, 36vw"}
 """About how wide a picture is shown, of several or alone."""
+LONG = 2.5
+"""Times as long as wide; `keys.js` has the same."""
+LONG_FROM = 1000
+"""Pixels of the longer side; shorter pictures are shown about as large as they are."""
 
 
 class Shown(NamedTuple):
@@ -28,6 +32,12 @@ class Shown(NamedTuple):
     sizes: str = ""
     width: int | None = None
     height: int | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its details are too small to see before it is enlarged, as those of a screenshot of a whole page."""
+        shorter, longer = sorted((self.width or 1, self.height or 1))
+        return longer > LONG * shorter and longer > LONG_FROM
 
 
 def shown_images(images: Sequence[Image], scaled: ScaledPictures) -> Sequence[Shown]:

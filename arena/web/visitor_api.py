@@ -193,6 +193,8 @@ def events(
     def new_words(shown: LiveState) -> Mapping[str, object]:
         if shown.ahead:
             return {"kind": "line", "status": waiting_text(shown.ahead, words)}
+        if shown.loading:
+            return {"kind": "line", "status": words["loading"]}
         sides = {side: growing[side].add(text) for side, text in shown.texts.items()}
         return {
             "kind": "words",

@@ -341,21 +341,24 @@ class _WritingRoutes(CampaignRoutes):
         linked: bytes | VoterError | None,
         words: Words,
     ) -> bool:
-        """Keep what a form brings: those that are pictures, even if one is none. Raises DraftError for that one."""
+        """Keep what a form brings: those that are pictures, even if others are none. Raises DraftError for these."""
         token = typed.get("piece", "")
+        link = typed["link"].strip() if linked else ""
+        brought = [(name, data, "") for name, data in files]
         refused = []
-        for name, data in files:
+        if isinstance(linked, bytes):
+            brought.append((link, linked, link))
+        elif linked is not None:
+            refused.append(said(linked, words))
+        for name, data, url in brought:
             try:
-                self._writing.upload_picture(seat, token, data)
+                self._writing.upload_picture(seat, token, data, url)
             except VoterError as error:
                 refused.append(f"{name[:80]}: {said(error, words)}")
+            else:
+                typed["link"] = "" if url else typed.get("link", "")
         if refused:
             raise DraftError("{}", " ".join(refused))
-        if isinstance(linked, VoterError):
-            raise linked
-        if linked is not None:
-            self._writing.upload_picture(seat, token, linked, typed["link"].strip())
-            typed["link"] = ""
         return bool(files or linked or typed.get("act") == "bring")
 
     def returns(self, campaign: str = "", seat: str = "") -> Response:

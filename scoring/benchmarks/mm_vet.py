@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from arena.database import now
+from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.base import LazyFiles
@@ -39,7 +40,6 @@ from scoring.judges.replies import LIKELY, ROOM, Scale, read_score, shown
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message, closed_schema, prompt_text
 from scoring.no_answers import NO_ANSWER, no_answer
-from scoring.reasoning import answer_of
 from scoring.report import (
     Filled,
     Grade,

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from arena.interval_text import runs_text
+from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -26,7 +27,6 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_words,
 )
 from scoring.no_answers import fate, named
-from scoring.reasoning import answer_of
 from scoring.report import (
     Grade,
     Report,

@@ -242,7 +242,7 @@ def images_of(cell: str) -> list[bytes]:
 
 
 def picture(data: bytes) -> bytes:
-    """An image as models get it: upright RGB of at most 1600 pixels a side. Raises TaskError."""
+    """An image as models get it: upright RGB of bounded size (`kept_size`). Raises TaskError."""
     try:
         return read_picture(data).data
     except PictureError as error:

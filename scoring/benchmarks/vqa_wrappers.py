@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from scoring.reasoning import answer_of, wrapped
+from arena.reasoning import answer_of, wrapped
 
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([%$&#_ ])")

@@ -10,6 +10,7 @@ from typer import Argument, Option, Typer
 from arena.cli.output_paths import check_unread, output_file
 from arena.interval_text import interval_text, spanned
 from arena.io.images import Picture, PictureError, read_picture
+from arena.io.named_files import named_file
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
 from arena.ratings.agreement import Estimate
@@ -281,8 +282,9 @@ def _pictures(
             try:
                 if name.is_absolute() or ".." in name.parts:
                     raise ValueError(f"a picture of this name would lie outside {folder}")
-                if one.pictures or (folder / name).is_file():
-                    yield one.id, read_picture((folder / name).read_bytes())
+                path = named_file(folder, str(name))
+                if one.pictures or path.is_file():
+                    yield one.id, read_picture(path.read_bytes())
             except (OSError, ValueError, PictureError) as error:
                 raise RowsError(f"item {one.id[:80]}: {error}", name.name) from error
 

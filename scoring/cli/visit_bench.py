@@ -8,10 +8,12 @@ from typing import Annotated
 from typer import Argument, BadParameter, Option, Typer
 
 from arena.cli.output_paths import check_unread
+from arena.cli.rate import Aliases, Named
 from arena.database import Database
 from arena.formats.base import Battles
 from arena.formats.registry import read
 from arena.formats.visit_battles import results
+from arena.imports.ranked_votes import aliases_of, ranked
 from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from arena.sheets import as_text
@@ -125,10 +127,12 @@ def board(
         Path, Argument(help="votes or battles in any format that `python -m arena rate` reads")
     ],
     out: progress.Out,
+    named: Named = False,
+    alias: Aliases = None,
 ) -> Iterator[str]:
     """Compute the board of a file of votes or battles: people's, or one judge's."""
     check_unread((out / name for name in TABLES), file)
-    battles = read(file)
+    battles = ranked(read(file), named, aliases_of(alias or ()))
     _one_kind(battles, file.name)
     yield from battles.notices
     if battles.format == "visit-battles":

@@ -15,7 +15,8 @@ from sqlalchemy import Column, Table, Text, delete, insert, select, update
 
 from arena.database import METADATA, Database, Moment, now
 from arena.inference.endpoint import Endpoint
-from arena.inference.openai_client import PASSING, OpenAIClient, Trouble, refusal
+from arena.inference.openai_client import OpenAIClient
+from arena.inference.trouble import PASSING, Trouble, refusal
 from arena.io.images import PictureStore
 from arena.types import grouped
 from scoring.judges.client import (

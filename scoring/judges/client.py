@@ -15,19 +15,13 @@ from arena.budget import JobBudget, RunBudget, reserved
 from arena.database import now
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.openai_client import (
-    PASSING,
-    STOPPING,
-    Call,
-    OpenAIClient,
-    Tokens,
-    Trouble,
-    counted,
-    data_url,
-)
+from arena.inference.messages import read_message, thinks_beside
+from arena.inference.openai_client import Call, OpenAIClient, data_url
+from arena.inference.trouble import PASSING, STOPPING, Tokens, Trouble, counted
 from arena.io.fetch import Fetcher
 from arena.io.images import PictureStore
 from arena.io.strict_json import storable
+from arena.reasoning import answer_of
 from arena.types import Price
 from scoring.judges.rate_limit import RateLimiter, RateLimits, ReplyTimes
 from scoring.judges.replies import Scale, read_score
@@ -45,7 +39,6 @@ from scoring.judges.spec import (
     request,
     response_format,
 )
-from scoring.reasoning import answer_of
 
 _FAILURES = 12
 """Consecutive failed attempts, over all questions, that open the circuit breaker; more when many calls run at once."""
@@ -56,8 +49,6 @@ _TOLD_PAUSE = 2.0
 _PROBE = (Message("user", 'Reply with this and nothing else: {"score": 1}'),)
 _PROBE_TOKENS = 2048
 _REASONING_TOKENS = 4096
-_TEXT_PARTS = ("text", "output_text")
-"""Types of the parts of a reply that are its text; others hold reasoning, pictures or calls."""
 _PROBE_SCHEMA = closed_schema("score", "number")
 _PROBE_SCALE = Scale(0.0, 1.0)
 _MOST_TEXT = 30_000
@@ -247,7 +238,7 @@ class Judge:
             kind = JudgeUnknown if outcome.kind == "unknown" else JudgeStopped
             self._stopped = kind(outcome.words)
         elif outcome.kind in PASSING:
-            self._failures += outcome.kind != "busy"
+            self._failures += outcome.kind not in ("busy", "loading")
             self._last_failure = outcome.words
         else:
             self._failures = 0
@@ -282,7 +273,9 @@ def final(trouble: Trouble, tries: str) -> JudgeError:
         return JudgeUnknown(trouble.words)
     if trouble.kind in STOPPING:
         return JudgeStopped(trouble.words)
-    return (_FieldRefused if trouble.kind == "field" else AskRefused)(trouble.words)
+    if trouble.kind == "field":
+        return _FieldRefused(f"{trouble.words}; choose another judge, or have it probed anew")
+    return AskRefused(trouble.words)
 
 
 async def probe(
@@ -395,26 +388,15 @@ def _choice(choice: object) -> _Choice | None:
     finish = _under(choice, "finish_reason")
     if not isinstance(message, dict) or not isinstance(finish, str) or not finish:
         return None
-    text = _joined(message.get("content"))
-    text = message.get("refusal") if text is None else text
-    if not isinstance(text, str | None):
+    try:
+        said = read_message(message)
+    except TypeError:
         return None
-    reasons = any(message.get(name) for name in ("reasoning", "reasoning_content"))
     return _Choice(
-        text=storable(text or ""),
+        text=storable(said.text or said.refusal),
         finish=storable(finish)[:40],
-        reasons=reasons,
+        reasons=thinks_beside(message),
     )
-
-
-def _joined(content: object) -> object:
-    """A message's text, which may be a list of parts: those that are text, without reasoning and pictures."""
-    if not isinstance(content, list):
-        return content
-    if not all(isinstance(part, dict) for part in content):
-        return content
-    parts = [part.get("text") for part in content if part.get("type", "text") in _TEXT_PARTS]
-    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _under(value: Any, *names: str) -> Any:

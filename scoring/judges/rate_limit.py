@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from arena.inference.openai_client import Retries, Trouble
+from arena.inference.trouble import Retries, Trouble
 
 _ENOUGH = 20
 _LEAST_SECONDS = 2.0

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scoring.reasoning import answer_of
+from arena.inference.messages import ending
+from arena.reasoning import answer_of
 
 T = TypeVar("T")
 
@@ -21,8 +22,6 @@ ROOM = 256
 """Tokens that a judge gets for a score or a letter, so that one that explains itself comes to its end."""
 LIKELY = 8
 """Tokens that most judges use of it."""
-CUT = "length"
-"""Finish reason of a reply that its room cut short."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def read_letter(reply: str, options: Mapping[str, str], finish: str = "stop") ->
 
 def shown(reply: str, finish: str = "stop") -> str:
     """The end of a reply in quotes, for the reason why nothing was read; it says whether the reply was cut short."""
-    cut = finish == CUT or answer_of(reply).torn
+    cut = ending(finish) == "cut" or answer_of(reply).torn
     return f"{reply[-_MOST_SHOWN:]!r}{' (cut short: it used up its room)' if cut else ''}"
 
 
@@ -101,7 +100,7 @@ _BEFORE = 300
 
 def _answer(reply: str, finish: str) -> str:
     """What a reply says to its reader, in plain signs; "" for what a filter took away."""
-    if finish == "content_filter":
+    if ending(finish) == "filtered":
         return ""
     text = answer_of(reply).text.translate(_WIDE)
     return _FENCE.sub("", _LATEX.sub(r"\1", text)).strip()
@@ -115,7 +114,7 @@ def _agreed(text: str, claims: list[_Claim[T]], finish: str) -> T | None:
     last = max(claim.end for claim in claims)
     if any(claim.value != first.value for claim in claims) or _RETHINKS.search(text, last):
         return None
-    if finish not in ("stop", "eos", "end_turn") and not _stands(text, first):
+    if ending(finish) != "whole" and not _stands(text, first):
         return None
     return first.value
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Generic, Literal, NamedTuple, TypeVar
 
+from arena.inference.messages import ending
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import CUT, LIKELY, NO_OPTION, ROOM, read_letter, shown
+from scoring.judges.replies import LIKELY, NO_OPTION, ROOM, read_letter, shown
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.paper import mmbench_paper, mmt_paper
 from scoring.multiple_choice.phrases import HAN
@@ -125,7 +126,7 @@ def read_strict(text: str, options: Mapping[str, str], finish: str = "stop") -> 
 def read_reply(text: str, options: Mapping[str, str], finish: str = "stop") -> str | None:
     """The letter that is the judge's whole reply: an option, or `NONE` for X (the paper's) or Z; else None."""
     found = _OBJECT.fullmatch(text) or _REPLY.fullmatch(text)
-    if not found or finish == "content_filter" or not found[1].isupper():
+    if not found or ending(finish) == "filtered" or not found[1].isupper():
         return None
     letter = found[1]
     return letter if letter in options else none_of(options) if letter in "XZ" else None
@@ -176,4 +177,4 @@ def _left_over(question: ChoiceQuestion, protocol: Protocol, last: str, finish: 
         return Clue(Rule.RANDOM, drawn, f"seed {SEED}; the judge said {last!r:.80}")
     if protocol == "mmt-paper":
         return Clue(Rule.ASSIGNED_NONE, none_of(question.options), f"the judge said {last!r:.80}")
-    return Clue(Rule.UNREAD, None, last[:200] if finish != CUT else shown(last, finish))
+    return Clue(Rule.UNREAD, None, shown(last, finish) if ending(finish) == "cut" else last[:200])

@@ -6,8 +6,8 @@ Every cut is named, so that the trail of a decision shows it.
 import re
 from typing import NamedTuple
 
+from arena.reasoning import answer_of
 from scoring.multiple_choice.numbers import spelled
-from scoring.reasoning import answer_of
 
 
 class Plain(NamedTuple):

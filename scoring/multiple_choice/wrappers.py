@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from arena.reasoning import Wrapped, answer_of, wrapped
 from scoring.multiple_choice.numbers import spelled
 from scoring.multiple_choice.plain_answers import bare_text, plain_content
 from scoring.multiple_choice.statements import is_conditional
-from scoring.reasoning import Wrapped, answer_of, wrapped
 
 
 class Inner(NamedTuple):

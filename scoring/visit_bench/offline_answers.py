@@ -9,6 +9,7 @@ from typing import NamedTuple
 from arena.inference.offline import Task, TaskError
 from arena.io.csv_text import csv_text
 from arena.io.fetch import FetchError, fetch
+from arena.io.named_files import named_file
 from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE, Record, RowsError, read_records, require_columns
 from arena.items.importers import last_part
@@ -81,7 +82,7 @@ def _bytes(name: str, folder: Path | None, fetched: Callable[[str], bytes]) -> b
             return fetched(name)
         except FetchError as error:
             raise TaskError(f"its image: {error}; or give a folder with --images") from error
-    path = folder / last_part(name)
+    path = named_file(folder, last_part(name))
     try:
         return path.read_bytes()
     except OSError as error:

@@ -12,10 +12,10 @@ from collections.abc import Generator, Mapping
 from functools import cache
 from typing import Literal, NamedTuple, cast, get_args
 
+from arena.reasoning import answer_of
 from scoring.judges.injection import neutralise
 from scoring.judges.replies import read_letter
 from scoring.judges.spec import Ask, Message, Reply, Role, prompt_text
-from scoring.reasoning import answer_of
 from scoring.report import Protocol
 from scoring.visit_bench.matches import NO_ANSWER, Context, Instance, ReferenceUse, Verdict
 

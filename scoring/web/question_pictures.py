@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from arena.io.images import PictureStore
+from arena.io.named_files import named_file
 from arena.items.importers import DEMO_FOLDER
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.jobs.report_pictures import ReportPictures
@@ -58,5 +59,5 @@ class QuestionPictures:
             ".webp",
         ):
             return None
-        files = (folder / name for folder in self._folders)
+        files = (named_file(folder, name) for folder in self._folders)
         return next((file for file in files if file.is_file()), None) or self._store.path(name)

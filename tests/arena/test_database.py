@@ -424,7 +424,10 @@ print(sorted(voters(database)))
 """
 
 
-@pytest.mark.parametrize(("state", "left"), [("closed", "[]"), ("read-only", "['kept']")])
+@pytest.mark.parametrize(
+    ("state", "left"),
+    [pytest.param("closed", "[]", marks=pytest.mark.soak), ("read-only", "['kept']")],
+)
 def test_a_read_only_folder_is_named_at_the_start_and_passes(state, left):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)

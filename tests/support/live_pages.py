@@ -63,6 +63,14 @@ def photo(name: str = "red.png", colour: str = "red") -> dict:
     return {"name": name, "mimeType": "image/png", "buffer": picture(colour, 400)}
 
 
+def send(page: Page, *files: dict, text: str = "What do you see here?") -> None:
+    page.set_input_files("#live-files", list(files or [photo()]))
+    expect(page.locator("#live-thumbs li")).to_have_count(max(1, len(files)))
+    expect(page.locator("#live-send")).to_be_enabled()
+    page.fill("#live-text", text)
+    page.press("#live-text", "Enter")
+
+
 def phase(page: Page, name: str) -> None:
     """Wait until a live battle stands there."""
     expect(page.locator("#live")).to_have_attribute("data-phase", name, timeout=30_000)

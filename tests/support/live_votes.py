@@ -41,8 +41,8 @@ def live_vote(database: Database, voter: int) -> int:
     store = LiveStore(database)
     store.register_models(["one", "two"])
     battle = store.begin(voter, Opening(SECRET, 1, keep=True))
-    store.answer(
-        battle.id, Answered(Names("one", "two"), Names(f"{SECRET} A", f"{SECRET} B"), False, False)
-    )
+    answers = Names(f"{SECRET} A", f"{SECRET} B")
+    thinking = (f"I look: {SECRET}", "")
+    store.answer(battle.id, Answered(Names("one", "two"), answers, False, False, thinking=thinking))
     store.vote(voter, battle.token, "a", "terms")
     return battle.id

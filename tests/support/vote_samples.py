@@ -39,6 +39,16 @@ def log_line(kind: str, models: list, question="How many?", turns: int = 1, **mo
     }
 
 
+def text_part(text: str) -> dict:
+    """A part of a message as arena-human-preference-140k has it."""
+    return {"type": "text", "text": text, "image": None, "mimeType": None}
+
+
+OPEN_WEBUI_MESSAGES = {
+    "m1": {"id": "m1", "role": "user", "content": "Count.", "childrenIds": ["m2", "m3"]},
+    "m2": {"id": "m2", "parentId": "m1", "role": "assistant", "content": "5"},
+    "m3": {"id": "m3", "parentId": "m1", "role": "assistant", "content": "6"},
+}
 CHAT = {
     "tstamp": 1.5,
     "type": "chat",
@@ -192,6 +202,156 @@ OURS = [
     },
     {**Vote("x", "y", "both_bad")._asdict(), "origin": None, "origin_row": None, "dwell_ms": None},
 ]
+PREFERENCE_140K = [
+    {
+        "id": f"id{number}",
+        "model_a": "model x",
+        "model_b": "model y",
+        "winner": winner,
+        "evaluation_session_id": f"s{number // 2}",
+        "evaluation_order": 1 + number % 2,
+        "conversation_a": [
+            {"role": "user", "content": [text_part("Count.")]},
+            {"role": "assistant", "content": [text_part("5")]},
+        ],
+        "conversation_b": [
+            {"role": "user", "content": [text_part("Count.")]},
+            {"role": "assistant", "content": [text_part("6")]},
+        ],
+        "full_conversation": [],
+        "conv_metadata": {"sum_assistant_a_tokens": 3},
+        "language": "en",
+        "timestamp": "2025-06-01T12:00:00",
+    }
+    for number, winner in enumerate(["model_a", "model_b", "tie", "both_bad"])
+]
+PREFERENCE_100K = [
+    {
+        "question_id": row["id"],
+        "model_a": row["model_a"],
+        "model_b": row["model_b"],
+        "winner": row["winner"],
+        "conversation_a": json.dumps(row["conversation_a"]),
+        "conversation_b": json.dumps(row["conversation_b"]),
+        "turn": 1,
+        "anony": True,
+        "tstamp": 1748779200.0,
+        "judge_hash": row["evaluation_session_id"],
+        "dedup_tag": json.dumps({"high_freq": False, "sampled": True}),
+    }
+    for row in PREFERENCE_140K
+]
+EXPERT_5K = [
+    {column: value for column, value in row.items() if column != "evaluation_session_id"}
+    for row in PREFERENCE_140K
+]
+SEARCH_ARENA = [
+    {
+        "model_a": "model x",
+        "model_b": "model y",
+        "winner": winner,
+        "judge": "78996144fc08f820",
+        "turn": 1,
+        "timestamp": "2025-03-18T16:39:00.550000",
+        "messages_a": row["conversation_a"],
+        "messages_b": row["conversation_b"],
+        "primary_intent": "Factual Lookup",
+        "languages": ["English"],
+    }
+    for row, winner in zip(
+        [*CLEAN[:1], *CLEAN[2:3], *CLEAN[:1], *CLEAN[4:]],
+        ["model_a", "tie", None, "both_bad"],
+        strict=True,
+    )
+]
+KAGGLE_ARENA = [
+    {
+        "id": number,
+        "model_a": "model x",
+        "model_b": "model y",
+        "prompt": json.dumps(["Count.", "And now?"]),
+        "response_a": json.dumps(["5", None]),
+        "response_b": json.dumps(["6", "7"]),
+        "winner_model_a": int(number == 0),
+        "winner_model_b": int(number == 1),
+        "winner_tie": int(number == 2),
+    }
+    for number in range(3)
+]
+COMPARIA_TURNS = [
+    {
+        "response_id": f"r{number}",
+        "choice": choice,
+        "turn": 0,
+        "comparison_id": f"c{number}",
+        "model_a": "model x",
+        "model_b": "model y",
+        "timestamp": "2026-08-04T16:15:55.911000",
+        "full_conversation_a": [
+            {"role": "user", "content": "Bonjour"},
+            {"role": "assistant", "content": "Salut"},
+        ],
+        "full_conversation_b": [
+            {"role": "user", "content": "Bonjour"},
+            {"role": "assistant", "content": "Bonjour !"},
+        ],
+        "metadata": {"mode": "random", "languages": ["fr"], "categories": ["Education"]},
+    }
+    for number, choice in enumerate(["a_better", "b_better", "both_good", "both_bad", None, "idk"])
+]
+LABEL_STUDIO = [
+    {
+        "id": number,
+        "data": {"prompt": "Count.", "text1": "5", "text2": "6", "model_a": "x", "model_b": "y"},
+        "annotations": [
+            {
+                "id": 10 + number,
+                "completed_by": 1,
+                "was_cancelled": selected is None,
+                "created_at": "2024-03-29T05:39:54.721157Z",
+                "result": [
+                    {
+                        "type": "pairwise",
+                        "from_name": "pw",
+                        "to_name": "text1,text2",
+                        "value": {"selected": selected},
+                    }
+                ],
+            }
+        ],
+    }
+    for number, selected in enumerate(["left", "right", None])
+]
+LABEL_STUDIO_FLAT = [
+    {
+        **task["data"],
+        "id": task["id"],
+        "annotator": 1,
+        "annotation_id": 10 + task["id"],
+        "created_at": "2024-03-29T05:39:54.721157Z",
+        "updated_at": "2024-03-29T05:39:54.721157Z",
+        "lead_time": 37.4,
+        "pw": [{"selected": side}],
+    }
+    for task, side in zip(LABEL_STUDIO[:2], ["left", "right"], strict=True)
+]
+EVALICA = [
+    {"left": "x", "right": "y", "winner": winner} for winner in ("left", "right", "tie", "Left")
+]
+OPEN_WEBUI = [
+    {
+        "id": f"f{number}",
+        "user_id": "u1",
+        "version": 0,
+        "type": "rating",
+        "data": {"rating": rating, "model_id": "x", "sibling_model_ids": siblings},
+        "meta": {"arena": True, "chat_id": "c1", "message_id": "m2"},
+        "snapshot": {"chat": {"chat": {"history": {"messages": OPEN_WEBUI_MESSAGES}}}},
+        "created_at": 1729946400,
+        "updated_at": 1729946400,
+    }
+    for number, (rating, siblings) in enumerate([(1, ["y"]), (-1, ["y"]), (1, None), (None, ["y"])])
+]
 SAMPLES = {
     "fastchat-log": (LOG, ".json"),
     "clean-battles": (CLEAN, ".json"),
@@ -200,6 +360,12 @@ SAMPLES = {
     "three-columns": (THREE, ".csv"),
     "wildvision": (WILDVISION, ".jsonl"),
     "comparia": (COMPARIA, ".jsonl"),
+    "search-arena": (SEARCH_ARENA, ".jsonl"),
+    "kaggle-arena": (KAGGLE_ARENA, ".csv"),
+    "comparia-turns": (COMPARIA_TURNS, ".jsonl"),
+    "label-studio": (LABEL_STUDIO, ".json"),
+    "evalica": (EVALICA, ".csv"),
+    "open-webui": (OPEN_WEBUI, ".json"),
     "stereoscope": (OURS, ".jsonl"),
 }
 

@@ -210,6 +210,22 @@ def test_items_of_one_image_are_a_folder_of_images_too(database, tmp_path):
     }
 
 
+def test_a_folder_of_images_comes_back_as_the_same_items(database, another, tmp_path):
+    project = Project.on(database, tmp_path)
+    write(project), write(project)
+    exports(project).write(project.campaign, "hub", tmp_path / "hub", words=WORDS)
+    one, other = OtherBank(another(), tmp_path / "one"), OtherBank(another(), tmp_path / "other")
+    one.bring(tmp_path / "hub")
+    assert other.bring(tmp_path / "hub" / "imagefolder").items_new == 2
+    (items, images, answers), (mine, mine_images, mine_answers) = other.rows(), one.rows()
+    assert (items, answers) == (mine, mine_answers)
+    name = [column.name for column in IMAGE.c if column.name not in ("id", "item_id")].index("name")
+    without_names = [
+        [row[: name + 1] + row[name + 2 :] for row in rows] for rows in (images, mine_images)
+    ]
+    assert without_names[0] == without_names[1], "captions, credits and licences too"
+
+
 def test_the_card_says_how_it_came_about(database, tmp_path):
     from huggingface_hub import DatasetCard
 

@@ -336,6 +336,7 @@ def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
     assert total.flaws == 0
 
 
+@pytest.mark.soak
 def test_the_harness_sees_a_forgotten_lock(tmp_path):
     """Both of two clicks are acknowledged, and the second overwrites the first."""
     for number in range(10):  # a busy machine may take few votes in one round

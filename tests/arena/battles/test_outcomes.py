@@ -67,7 +67,9 @@ def test_a_finished_battle_is_told_to_everybody_once_its_vote_is_final(arena):
     told = outcomes.finished(mine.link)
     names, won = (told.names, told.choice)
     assert (won, told.alike, told.people, told.reference is None) == ("a", 1, 1, REFERENCE in names)
-    assert told.texts == tuple(f"{name} says 0" for name in names)
+    assert tuple(answer.text for answer in told.answers) == tuple(
+        f"{name} says 0" for name in names
+    )
     assert (
         told.verdict == f"One person has compared the two here, and chose {names.a} over {names.b}."
     )

@@ -17,6 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select, update
 
+from arena.admin.checklist import ChecklistEntry, checklist
+from arena.admin.moderation import hide
 from arena.battles.sampling import (
     BattleRequest,
     NoBattle,
@@ -32,7 +34,7 @@ from arena.clock import CLOCK, SECOND
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
-from arena.settings import DemoBank, VoteLimits
+from arena.settings import DemoBank, Settings, VoteLimits
 from arena.types import Battle, Contestant, Item
 from tests.support.servers import ROOT, drafts
 
@@ -309,12 +311,6 @@ def test_an_empty_bank_says_so(database):
     assert sampler(database).shown_items() == ()
 
 
-@pytest.mark.parametrize("models", [(), ("m1",)])
-def test_one_model_or_none_says_so(database, models):
-    Ingest(database).add_items("test", "folder", drafts(models=models))
-    assert none(database) is NoBattle.FEWER_THAN_TWO
-
-
 def remote_draft(host: str = "images.example.org") -> ItemDraft:
     url = f"https://{host}/1.png"
     return ItemDraft(
@@ -325,10 +321,85 @@ def remote_draft(host: str = "images.example.org") -> ItemDraft:
     )
 
 
-def test_missing_images_say_so_until_their_host_is_allowed(database):
+def hide_all(database: Database) -> None:
+    with database.write() as connection:
+        for item in ItemBank(database).bank().items.values():
+            hide(connection, item.key)
+
+
+def without_answers(database: Database) -> None:
+    Ingest(database).add_items("mine", "folder", drafts(items=3, models=()))
+
+
+def one_model(database: Database) -> None:
+    Ingest(database).add_items("mine", "folder", drafts(items=3, models=("m1",)))
+
+
+def without_pictures(database: Database) -> None:
+    Ingest(database).add_items("mine", "visit", [remote_draft()])
+
+
+def all_hidden(database: Database) -> None:
+    Ingest(database).add_items("mine", "folder", drafts(items=2))
+    hide_all(database)
+
+
+def all_but_one_retired(database: Database) -> None:
+    Ingest(database).add_items("mine", "folder", drafts(items=3, models=("m1", "m2")))
+    Ingest(database).retire("m2")
+
+
+def only_checks(database: Database) -> None:
+    Ingest(database).add_items("checks", "check", drafts(items=3))
+
+
+def nothing(_: Database) -> None:
+    pass
+
+
+NOT_READY = {
+    nothing: "none, so nobody can vote",
+    without_answers: "0 of 3 can be shown: 3 without answers from two models",
+    one_model: "0 of 3 can be shown: 3 without answers from two models",
+    without_pictures: "0 of 1 can be shown: 1 without pictures (import with --fetch-images",
+    all_hidden: "0 of 2 can be shown: 2 hidden by operators",
+    all_but_one_retired: "0 of 3 can be shown: 3 without answers from two models",
+    only_checks: "none, so nobody can vote",
+}
+
+
+@pytest.mark.parametrize("bring", NOT_READY, ids=lambda bring: bring.__name__)
+def test_items_that_cannot_be_shown_leave_the_demo_bank_in_the_draw(database, tmp_path, bring):
+    """A visitor reads one sentence where nothing is left, the operator the reason."""
+    bring(database)
+    assert none(database) is NoBattle.EMPTY
+    assert none(database, BattleRequest(item="0" * 16)) is NoBattle.EMPTY
+    assert none(database, BattleRequest(family="Counting")) is NoBattle.EMPTY
+    assert sampler(database).shown_items() == ()
+
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path)})
+
+    def told() -> ChecklistEntry:
+        with database.read() as connection:
+            entries = checklist(settings, connection, 0)
+        return next(entry for entry in entries if entry.what == "Items")
+
+    assert NOT_READY[bring] in told().told and "nobody can vote" in told().told
+    Ingest(database).add_items("demo bank", "demo", drafts(items=6)[4:])
+    assert isinstance(served(database), Battle) and sampler(database).is_demo()
+    assert "demo" in told().told and "nobody" not in told().told and not told().is_there
+
+    Ingest(database).add_items("more", "folder", drafts(items=4)[3:])
+    assert not sampler(database).is_demo() and told().is_there
+    assert {item.source for item in sampler(database).shown_items()} == {
+        source.id for source in ItemBank(database).bank().sources if source.name == "more"
+    }
+
+
+def test_missing_images_wait_until_their_host_is_allowed(database):
     Ingest(database).add_items("test", "visit", [remote_draft()])
-    assert none(database) is NoBattle.IMAGES_MISSING
-    assert none(database, hosts=("other.example.org",)) is NoBattle.IMAGES_MISSING
+    assert none(database) is NoBattle.EMPTY
+    assert none(database, hosts=("other.example.org",)) is NoBattle.EMPTY
     assert isinstance(served(database, hosts=("images.example.org",)), Battle)
 
 

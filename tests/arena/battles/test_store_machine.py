@@ -264,7 +264,7 @@ def examples(number: int) -> settings:
 
 
 class TestStoreMachine(StoreMachine.TestCase):
-    settings = examples(12)
+    settings = examples(6)
 
 
 @pytest.mark.soak

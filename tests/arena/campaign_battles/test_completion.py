@@ -75,7 +75,7 @@ def check_few_are_unfinished(seen: Sight, seat: int) -> None:
     assert in_work.sum() <= max(seen.active, seat)
 
 
-@pytest.mark.parametrize("at_work", [1, 8])
+@pytest.mark.parametrize("at_work", [pytest.param(1, marks=pytest.mark.soak), 8])
 def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
     """Who walk away, skip, take back and fail checks."""
     campaign = battles.campaign(tuples=20, per_tuple=5, seat=SEAT, checks={"items": "checks"})
@@ -91,7 +91,9 @@ def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize(("per_tuple", "overlap"), [(5, 0.0), (1, 0.3)])
+@pytest.mark.parametrize(
+    ("per_tuple", "overlap"), [(1, 0.3), pytest.param(5, 0.0, marks=pytest.mark.soak)]
+)
 def test_at_any_stop_few_tuples_are_unfinished(battles, design, per_tuple, overlap):
     designed(battles, design, per_tuple=per_tuple, overlap=overlap, seat=SEAT, stop={"votes": 83})
     people = crowd(battles, at_work=8, seed=1, habits=Habits())
@@ -148,7 +150,7 @@ def test_a_campaign_of_the_papers_size_is_filled_by_people(servers, tuples, at_w
 
 
 @pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("stop", [29, 44])
+@pytest.mark.parametrize("stop", [29, pytest.param(44, marks=pytest.mark.soak)])
 def test_threads_of_two_servers_take_what_the_stop_needs(battles, database_url, stop):
     campaign = battles.campaign(per_tuple=3, seat=SEAT, stop={"votes": stop})
 

@@ -109,7 +109,7 @@ def let_hours_pass(database: Database, hours: float) -> None:
             connection.execute(older.values(arrived_at=at - timedelta(hours=hours)))
 
 
-@pytest.mark.parametrize("platform", [PROLIFIC, MTURK])
+@pytest.mark.parametrize("platform", [PROLIFIC, pytest.param(MTURK, marks=pytest.mark.soak)])
 def test_a_crowd_of_invented_workers_moves_nothing(bank, boards, platform):
     """They fill the places, so that nothing is paid twice; the list gives them back at once."""
     one = PaidCampaign(bank, SMALL + platform)
@@ -316,8 +316,10 @@ def test_workers_of_own_links_and_of_the_log_in_count_at_once(bank, boards):
     ("toml", "most"),
     [
         (TOML + MTURK, 10),
-        (TOML + MTURK.replace(" }", ", network_seats = 25 }"), 25),
-        (TOML, 200),
+        pytest.param(
+            TOML + MTURK.replace(" }", ", network_seats = 25 }"), 25, marks=pytest.mark.soak
+        ),
+        pytest.param(TOML, 200, marks=pytest.mark.soak),
         (TOML + 'platform = { kind = "plain", network_seats = 7 }\n', 7),
     ],
 )

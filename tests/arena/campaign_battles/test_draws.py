@@ -99,6 +99,9 @@ def servers(bank, database_url) -> Iterator[list[Battles]]:
 
 @pytest.mark.locks_or_dialect
 @pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    "database_url", ["postgresql", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
+)
 def test_racing_seats_of_two_servers_are_served_no_tuple_too_often(servers, bank, design):
     campaign = designed(servers[0], design, per_tuple=2)
     at_once(6, lambda one: servers[one % 2].do(servers[one % 2].seat(campaign, f"w{one}")))

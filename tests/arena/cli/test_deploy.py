@@ -136,7 +136,9 @@ def test_the_same_command_again_brings_the_files_up_to_date(hub):
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["429", "reset after", "cut"])
+@pytest.mark.parametrize(
+    "kind", ["429", "reset after", pytest.param("cut", marks=pytest.mark.soak)]
+)
 def test_requests_that_fail_are_sent_again(hub, kind):
     """Also the commit, which is made once although its answer is lost."""
     write(hub).files |= {"arena/gone.py": b"old", "app.py": b"old"}

@@ -14,6 +14,7 @@ import pytest
 from arena.__main__ import main
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import FORMAT_NAMES, read, write
+from arena.imports.ranked_votes import ranked
 from arena.io.strict_json import RowsError
 from tests.support.vote_samples import (
     CHAT,
@@ -80,6 +81,7 @@ def test_a_cell_of_any_kind_is_read_or_refused_and_what_is_read_can_be_written(t
                     assert error.row == 1
                     continue
                 if form == name:
+                    assert len(ranked(battles)) <= len(battles)
                     for to in set(FORMAT_NAMES) - {"visit-bench"}:
                         comes_back(battles, tmp_path / "out.jsonl", to)
 
@@ -185,7 +187,7 @@ def test_a_date_that_python_has_not_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["fastchat-log", "clean-battles", "wildvision", "stereoscope"])
-@pytest.mark.parametrize("time", ["nan", "inf", "-Infinity", 1e15, -1e15, "1712345678123"])
+@pytest.mark.parametrize("time", ["nan", "inf", "-Infinity", 1e18, -1e18, True, [], "20/10/2024"])
 def test_a_time_that_is_none_is_refused_with_its_row(tmp_path, name, time):
     row = SAMPLES[name][0][1]
     column = "time" if name == "stereoscope" else "tstamp"
@@ -193,8 +195,34 @@ def test_a_time_that_is_none_is_refused_with_its_row(tmp_path, name, time):
     assert (error.row, error.column) == (2, column)
 
 
+TIMES = [
+    (1718020800, 1718020800.0),
+    (1718020800.5, 1718020800.5),
+    (1718020800500, 1718020800.5),
+    ("1718020800500", 1718020800.5),
+    (1718020800500000, 1718020800.5),
+    (0, 0.0),
+    ("2024-06-10T12:00:00Z", 1718020800.0),
+    ("2024-06-10T14:00:00+02:00", 1718020800.0),
+    ("2024-06-10 12:00:00", 1718020800.0),
+    ("2024-06-10T12:00:00.500000", 1718020800.5),
+    ("2024-06-10", 1717977600.0),
+]
+
+
+@pytest.mark.parametrize(("written", "seconds"), TIMES)
+@pytest.mark.parametrize(
+    "name",
+    ["fastchat-log", "clean-battles", "wildvision", "comparia", "search-arena", "open-webui"],
+)
+def test_a_time_is_read_in_every_unit(tmp_path, name, written, seconds):
+    row = SAMPLES[name][0][1]
+    column = next(column for column in ("tstamp", "timestamp", "created_at") if column in row)
+    assert read(put(tmp_path / "votes.jsonl", [{**row, column: written}])).time == (seconds,)
+
+
 def test_a_time_beyond_the_calendar_is_refused_before_it_is_written(tmp_path, capsys):
-    path = put(tmp_path / "hugetime.jsonl", [{**CLEAN[0], "tstamp": 1e15}])
+    path = put(tmp_path / "hugetime.jsonl", [{**CLEAN[0], "tstamp": 1e18}])
     assert (
         main(
             [
@@ -210,7 +238,7 @@ def test_a_time_beyond_the_calendar_is_refused_before_it_is_written(tmp_path, ca
         == 2
     )
     assert capsys.readouterr().err.startswith(
-        "hugetime.jsonl, row 1, column 'tstamp': expected a time in the years"
+        "hugetime.jsonl, row 1, column 'tstamp': expected a time such as 2024"
     )
     edge = [Vote("x", "y", "a", time=time) for time in (-62135510400.0, 253402214399.0)]
     write(made(*edge), tmp_path / "edge.jsonl", "comparia")

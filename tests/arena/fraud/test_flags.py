@@ -1,17 +1,19 @@
 """Flags of voters, from stored votes to boards: riggers are left out, which is told, and nothing is deleted."""
 
+import json
 import time
 from collections.abc import Iterator
 from html import unescape
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import delete, func, select, update
 
 from arena.__main__ import main
+from arena.admin.public_export import write_export
 from arena.battles.sampling import BattleRequest, PairSampler
 from arena.battles.store import BattleStore, Draw
-from arena.battles.tables import CHOSEN, SEAT
+from arena.battles.tables import BATTLE, CHOSEN, SEAT
 from arena.battles.vote_table import VoteTable
 from arena.database import Database, counter
 from arena.fraud.detectors import CHECKS, FAILED, Suspicion
@@ -503,3 +505,79 @@ def test_a_folder_of_check_items_comes_in_by_the_command_line(
         )
     else:
         assert said in told.err and "Traceback" not in told.err
+
+
+# Crowds
+
+
+HONEST_VOTERS = 300
+
+
+def crowded_bank(crowd: int = 60, upsets: float = 1 / 3) -> list[Planted]:
+    """Return honest votes, m1 before m2 before m3, and those of a crowd that always chooses m3."""
+    rng = np.random.default_rng(3)
+    votes = []
+    for voter in range(HONEST_VOTERS + crowd):
+        for number in range(10):
+            winner, loser = sorted(rng.choice(3, 2, replace=False).tolist())
+            if rng.random() < upsets or (voter >= HONEST_VOTERS and loser == 2):
+                winner, loser = loser, winner
+            names = (f"m{1 + winner}", f"m{1 + loser}")
+            votes.append(Planted(1 + number, *names, left=bool(rng.random() < 0.5), voter=voter))
+    return votes
+
+
+def test_votes_about_a_crowds_model_are_left_out_and_told_and_come_back(
+    bank, leaderboard, tmp_path
+):
+    plant(bank, crowded_bank())
+    board = shown(leaderboard)
+    everything = shown(leaderboard, WITH)
+    out = board.left_out
+    assert out.of_crowd > 200 and board.votes + out.of_crowd + out.flagged == everything.votes
+    assert [line.model for line in board.standings][-1] == "m3"
+    told = unescape(HTML.summary(paragraphs(board)))
+    assert f"Without {out.of_crowd:,} votes about m3 that look like a crowd's" in told
+    told = unescape(HTML.summary(paragraphs(everything)))
+    assert f"With {out.of_crowd:,} votes about m3 that look like a crowd's" in told
+    write_export(bank, tmp_path)
+    lines = (tmp_path / "votes.jsonl").read_text("utf-8").splitlines()
+    marked = [row for row in map(json.loads, lines) if row["flagged"]]
+    assert len(marked) == out.of_crowd + out.flagged
+    assert sum("m3" in (row["model_a"], row["model_b"]) for row in marked) >= out.of_crowd
+
+
+def test_flags_of_a_crowd_go_when_its_votes_do(bank):
+    plant(bank, crowded_bank())
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
+    crowd = [row for row in rows(bank) if row.reason is Suspicion.CROWD_FOR]
+    assert crowd and {row.model for row in crowd} == {"m3"}
+    assert not any(row.left_out for row in crowd)
+    with bank.write() as connection:
+        connection.execute(delete(BATTLE).where(BATTLE.c.voter_id > HONEST_VOTERS))
+    FlagService(bank, EVERYONE, VoteTable(bank)).look()
+    assert not [row for row in rows(bank) if row.reason is Suspicion.CROWD_FOR]
+
+
+@pytest.mark.parametrize(
+    ("share", "is_noticed", "sentence"),
+    [
+        (0.5, False, "{} with 10 votes each who always choose {} could put it first unnoticed."),
+        (
+            0.2,
+            True,
+            "{1} would come first if {0} with 10 votes each always chose it, "
+            "but the board would notice this crowd.",
+        ),
+    ],
+)
+def test_the_page_says_how_many_new_voters_could_take_first_place(
+    bank, leaderboard, share, is_noticed, sentence
+):
+    plant(bank, crowded_bank(crowd=0, upsets=share))
+    board = shown(leaderboard)
+    found = board.statistics.takeover
+    assert (found.is_noticed, found.votes) == (is_noticed, board.votes)
+    models = {line.code: line.model for line in board.standings}
+    voters = f"{found.voters:,} new voter{'s' if found.voters > 1 else ''}"
+    assert sentence.format(voters, models[found.rival]) in HTML.summary(paragraphs(board))

@@ -19,7 +19,7 @@ from arena.battles.vote_table import VoteTable
 from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
-from arena.formats.registry import FORMAT_NAMES, read, write
+from arena.formats.registry import FORMATS, read, write
 from arena.imports.importer import (
     PORTION,
     Imported,
@@ -176,7 +176,7 @@ def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_what_was_imported_is_exported_as_it_came(tmp_path, bank, imports, suffix):
-    for name in FORMAT_NAMES:
+    for name in [form.name for form in FORMATS if form.suffixes]:
         path = sample(name, tmp_path)
         came = of_one_judge(read(path)) if name == "visit-battles" else read(path)
         imports.add(came, ImportRequest(name))
@@ -540,7 +540,8 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     path, out = sample("fastchat-log", tmp_path), tmp_path / f"out{suffix}"
     assert run("votes", "import", path, "--source", "log", "--both-bad", "out") == 0
     said = capsys.readouterr().out
-    assert "new: 6 votes and 4 other rows, rows already there: 0" in said
+    assert "3 votes with names in view left out; --named rates them too" in said
+    assert "new: 3 votes and 7 other rows, rows already there: 0" in said
     assert (
         'source: log, which counts on boards of their own only; "both bad" counts not at all'
         in said
@@ -555,6 +556,10 @@ def test_votes_go_in_and_out_by_the_command_line(bank, monkeypatch, tmp_path, ca
     ] == [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     assert run("votes", "export", "--out", out) == 2
     assert "there are: 'test', 'log'" in capsys.readouterr().err
+    assert run("votes", "import", path, "--source", "log", "--named") == 0
+    assert "new: 3 votes, rows already there: 7" in capsys.readouterr().out, "left out before"
+    assert run("votes", "import", path, "--source", "one", "--alias", "model y=model x") == 0
+    assert "6 votes on a model against itself left out" in capsys.readouterr().out
     assert run("votes", "import", path, "--source", "test") == 2
     assert "that of a source of items" in capsys.readouterr().err
 

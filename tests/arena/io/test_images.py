@@ -13,7 +13,15 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageCms
 
-from arena.io.images import MAX_BYTES, Picture, PictureError, PictureStore, read_picture
+from arena.io.images import (
+    LONG_PIXELS,
+    MAX_BYTES,
+    Picture,
+    PictureError,
+    PictureStore,
+    kept_size,
+    read_picture,
+)
 
 ROOT = Path(__file__).parents[3]
 # In EXIF order 1 to 8: where the red, green, blue and black quarter of the stored picture end up, row by row.
@@ -159,11 +167,52 @@ def test_first_frame_of_an_animation(kind):
     assert red > 240 and green < 15
 
 
+KEPT_SIZES = {
+    "small": ((1600, 1200), (1600, 1200)),
+    "photo": ((4000, 3000), (1600, 1200)),
+    "square": ((4000, 4000), (1600, 1600)),
+    "screen": ((3840, 2160), (2133, 1200)),
+    "phone's page": ((1080, 12000), (600, 6666)),
+    "desk's page": ((1280, 10000), (715, 5590)),
+    "panorama": ((12000, 1500), (5656, 707)),
+    "narrow": ((400, 12000), (266, 8000)),
+    "line": ((8000, 1), (8000, 1)),
+    "just readable": ((1000, 16000), (500, 8000)),
+    "too long": ((1000, 16100), None),
+    "much too long": ((300, 40000), None),
+    "too wide": ((30000, 600), None),
+    "long line": ((60000, 4), None),
+}
+
+
+@pytest.mark.parametrize(("size", "kept"), KEPT_SIZES.values(), ids=KEPT_SIZES)
+def test_a_long_picture_stays_readable_or_is_refused(size, kept):
+    if kept is None:
+        told = f"PNG picture has {size[0]} x {size[1]} pixels, too long to stay readable. Cut it"
+        with pytest.raises(PictureError, match=told):
+            kept_size(*size, "PNG")
+        return
+    assert kept_size(*size, "PNG") == kept
+    assert kept_size(*size[::-1], "PNG") == kept[::-1], "the same on its side"
+    assert kept_size(*kept, "PNG") == kept, "what is kept stays as it is"
+    assert kept[0] * kept[1] <= LONG_PIXELS
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_a_long_screenshot_is_decoded_at_the_size_that_is_kept(kind):
+    page = Image.new("RGB", (1080, 12000), "white")
+    page.paste("black", (0, 6000, 1080, 12000))
+    picture = read_picture(encoded(page, kind, exif=exif(6)))
+    assert (picture.width, picture.height) == (6666, 600), "held upright, it is wide"
+    kept = opened(picture)
+    assert kept.getpixel((100, 300))[0] < 5 < 250 < kept.getpixel((6500, 300))[0]
+
+
 def test_size_and_format_of_what_is_kept():
     small = read_picture(encoded(noise(), "PNG"))
     assert (small.width, small.height, small.suffix) == (40, 30, "png")
     wide = read_picture(encoded(Image.new("RGB", (4000, 10)), "PNG"))
-    assert (wide.width, wide.height) == (1600, 4)
+    assert (wide.width, wide.height) == (4000, 10)
     assert Image.open(io.BytesIO(wide.thumbnail)).size == (320, 1)
     busy = read_picture(encoded(noise(width=1500, height=900), "PNG", compress_level=1))
     assert busy.suffix == "jpg"
@@ -289,12 +338,14 @@ def test_a_webp_canvas_is_bounded_before_memory_is_taken(tmp_path):
         ("RGB", (6000, 4900), "JPEG", {"progressive": True, "subsampling": 0}, 240),
         ("RGBA", (5000, 4000), "WEBP", {"lossless": True, "method": 0}, 400),
         ("RGBA", (5000, 4000), "PNG", {"compress_level": 1}, 240),
+        ("RGB", (3000, 19000), "JPEG", {"progressive": True, "subsampling": 0}, 400),
+        ("RGBA", (1400, 14000), "PNG", {"compress_level": 1}, 240),
     ],
 )
 def test_large_pictures_cost_little(mode, size, kind, options, most, tmp_path):
     image = Image.linear_gradient("L").resize(size).convert(mode)
     result, extra = measured(encoded(image, kind, **options), tmp_path)
-    assert result == f"1600x{round(1600 * size[1] / size[0])}"
+    assert result == "{}x{}".format(*kept_size(*size, kind))
     assert extra < most
 
 

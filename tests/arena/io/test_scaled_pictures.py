@@ -43,6 +43,17 @@ def test_a_picture_is_never_made_larger_and_its_size_is_known(tmp_path):
         assert made.size == (200, 50)
 
 
+@pytest.mark.parametrize(
+    ("size", "scaled"),
+    [((600, 6000), (96, 960)), ((6000, 600), (320, 32)), ((320, 900), (320, 900))],
+)
+def test_a_long_picture_is_small_until_it_is_enlarged(tmp_path, size, scaled):
+    pictures, name = kept(tmp_path, Image.new("RGB", size, "red"))
+    assert pictures.size(name) == size
+    with Image.open(pictures.path(name, 320)) as made:
+        assert made.size == scaled
+
+
 def test_a_turned_photo_is_upright(tmp_path):
     photo = Image.new("RGB", (800, 400), "red")
     photo.paste("blue", (0, 0, 400, 400))

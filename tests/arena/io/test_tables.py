@@ -649,3 +649,26 @@ def test_cells_over_lines_within_their_limit_are_read_as_the_standard_library_re
     csv.writer(text).writerows(rows)
     found = read(tmp_path, "x.csv", text.getvalue(), replace(PAGE, cell=900))
     assert [[*one.values.values()] for one in found] == rows[1:]
+
+
+DATA = "A" * 5000
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (
+            f"expected a number, found 'data:image/png;base64,{DATA}'; mend it",
+            "expected a number, found 'a data URL of 5,022 letters'; mend it",
+        ),
+        (
+            f"holds DATA:image/svg+xml;charset=utf-8,{DATA} and data:,{DATA}",
+            "holds a data URL of 5,033 letters and a data URL of 5,006 letters",
+        ),
+        ("the metadata: one, two; data: three", "the metadata: one, two; data: three"),
+    ],
+)
+def test_no_error_repeats_a_data_url(problem, told):
+    error = RowsError(problem, "a.csv", 2)
+    assert error.problem == told
+    assert str(error.at(column="image")) == f"a.csv, row 2, column 'image': {told}"

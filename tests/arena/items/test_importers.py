@@ -1,7 +1,11 @@
 """Importers of items: VisIT-Bench's own files and folders; what is wrong is named, and nothing comes in by halves."""
 
+import base64
 import csv
+import hashlib
 import json
+import re
+import unicodedata
 from typing import Any
 
 import pytest
@@ -152,13 +156,13 @@ def test_an_address_waits_for_its_host(bench):
 
 @on_sqlite
 def test_pictures_are_stripped_and_bounded(bench):
-    bench.picture("wide.png", size=(4000, 100))
+    bench.picture("wide.png", size=(4000, 3000))
     bench.importer.folder(bench.items({"images": ["wide.png"]}), "mine")
     (image,) = bench.shown()[0].images
     path = PictureStore(bench.kept).path(f"{image.sha256}.{image.suffix}")
     assert path
     with Image.open(path) as kept:
-        assert kept.size == (1600, 40)
+        assert kept.size == (1600, 1200)
 
 
 @on_sqlite
@@ -227,6 +231,25 @@ def test_a_wrong_last_row_is_named_and_nothing_comes_in(bench, row, problem):
         bench.importer.folder(bench.items({}, good, {"instruction": "Wrong"} | row), "mine")
     assert "\n" not in str(caught.value)
     assert contents(bench.database) == before
+
+
+@on_sqlite
+def test_every_wrong_row_is_named_at_once(bench):
+    (bench.files / "page.png").write_bytes(b"<html>")
+    bench.picture("long.png", size=(20, 30_000))
+    wrong = [{"images": [name]} for name in ("page.png", "red.png", "long.png", "nowhere.png")]
+    with pytest.raises(RowsError) as caught:
+        bench.importer.folder(bench.items(*wrong), "mine")
+    assert re.fullmatch(
+        r"items.jsonl, row 1, column 'images': names the image 'page.png': This file is a web page.*; "
+        r"row 3, column 'images': names the image 'long.png': .* 20 x 30000 pixels, too long .*; "
+        r"row 4, column 'images': names the image 'nowhere.png': No such file or directory",
+        str(caught.value),
+    )
+    with pytest.raises(RowsError) as caught:
+        bench.importer.folder(bench.items(*wrong[:1] * 99), "mine")
+    told = str(caught.value)
+    assert told.count("'page.png'") == 10 and told.endswith("after these were not checked")
 
 
 def test_another_answer_than_the_items_brought_is_given_as_it_was_or_left_out(bench):
@@ -315,6 +338,184 @@ def test_a_folder_without_a_readable_list_is_named(bench, content, problem):
     with pytest.raises(RowsError, match=f"items.jsonl.*{problem}"):
         bench.importer.folder(bench.files, "mine")
     assert contents(bench.database)["item"] == []
+
+
+# Datasets as the Hub's library reads them
+
+ROW = {"instruction": "What?", "family": "Color"}
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps({**ROW, **row}) + "\n" for row in rows)
+
+
+BOTH = ("red.png", "blue.png")
+DATASETS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "metadata.jsonl": ({"metadata.jsonl": lines({"file_name": "red.png"})}, BOTH[:1]),
+    "metadata.csv": (
+        {"metadata.csv": "file_name,instruction,family\nred.png,What?,Color\n"},
+        BOTH[:1],
+    ),
+    "of a split": ({"train/metadata.jsonl": lines({"file_name": "red.png"})}, BOTH[:1]),
+    "deep": ({"a/b/metadata.csv": "file_name,instruction\nred.png,What?\n"}, BOTH[:1]),
+    "empty cells": (
+        {
+            "metadata.csv": "file_name,instruction,captions,answers,credits,images\nred.png,What?,,,,\n"
+        },
+        BOTH[:1],
+    ),
+    "nulls": (
+        {"metadata.jsonl": lines({"file_name": "red.png", "captions": None, "images": None})},
+        BOTH[:1],
+    ),
+    "file_names": ({"metadata.jsonl": lines({"file_names": list(BOTH)})}, BOTH),
+    "file_name, a list": ({"metadata.jsonl": lines({"file_name": list(BOTH)})}, BOTH),
+    "lists in cells": (
+        {"metadata.csv": 'file_names,instruction\n"[""red.png"", ""blue.png""]",What?\n'},
+        BOTH,
+    ),
+    "several columns": (
+        {"metadata.csv": "left_file_name,right_file_name,instruction\nred.png,blue.png,What?\n"},
+        BOTH,
+    ),
+    "items.jsonl, one image": ({"items.jsonl": lines({"image": "red.png"})}, BOTH[:1]),
+    "items.jsonl, image a list": ({"items.jsonl": lines({"image": list(BOTH)})}, BOTH),
+    "items.jsonl, file_name": ({"items.jsonl": lines({"file_name": "red.png"})}, BOTH[:1]),
+    "items.jsonl comes first": (
+        {
+            "items.jsonl": lines({"images": ["red.png"]}),
+            "metadata.csv": "file_name,instruction\nblue.png,Other?\n",
+        },
+        BOTH[:1],
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "pictures"), DATASETS.values(), ids=DATASETS)
+@on_sqlite
+def test_a_folder_of_images_is_read_as_items(bench, files, pictures):
+    bench.picture("red.png")
+    for name, content in files.items():
+        path = bench.files / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, "utf-8")
+        for picture, colour in zip(BOTH, ("red", "blue"), strict=True):
+            bench.picture(path.parent.relative_to(bench.files) / picture, colour)
+    assert bench.importer.folder(bench.files, "mine").changes.items_new == 1
+    (item,) = bench.shown()
+    keys = [hashlib.sha256((path.parent / name).read_bytes()).hexdigest() for name in pictures]
+    assert (item.instruction, item.key) == ("What?", item_key("What?", keys))
+    assert item.family == ("Color" if "Color" in "".join(files.values()) else "mine")
+
+
+@on_sqlite
+def test_what_a_table_tells_of_its_images_is_read(bench):
+    bench.picture("blue.png", "blue")
+    answers = json.dumps({"m1": "one", "m2": "two"})
+    header = ["file_names", "instruction", "captions", "licence", "answers", "reference", "creator"]
+    row = [json.dumps(BOTH), "Which?", '["a red one", "a blue one"]', "CC0", answers, "Red.", "Ann"]
+    one = ['["red.png"]', "[What?", '["red"]', "[CC0]", "", "", ""]
+    bench.csv("metadata.csv", [*header, "split"], [*row, "train"], [*one, "train"])
+    report = bench.importer.folder(bench.files, "mine")
+    assert report.changes == Changes(items_new=2, answers_new=3, pictures_new=3)
+    assert report.unread == ("split",)
+    first, second = bench.shown()
+    assert [(image.caption, image.credit, image.licence) for image in first.images] == [
+        ("a red one", "Ann", "CC0"),
+        ("a blue one", "Ann", "CC0"),
+    ]
+    assert (second.instruction, second.images[0].licence) == ("[What?", "[CC0]")
+    assert bench.answers()["Which?"] == {"m1": "one", "m2": "two", REFERENCE: "Red."}
+
+
+@pytest.mark.parametrize("place", ["data/train-00000.parquet", "train.parquet", "v1/0.parquet"])
+@pytest.mark.parametrize("kind", ["struct", "bytes", "list"])
+@on_sqlite
+def test_a_single_image_column_of_a_parquet_file_is_read(bench, place, kind):
+    import pyarrow
+    from pyarrow import parquet
+
+    data = (bench.files / "red.png").read_bytes()
+    struct = {"bytes": data, "path": "red.png"}
+    cell = {"struct": struct, "bytes": data, "list": [struct]}[kind]
+    path = bench.files / place
+    path.parent.mkdir(exist_ok=True)
+    parquet.write_table(pyarrow.Table.from_pylist([{"image": cell, **ROW, "captions": None}]), path)
+    assert bench.importer.folder(bench.files, "mine").changes.items_new == 1
+    (item,) = bench.shown()
+    assert item.key == item_key("What?", [hashlib.sha256(data).hexdigest()])
+
+
+COMPOSED = unicodedata.normalize("NFC", "Žluťoučký kůň/café 한국.png")
+DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "in_file"),
+    [
+        (COMPOSED, DECOMPOSED),
+        (DECOMPOSED, COMPOSED),
+        (COMPOSED, COMPOSED),
+        (DECOMPOSED, DECOMPOSED),
+    ],
+)
+@on_sqlite
+def test_a_file_is_found_in_either_form_of_its_name(bench, on_disk, in_file):
+    assert on_disk != in_file or COMPOSED != DECOMPOSED
+    (bench.files / on_disk).parent.mkdir()
+    bench.picture(on_disk)
+    bench.importer.folder(bench.items({"images": [in_file]}), "mine")
+    for number, name in enumerate((COMPOSED, DECOMPOSED)):
+        answers = bench.csv(
+            f"{number}.csv", ["instruction", "image", f"m{number} prediction"], ["What?", name, "x"]
+        )
+        assert bench.importer.answers(answers).changes.answers_new == 1
+    assert bench.answers() == {"What?": {"m0": "x", "m1": "x"}}
+
+
+def data_url(content: bytes, head: str = "data:image/png;base64") -> str:
+    return f"{head},{base64.b64encode(content).decode()}"
+
+
+@on_sqlite
+def test_a_data_url_is_the_picture_that_it_holds(bench):
+    data = (bench.files / "red.png").read_bytes()
+    rows = ({"image": data_url(data)}, {"instruction": "And?", "images": [data_url(data)]})
+    bench.importer.folder(bench.items(*({"images": None, **row} for row in rows)), "mine")
+    assert {item.key for item in bench.shown()} == {
+        item_key(text, [hashlib.sha256(data).hexdigest()]) for text in ("What?", "And?")
+    }
+
+
+LONG_DATA = bytes(range(256)) * 36
+DATA_URLS = {
+    "no picture": (data_url(LONG_DATA), "no picture that we know"),
+    "cut short": (data_url(b"\x89PNG\r\n\x1a\n" + LONG_DATA), "broken or cut short"),
+    "no base64": (data_url(LONG_DATA)[:-3] + "***", "expected base64"),
+    "as text": ("data:image/svg+xml," + "%3Csvg" * 2000, "expected base64"),
+    "upper case": (data_url(LONG_DATA, "DATA:image/PNG;charset=utf-8;BASE64"), "no picture"),
+}
+
+
+@pytest.mark.parametrize(("url", "why"), DATA_URLS.values(), ids=DATA_URLS)
+@pytest.mark.parametrize("reads", ["folder", "visit"])
+@on_sqlite
+def test_an_error_tells_a_data_url_by_its_length(bench, url, why, reads):
+    with pytest.raises(RowsError) as caught:
+        if reads == "folder":
+            bench.importer.folder(bench.items({"images": None, "image": url}), "mine")
+        else:
+            bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v")
+    told = str(caught.value)
+    assert re.search(f"holds a data URL of {len(url):,} letters: .*{why}", told), told
+    assert len(told) < 300 and url[-200:-100] not in told
+
+
+@on_sqlite
+def test_a_long_name_is_cut_in_an_error(bench):
+    with pytest.raises(RowsError) as caught:
+        bench.importer.folder(bench.items({"images": ["x" * 9000]}), "mine")
+    assert len(str(caught.value)) < 400
 
 
 def test_the_demo_bank_comes_in_whole_and_once(database, tmp_path):

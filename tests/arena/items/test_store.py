@@ -19,6 +19,7 @@ from arena.clock import FINAL_SECONDS
 from arena.database import Database, DatabaseError
 from arena.items.ingest import Changes, ImageDraft, Ingest, IngestError, ItemDraft
 from arena.items.store import FAMILY, MODEL, Contribution, ItemBank, KeptPicture
+from arena.thinking import ShownAnswer
 from arena.types import Image, folded, item_key
 from tests.support.bank_contents import contents
 from tests.support.planting import let_pass
@@ -433,3 +434,28 @@ def test_a_retired_model_leaves_the_draw_alone(bank):
     assert all([contestant.model for contestant in item.contestants] == [1, 3] for item in items)
     with pytest.raises(IngestError, match="no model named 'nobody'"):
         Ingest(bank).retire("nobody")
+
+
+THOUGHT = "<think>\nIt is a square.\n</think>\n\nRed."
+
+
+def test_thinking_in_an_answer_is_kept_apart_and_a_cut_is_marked(database):
+    """The same answer comes once, with its thinking or without."""
+    ingest = Ingest(database)
+    (draft,) = drafts(1, ("m1",))
+    ingest.add_items("test", "folder", [replace(draft, answers={"m1": THOUGHT, "m2": "Red."})])
+    ingest.add_answers("m3", "m3.csv", {1: THOUGHT}, cut=[1])
+    bank = ItemBank(database)
+    (item,) = bank.bank().items.values()
+    shown = bank.shown_answers([contestant.answer for contestant in item.contestants])
+    assert shown == (
+        ShownAnswer("Red.", "It is a square."),
+        ShownAnswer("Red."),
+        ShownAnswer("Red.", "It is a square.", cut=True),
+    )
+    again = [
+        ingest.add_answers("m1", f"{n}.csv", {1: text}) for n, text in enumerate((THOUGHT, "Red."))
+    ]
+    assert [changes.answers_known for changes in again] == [1, 1]
+    with pytest.raises(IngestError):
+        ingest.add_answers("m1", "other.csv", {1: "<think>no</think>Blue."})

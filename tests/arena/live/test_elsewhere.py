@@ -142,7 +142,9 @@ def test_what_a_dead_server_answered_is_lost_and_not_elsewhere(servers):
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("of", "step"), [(OwnImages, "attach"), (LiveStore, "ask")])
+@pytest.mark.parametrize(
+    ("of", "step"), [pytest.param(OwnImages, "attach", marks=pytest.mark.soak), (LiveStore, "ask")]
+)
 def test_answers_that_begin_are_not_lost_to_the_visitors_other_tab(servers, monkeypatch, of, step):
     """The question is stored, but no model is asked yet, when the other tab looks."""
     here, _ = servers

@@ -1,10 +1,13 @@
 """Self-reference: a speaker that names itself is found, a topic of that name is not."""
 
 import json
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from arena.live.identity_leaks import names_itself
+from arena.live.identity_leaks import _MAKERS, _MODELS, _STEMS, names_itself
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2", "Otter")
 OPENINGS = (
@@ -91,6 +94,12 @@ def test_a_bare_name_counts_where_it_is_no_ordinary_word():
     assert names_itself("Quxolotl-7B.", MODELS)
     assert names_itself("I am Sphexish Vision 2", MODELS)
     assert not names_itself("Otter.", MODELS)
+
+
+@settings(max_examples=500)
+@given(st.from_regex(re.compile(f"(?:{_MAKERS}|{_MODELS})"), fullmatch=True))
+def test_every_name_holds_a_part_by_which_answers_are_looked_through(name):
+    assert any(stem in name.lower() for stem in _STEMS)
 
 
 def test_real_answers_are_seldom_flagged(data):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
-from arena.ratings.fragility import fragility
+from arena.ratings.fragility import fewest_new_voters, fragility
 from tests.support.arenas import even_votes
 
 
@@ -117,3 +117,29 @@ def test_random_leaders_fall_wherever_the_plain_order_brings_them_down():
             fallen = bradley_terry(left)
             missed += bool(fallen.comparable.all() and int(np.argmax(fallen.ratings)) != first)
     assert missed == 0
+
+
+@pytest.mark.parametrize(
+    ("wins", "each", "expected"),
+    [
+        ([[0, 30], [20, 0]], 10, (1, 2)),
+        ([[0, 30], [20, 0]], 5, (1, 3)),
+        ([[0, 300], [100, 0]], 10, (1, 21)),
+        ([[0, 30, 30], [20, 0, 30], [20, 20, 0]], 10, (1, 3)),
+        ([[0, 0], [0, 0]], 10, None),
+    ],
+)
+def test_new_voters_are_as_many_as_put_a_rival_first(wins, each, expected):
+    """Of two models, ten votes a voter on the one pair: 20 + 10 is a draw with 30, one voter more is first."""
+    fit = bradley_terry(np.array(wins, float))
+    assert fewest_new_voters(fit, each) == expected
+
+
+def test_one_new_voter_less_puts_nobody_first():
+    wins = np.array([[0, 30, 34], [20, 0, 31], [16, 19, 0]], float)
+    found = fewest_new_voters(bradley_terry(wins), 10)
+    for voters, is_first in ((found.voters - 1, False), (found.voters, True)):
+        more = wins.copy()
+        more[found.rival, [0, 2]] += voters * 10 / 3
+        ratings = bradley_terry(more).ratings
+        assert (ratings.argmax() == found.rival) == is_first

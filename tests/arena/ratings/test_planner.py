@@ -132,6 +132,7 @@ def test_the_smallest_gap_is_settled_as_often_as_planned():
     assert np.mean(settled) == pytest.approx(POWER, abs=0.1)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("poll", POLLS[:1], ids=lambda poll: poll.name)
 def test_planned_widths_are_those_of_campaigns(poll):
     found = widths(poll, 4)

@@ -278,9 +278,9 @@ def test_what_breaks_the_protocol_ends_its_socket_and_is_one_line_of_the_log(ser
     sockets = served()
     for _ in range(3):
         line = sockets.open()
-        for packet in sent:
+        for number, packet in enumerate(sent):
+            time.sleep(0.1 if number else 0)
             line.sendall(packet)
-            time.sleep(0.1)
         assert len(re.findall(b"HTTP/1.1 [24]00", rest(line))) == answers
     assert [record.getMessage() for record in caplog.records] == [
         "requests that broke the protocol, now closed: 1"

@@ -233,6 +233,7 @@ def test_a_flagged_voter_opens_to_the_reason_and_the_votes(arena, screen):
     shoot(screen, "operator-flagged", whole=True)
 
 
+@pytest.mark.soak
 def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
     item = next(iter(ItemBank(arena.database).bank().items.values()))
     view = signed_in(arena, screen)
@@ -247,6 +248,7 @@ def test_an_order_given_while_another_is_carried_out_is_done_too(arena, screen):
     expect(view.get_by_role("button", name="Show again")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_what_a_proxy_refuses_is_told_in_words(arena, screen):
     refusal = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
     view, said = signed_in(arena, screen), screen.locator("#operator-said")

@@ -124,6 +124,7 @@ def test_the_first_battle_is_visible_within_three_seconds(browser, server):
     assert min(times) < 3, times
 
 
+@pytest.mark.soak
 def test_a_second_tap_on_a_button_is_no_tap_on_the_next_one(page, server):
     page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
@@ -269,6 +270,7 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#choose-a")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_tab_and_enter_alone_are_enough_and_the_battle_has_a_skip_link(page, server):
     open_battle(page, server.address)
     page.keyboard.press("Tab")
@@ -317,6 +319,7 @@ def test_no_item_makes_the_page_scroll_sideways(page, server, every):
         assert_fits(page, PHONE, TABLET, DESK)
 
 
+@pytest.mark.soak
 def test_both_answers_stand_alike_drawn_or_as_plain_text_and_the_page_scrolls_instead_of_them(
     browser, server
 ):
@@ -392,6 +395,7 @@ def test_a_phone_shows_picture_instruction_and_an_answer_and_opens_the_bar_when_
     expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_a_short_screen_waits_for_the_answer_below_and_an_enlarged_page_has_room_for_it(
     browser, server
 ):
@@ -417,6 +421,7 @@ LINES = """part => {
 }"""
 
 
+@pytest.mark.soak
 def test_in_a_systems_own_colours_one_sees_what_can_be_pressed_and_what_is_chosen(page, server):
     def lines(selector: str) -> dict[str, bool]:
         return page.locator(selector).first.evaluate(LINES)
@@ -483,6 +488,7 @@ def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(brows
         expect(page.locator("#answers")).to_have_attribute("data-chosen", "")
 
 
+@pytest.mark.soak
 def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
@@ -503,7 +509,9 @@ def test_a_choice_without_an_answer_offers_to_load_the_page_again(browser, serve
         expect(page.locator("#slow")).to_be_hidden()
 
 
-@pytest.mark.parametrize("status, kind", [(502, "text/html"), (429, "text/plain")])
+@pytest.mark.parametrize(
+    "status, kind", [(502, "text/html"), pytest.param(429, "text/plain", marks=pytest.mark.soak)]
+)
 def test_what_a_proxy_or_the_limits_refuse_is_told_and_can_be_done_again(
     browser, server, status, kind
 ):
@@ -549,6 +557,7 @@ def test_no_names_are_asked_for_while_an_undo_is_on_its_way(browser, server):
         expect(page.locator("#status")).to_contain_text("Taken back")
 
 
+@pytest.mark.soak
 def test_the_same_refusal_twice_is_an_answer_too(browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
@@ -567,6 +576,7 @@ def test_the_same_refusal_twice_is_an_answer_too(browser, server):
         expect(page.locator("#slow")).to_be_hidden()
 
 
+@pytest.mark.soak
 def test_answers_are_labelled_regions_with_a_tab_stop(page, server):
     page.add_init_script(NEVER_BY_ITSELF)
     open_battle(page, server.address)
@@ -632,6 +642,7 @@ def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(
         shoot(page, "told")
 
 
+@pytest.mark.soak
 def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
     with Voter(server.address) as voter, fresh_page(browser, DESK) as page:
         voter.load()
@@ -656,6 +667,7 @@ def test_every_tenth_vote_shows_which_models_one_preferred(browser, server):
         shoot(page, "tenth", whole=True)
 
 
+@pytest.mark.soak
 def test_the_next_battle_is_there_before_the_server_answers(browser, server):
     with (
         fresh_page(browser, DESK) as page,
@@ -698,6 +710,7 @@ def test_the_next_battle_is_there_before_the_server_answers(browser, server):
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_pictures_come_at_the_width_of_the_screen_and_nothing_jumps(browser, server):
     with fresh_page(browser, PHONE, device_scale_factor=3) as page:
         open_battle(page, server.address)
@@ -775,6 +788,7 @@ def test_two_tabs_on_one_battle_leave_one_vote(page, server):
     expect(second.locator("#counter")).to_have_text("Your votes: 1")
 
 
+@pytest.mark.soak
 def test_names_that_did_not_arrive_are_on_the_page_that_gradio_loads_again(page, server):
     page.clock.install()
     open_battle(page, server.address)

@@ -478,6 +478,7 @@ def test_a_choice_goes_on_by_itself_when_it_is_final(browser: Browser, server):
         lead(keys.frame, f"2 of {PIECES}")
 
 
+@pytest.mark.soak
 def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browser, server):
     """The page that says so stays for a moment, then the work goes on."""
     with fresh_page(browser, DESK) as page:
@@ -499,6 +500,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         lead(keys.frame, f"2 of {PIECES}")
 
 
+@pytest.mark.soak
 def test_a_form_without_an_answer_can_be_sent_once_more(browser: Browser, server):
     with fresh_page(browser, DESK) as page:
         page.clock.install()
@@ -528,6 +530,7 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_answer(
     browser: Browser, server
 ):
@@ -769,7 +772,7 @@ SCREENS = (
     withdrew,
 )
 SCREENS += (done, returning, no_entry)
-FIRST = (entry, told_wrong, work, returning)
+FIRST = (entry, work, returning)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, od
     expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_odd_answers_break_no_layout(browser, odd_server):
     with fresh_page(browser, DESK) as page:
         page.goto(odd_server.address)

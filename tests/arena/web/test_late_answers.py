@@ -123,6 +123,7 @@ def test_a_file_that_was_sent_earlier_and_comes_later_is_not_taken(service, scor
     expect(title).to_have_value("second")
 
 
+@pytest.mark.soak
 def test_a_sample_that_comes_after_a_file_was_chosen_is_not_taken(service, scoring, tmp_path):
     scoring.goto(f"{service.address}/score")
     late = Late(scoring, "**/sample-predictions.json")
@@ -136,6 +137,7 @@ def test_a_sample_that_comes_after_a_file_was_chosen_is_not_taken(service, scori
     expect(scoring.locator("#found")).to_contain_text("MMBench")
 
 
+@pytest.mark.soak
 def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_path):
     refusal = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
     scoring.goto(f"{service.address}/score")
@@ -154,6 +156,7 @@ def test_what_a_proxy_refuses_of_a_file_is_told_in_words(service, scoring, tmp_p
     expect(scoring.locator("#scoring-problem .problems")).to_have_count(0)
 
 
+@pytest.mark.soak
 def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser):
     with fresh_page(browser, DESK) as page:
         late = []
@@ -174,6 +177,7 @@ def test_a_file_that_is_chosen_before_the_page_is_whole_is_read(service, browser
         expect(page.locator("#offers")).to_contain_text("5 runs")
 
 
+@pytest.mark.soak
 def test_a_late_look_leaves_the_choice(service, scoring):
     late = service.late(scoring, "on_look", "mine")
     scoring.goto(f"{service.address}/score")
@@ -186,6 +190,7 @@ def test_a_late_look_leaves_the_choice(service, scoring):
     expect(scoring.locator("#check")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service, scoring):
     scoring.goto(f"{service.address}/score")
     chosen(scoring, SAMPLE_PREDICTIONS)
@@ -247,6 +252,7 @@ def test_a_late_search_leaves_what_a_vote_was_told(service, page):
     expect(page.locator("#problem")).to_contain_text("already chose")
 
 
+@pytest.mark.soak
 def test_next_is_not_there_before_the_first_battle(browser, service):
     with fresh_page(browser, DESK) as fresh:
         late = service.late(fresh, "on_load", "bank")
@@ -319,6 +325,7 @@ def test_a_late_look_at_a_board_leaves_the_family(service, page):
     expect(caption).to_contain_text("Color")
 
 
+@pytest.mark.soak
 def test_a_model_whose_page_a_proxy_refuses_is_told_of(service, page):
     turn(page, "Results")
     expect(page.locator("#board caption")).to_be_visible()
@@ -368,6 +375,7 @@ def begin(page: Page) -> None:
     page.press("#live-text", "Enter")
 
 
+@pytest.mark.soak
 def test_a_late_answer_to_stop_leaves_the_choice(service, page):
     late = Late(page, "**/live/battles/*/stop")
     with service.models.silent_after(6):
@@ -400,6 +408,7 @@ def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(
     phase(page, "open")
 
 
+@pytest.mark.soak
 def test_a_picture_stays_when_an_item_comes_late(page):
     turn_tab(page, "With your own picture")
     late = Late(page, "**/live/item")
@@ -445,6 +454,7 @@ def test_enter_twice_begins_once(page):
     assert len(begun) == 1
 
 
+@pytest.mark.soak
 def test_what_is_typed_while_a_question_is_sent_stays(page):
     begin(page)
     phase(page, "open")
@@ -459,6 +469,7 @@ def test_what_is_typed_while_a_question_is_sent_stays(page):
     expect(page.locator("#live-follow")).to_have_value("And then?")
 
 
+@pytest.mark.soak
 def test_a_proxy_that_gives_up_costs_no_picture(page):
     gave_up = {"status": 504, "content_type": "text/html", "body": "<h1>Gateway Time-out</h1>"}
     turn_tab(page, "With your own picture")

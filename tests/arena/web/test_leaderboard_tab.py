@@ -260,7 +260,7 @@ def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
 @pytest.mark.parametrize(
     ("images", "every"),
     [
-        ("One picture", 2),
+        ("One picture", 4),
         *(
             pytest.param(images, 1, marks=pytest.mark.soak)
             for images in ("One picture", "Several pictures")

@@ -78,6 +78,7 @@ def page(browser: Browser, boards: AppServer) -> Iterator[Page]:
         yield opened
 
 
+@pytest.mark.soak
 def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted, tmp_path):
     path = shutil.copy(planted, tmp_path)
     with closing(Database(f"sqlite:///{path}")) as database, database.write() as connection:

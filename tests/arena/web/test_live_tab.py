@@ -1,17 +1,19 @@
 """Live battles in a real browser: two uploads, both panes growing, stop, vote, names; follow-ups, failures, keys."""
 
 import base64
+import io
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import httpx
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
 from arena.web.words import CHINESE, ENGLISH
-from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, words
+from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, send, words
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
 from tests.support.screens import (
@@ -42,14 +44,6 @@ def page(browser, live) -> Iterator[Page]:
 def wide(browser, live) -> Iterator[Page]:
     with opened(browser, live.app.address, 1280, "With your own picture") as tab:
         yield tab
-
-
-def send(page: Page, *files: dict, text: str = "What do you see here?") -> None:
-    page.set_input_files("#live-files", list(files or [photo()]))
-    expect(page.locator("#live-thumbs li")).to_have_count(max(1, len(files)))
-    expect(page.locator("#live-send")).to_be_enabled()
-    page.fill("#live-text", text)
-    page.press("#live-text", "Enter")
 
 
 def models(page: Page) -> list[str]:
@@ -181,6 +175,43 @@ def test_what_is_no_picture_and_too_many_are_told_at_once(wide):
     expect(wide.locator("#live-form-problem")).to_contain_text("has 20,000 characters")
 
 
+def page_screenshot() -> bytes:
+    """A screenshot of a whole page, 1080 x 12000 pixels."""
+    stream = io.BytesIO()
+    Image.new("RGB", (1080, 12_000), "white").save(stream, "PNG")
+    return stream.getvalue()
+
+
+def test_every_bad_picture_of_one_drop_is_named_and_a_long_one_is_enlarged_to_be_read(wide):
+    bad = {
+        "drawing.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "an SVG drawing"),
+        "page.html": (b"<!DOCTYPE html><p>", "a web page or XML file"),
+        "cut.png": (photo()["buffer"][:60], "broken or cut short"),
+    }
+    files = [
+        {"name": name, "mimeType": "image/png", "buffer": content}
+        for name, (content, _) in bad.items()
+    ]
+    long = {"name": "long.png", "mimeType": "image/png", "buffer": page_screenshot()}
+    wide.set_input_files("#live-files", [*files, long])
+    problem = wide.locator("#live-form-problem")
+    for name, (_, told) in bad.items():
+        expect(problem).to_contain_text(re.compile(f"{name}: This .*{told}"))
+    expect(wide.locator("#live-thumbs li")).to_have_count(1)
+    wide.set_input_files("#live-files", files[:1])
+    expect(problem).to_contain_text("drawing.svg")
+    expect(problem).not_to_contain_text("page.html")
+
+    wide.fill("#live-text", "What does it say?")
+    wide.press("#live-text", "Enter")
+    phase(wide, "open")
+    wide.locator("#live-head .enlarge").click()
+    enlarged = wide.locator("#lightbox img")
+    expect(enlarged).to_have_class("tall")
+    assert enlarged.evaluate("image => [image.naturalWidth, image.clientWidth]") == [600, 600]
+    shoot(wide, "live-long-enlarged")
+
+
 @pytest.mark.soak
 def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     page.set_viewport_size({"width": PHONE, "height": 420})
@@ -196,6 +227,7 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     phase(page, "voted")
 
 
+@pytest.mark.soak
 def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_pictures_were_in_sight(
     wide,
 ):
@@ -283,6 +315,7 @@ def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose B")
 
 
+@pytest.mark.soak
 def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     send(wide)
     phase(wide, "open")
@@ -298,6 +331,7 @@ def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
     expect(wide.locator("#live-problem")).to_have_text("")
 
 
+@pytest.mark.soak
 def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     send(wide)
     phase(wide, "open")
@@ -313,6 +347,7 @@ def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     expect(wide.locator("#live-status")).to_contain_text("You chose A")
 
 
+@pytest.mark.soak
 def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
     page.fill("#live-text", "What do you see here?")
     lose(page, "live/images", arrives=False)
@@ -340,7 +375,11 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
 
 
 @pytest.mark.parametrize(
-    ("status", "gone"), [(404, "This battle is lost."), (409, "This battle is elsewhere.")]
+    ("status", "gone"),
+    [
+        (404, "This battle is lost."),
+        pytest.param(409, "This battle is elsewhere.", marks=pytest.mark.soak),
+    ],
 )
 def test_a_battle_that_is_not_here_gives_the_form_back(wide, status, gone):
     wide.clock.install()
@@ -381,6 +420,7 @@ def test_without_two_models_visitors_see_nothing_of_live_battles(server):
     assert '"choose-a"' in page and '"live-tab"' not in page and CHINESE["tab_own"] not in page
 
 
+@pytest.mark.soak
 def test_live_battles_speak_the_visitors_language(browser, live):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
         page.goto(live.app.address)

@@ -7,6 +7,8 @@ import pytest
 from arena.clock import UNDO_SECONDS
 from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
+from arena.templates import macros
+from arena.thinking import ShownAnswer
 from arena.types import Names, Phase
 from arena.web.live_view import scene
 from arena.web.words import ENGLISH
@@ -32,6 +34,23 @@ def test_each_side_shows_its_own_words():
 @pytest.mark.parametrize("battle", [OPEN, CHOSEN])
 def test_nothing_is_named_or_marked_before_the_reveal(battle):
     assert "your choice" not in str(shown(battle)) and "model" not in str(shown(battle)["titles"])
+
+
+def test_thinking_is_folded_away_on_its_side_and_a_cut_is_said():
+    thought = replace(OPEN, turns=(TURNS[0]._replace(thinking=("I see.", ""), cut=(False, True)),))
+    panes = shown(thought)["panes"]
+    assert "<summary>Thought for 2 words</summary>" in panes["a"] and "I see." in panes["a"]
+    assert "<details" not in panes["b"] and ENGLISH["cut_off"] in panes["b"]
+    assert ENGLISH["cut_off"] not in panes["a"] and "<details open" not in panes["a"]
+
+
+def test_a_stored_answer_is_folded_and_marked_alike():
+    html = macros("battle.html").answer("a", ShownAnswer("Red.", "I see <b>it</b>.", True), ENGLISH)
+    folded, answer = str(html).split("</details>")
+    assert "Thought for 3 words" in folded and "I see &lt;b&gt;it&lt;/b&gt;." in folded
+    assert "Red." in answer and ENGLISH["cut_off"] in answer
+    one = macros("battle.html").answer("a", ShownAnswer("Red.", "Hm"), ENGLISH)
+    assert "Thought for 1 word<" in one and ENGLISH["cut_off"] not in one
 
 
 def test_names_and_choice_stand_on_their_sides():

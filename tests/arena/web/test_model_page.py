@@ -341,6 +341,7 @@ def assert_chips_are_worked_by_the_keyboard(page: Page) -> None:
     assert unnamed == 0
 
 
+@pytest.mark.soak
 def test_an_address_shows_its_board_whose_chips_take_keys_and_a_wrong_one_the_nearest(
     browser: Browser, site
 ):

@@ -3,6 +3,7 @@
 import io
 
 import PIL.Image
+import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -11,7 +12,10 @@ from arena.io.images import PictureStore, read_picture
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.items.store import ItemBank
-from arena.web.pictures import routes
+from arena.templates import macros
+from arena.types import Image, Item
+from arena.web.pictures import routes, shown_images
+from arena.web.words import ENGLISH
 
 
 def test_a_hidden_items_picture_is_served_only_where_another_item_shows_it(database, tmp_path):
@@ -58,3 +62,26 @@ def test_a_hidden_items_picture_is_served_only_where_another_item_shows_it(datab
     with database.write() as connection:
         show(connection, keys[1])
     assert served() == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("size", "is_long"),
+    [
+        ((1080, 12000), True),
+        ((6000, 600), True),
+        ((400, 1100), True),
+        ((400, 900), False),
+        ((1600, 1200), False),
+        ((90, 900), False),
+    ],
+)
+def test_a_long_picture_asks_to_be_enlarged(tmp_path, size, is_long):
+    store = PictureStore(tmp_path / "pictures")
+    stream = io.BytesIO()
+    PIL.Image.new("RGB", size, "red").save(stream, "PNG")
+    store.keep(picture := read_picture(stream.getvalue()))
+    image = Image(picture.sha256, picture.suffix, None, "", "", "")
+    item = Item(1, "key", 1, "Color", "What?", (image,), ())
+    shown = shown_images(item.images, ScaledPictures(store, tmp_path / "scaled"))
+    page = macros("battle.html").item(item, shown, ENGLISH)
+    assert ('<span data-word="enlarge">Enlarge picture</span>' in page) == is_long

@@ -165,6 +165,7 @@ def test_three_people_fill_a_sealed_project_and_its_texts_stay_where_they_are_ne
     assert not any(told({MARK, REFERENCE}, page) for page in public)
 
 
+@pytest.mark.soak
 def test_the_screens_of_an_author_and_a_captioner(app, browser):
     with fresh_page(browser, DESK, locale="en") as page:
         begin(page, app.link(app.fresh, "ann"))
@@ -197,6 +198,7 @@ def test_the_screens_of_an_author_and_a_captioner(app, browser):
         expect(page.locator("[data-step=instruction]")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_the_screens_of_who_answers_and_who_verifies_by_keys(app, browser):
     with fresh_page(browser, TABLET, locale="en") as page:
         begin(page, app.link(app.captioned, "cyd"))

@@ -133,6 +133,7 @@ def done_by(browser: Browser, html: str) -> int:
             return 1  # it led the page elsewhere
 
 
+@pytest.mark.soak
 def test_the_same_attacks_do_a_lot_where_nothing_is_rendered(browser):
     """So that the test above can fail."""
     assert sum(done_by(browser, attack) > 0 for attack in PAYLOADS[:12]) > 4

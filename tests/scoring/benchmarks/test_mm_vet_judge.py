@@ -185,7 +185,12 @@ def test_a_stopped_scoring_goes_on_where_it_was(cache, other_cache):
 
 
 @pytest.mark.parametrize(
-    "options", [TWICE, PAPER, Options(runs=2, sampled=True)], ids=["hardened", "paper", "sampled"]
+    "options",
+    [
+        pytest.param(TWICE, id="hardened"),
+        pytest.param(PAPER, id="paper", marks=pytest.mark.soak),
+        pytest.param(Options(runs=2, sampled=True), id="sampled", marks=pytest.mark.soak),
+    ],
 )
 def test_faults_change_no_score(cache, other_cache, options):
     with OpenAIServer() as calm:

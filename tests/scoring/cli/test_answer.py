@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from sqlalchemy import select
 
 import arena.__main__
 import scoring.__main__
@@ -30,7 +31,7 @@ from arena.io.fetch import FetchError
 from arena.io.tables import read_records
 from arena.items.importers import PREDICTION
 from arena.items.ingest import Ingest
-from arena.items.store import ItemBank
+from arena.items.store import ANSWER, ItemBank
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.offline_answers import choice_paper, rotations
@@ -91,6 +92,34 @@ def bank_answers(place: Path, model: str) -> dict[str, str]:
     }
     database.close()
     return found
+
+
+def raw(content: str, finish: str) -> bytes:
+    """Return a whole HTTP answer that streams this content."""
+    event = {"choices": [{"delta": {"content": content}, "finish_reason": finish}]}
+    body = f"data: {json.dumps(event)}\n\n".encode()
+    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def test_no_empty_answer_is_kept_and_what_thinks_or_is_cut_is_marked(place):
+    fill_bank(place, 3)
+    with serve() as server:
+        catalogue(place, server, at_once=1)
+        server.answers = [
+            raw("<think>I see it.</think>Red.", "stop"),
+            raw("<think>I see", "length"),
+            raw("It is r", "length"),
+        ]
+        done = run("arena", "answer", "--model", "Model X")
+    assert "2 new answers" in done.out and "1 cut off at the length limit" in done.out
+    assert done.code != 0 and "raise max_tokens" in done.out + done.err
+    database = Database(f"sqlite:///{place / 'data' / 'arena.db'}")
+    with database.read() as connection:
+        query = select(ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)
+        rows = connection.execute(query.where(ANSWER.c.text.not_like("m1 says%"))).all()
+    database.close()
+    assert sorted(map(tuple, rows)) == [("It is r", None, True), ("Red.", "I see it.", False)]
 
 
 def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
@@ -221,6 +250,7 @@ def test_a_name_that_is_another_model_s_is_told_before_anything_is_asked(place, 
     assert "already shown for the model 'm1'" in capsys.readouterr().err
 
 
+@pytest.mark.soak
 def test_a_run_that_is_interrupted_says_how_to_go_on(place):
     fill_bank(place, 50)
     with serve(latency=0.2) as server:

@@ -66,6 +66,7 @@ def test_adapters_start_from_one_seed_and_say_it(planted, base):
     assert all("language_model.layers.1." in name for name in adapter.modules)
 
 
+@pytest.mark.soak
 def test_a_stopped_run_makes_what_is_missing_alone(planted, base):
     command, questions, out, _ = planted
     kept = (out / "task_0" / "adapter_model.safetensors").stat().st_mtime_ns

@@ -152,3 +152,12 @@ def test_a_board_of_a_file_never_mixes_judges_and_people(command):
         done.code == 2
         and "the judge 'gpt-4', the judge 'gpt-4o'; a board never mixes them" in done.err
     )
+
+
+@pytest.mark.parametrize(("words", "matches"), [([], 10), (["--named"], 40)])
+def test_a_visit_board_leaves_out_votes_cast_with_names_in_view(data, command, words, matches):
+    done = command("visit-board", str(data / "field" / "votes" / "fc_named.json"), *words)
+    assert done.code == 0
+    said = "30 votes with names in view left out; --named rates them too"
+    assert (said in done.out) == (not words)
+    assert f"\t{matches}\t" in (command.out / "board.tsv").read_text("utf-8")

@@ -23,7 +23,6 @@ from tests.support.choice_tables import row, table_file
 from tests.support.judging_process import OWNER
 from tests.support.scoring_desk import Visit, visiting
 
-pytestmark = pytest.mark.locks_or_dialect
 ONCE = Options("hardened", 1, False, "stop")
 SAMPLED = Options("hardened", 5, True, "stop")
 
@@ -61,7 +60,7 @@ def both(visit: Visit, aside: Aside) -> tuple[Any, Any]:
 def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, aside):
     file = tmp_path / "long.json"
     asked = own_sample().questions
-    file.write_text(json.dumps({one.id: f"{one.id} " + "It is 4. " * 400 for one in asked}))
+    file.write_text(json.dumps({one.id: f"{one.id} " + "It is 4. " * 150 for one in asked}))
     assert file.stat().st_size > LARGE
     with visiting(database, tmp_path) as visit:
         token = visit.brings(file)
@@ -83,6 +82,7 @@ def test_answers_are_read_and_priced_aside_as_they_are_here(database, tmp_path, 
         assert aside.called == ["prices", "prices", "recognise", "look", "drafted"]
 
 
+@pytest.mark.locks_or_dialect
 def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, tmp_path, aside):
     rows = [row(number, f"Cat or dog? {number} " + "hm " * 60) for number in range(200)]
     file = table_file(tmp_path / "model.tsv", rows)

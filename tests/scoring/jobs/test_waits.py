@@ -72,7 +72,6 @@ def test_what_a_dead_run_held_of_a_jobs_money_is_spent_when_it_is_taken_over(dat
         assert found.state == "done" and lost < spent <= job.quote.most
 
 
-@pytest.mark.locks_or_dialect
 def test_a_job_says_that_it_waits_for_money_and_until_when(database):
     """Calls of another job hold all that there is; what it waits for is gone as soon as it goes on."""
     with OpenAIServer() as server:
@@ -123,7 +122,6 @@ BUDGETS = {"three times what it costs": 414_000, "twice": 265_000}
 """Millionths of a US dollar for a job that costs 138,000; its calls under way hold a tenth of a dollar."""
 
 
-@pytest.mark.locks_or_dialect
 @pytest.mark.parametrize(
     ("kills", "budget"),
     [

@@ -171,7 +171,9 @@ def test_a_deleted_job_stops(database, caplog):
 
 
 @ON_SQLITE
-@pytest.mark.parametrize("change", ["forgotten", "deleted", "cancelled"])
+@pytest.mark.parametrize(
+    "change", ["forgotten", "deleted", pytest.param("cancelled", marks=pytest.mark.soak)]
+)
 def test_what_becomes_public_of_a_job_is_of_its_owner_as_it_stands_at_its_end(database, change):
     """Its owner changes while the judge thinks about the last answer, before the worker looks again."""
     calls, published, links = itertools.count(1), [], []

@@ -88,7 +88,9 @@ def test_a_batch_gives_the_same_scores_as_call_by_call(server, database, tmp_pat
     assert len(server.batches.begun) == 1, "the second time all is in the cache"
 
 
-@pytest.mark.parametrize("faults", [{"lost": 0.3}, {"failing": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "faults", [{"lost": 0.3}, pytest.param({"failing": 0.3}, marks=pytest.mark.soak)], ids=str
+)
 def test_what_a_batch_did_not_bring_goes_into_the_next(faults, server, database):
     whole = scores(judged(server, database))
     again = Database("sqlite:///" + str(database.url.database).replace("arena.db", "again.db"))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from arena.inference.endpoint import Endpoint, EndpointError
 from arena.inference.limits import cost
-from arena.inference.openai_client import Retries, Trouble, asked_wait, refusal
+from arena.inference.trouble import Retries, Trouble, asked_wait, refusal
 from arena.io.fetch import Fetcher
 from arena.network import is_public
 from arena.types import Secret
@@ -148,7 +148,9 @@ def patient_with(kind: Fault) -> RateLimits:
     return replace(HASTY, timeout=1.5) if kind in ("hang", "drip") else HASTY
 
 
-@pytest.mark.parametrize("kind", BREAKDOWNS)
+@pytest.mark.parametrize(
+    "kind", [*BREAKDOWNS[:-1], pytest.param(BREAKDOWNS[-1], marks=pytest.mark.soak)]
+)
 def test_a_passing_fault_is_got_over(kind):
     with failing(kind, in_a_row=2) as server:
         reply = with_judge(server, lambda judge: judge.ask(question()), pace=patient_with(kind))
@@ -583,7 +585,9 @@ def test_a_reply_whose_prompt_has_no_tokens_costs_its_bound():
     assert reply.prompt_tokens > 0 and job_budget.settled == {0: job_budget.held[0]}
 
 
-@pytest.mark.parametrize("kind", BREAKDOWNS)
+@pytest.mark.parametrize(
+    "kind", [*BREAKDOWNS[:-1], pytest.param(BREAKDOWNS[-1], marks=pytest.mark.soak)]
+)
 def test_a_failed_attempt_costs_its_bound_unless_it_cannot_have_been_billed(kind):
     job_budget = Recorder()
     with failing(kind, in_a_row=1) as server:

@@ -492,13 +492,14 @@ def test_a_reply_that_was_cut_is_read_where_it_began_with_its_answer():
     assert [read_letter(reply, ANIMALS, "length") for reply in cut] == [None] * 3
 
 
-def test_the_work_of_a_long_reply_grows_with_it():
+@pytest.mark.parametrize("most", [100_000, pytest.param(400_000, marks=pytest.mark.soak)])
+def test_the_work_of_a_long_reply_grows_with_it(most):
     made = (("B\n", read_letter), ("B. cat\n", read_letter), ("A. dog ", read_letter))
     for unit, read in made:
         grown = grows_too_fast(
             lambda text, read=read: read(text, ANIMALS),
             lambda size, unit=unit: unit * (size // len(unit)),
-            400_000,
+            most,
         )
         assert grown is None
     assert read_letter("B\n" * 100_000, ANIMALS) == "B"

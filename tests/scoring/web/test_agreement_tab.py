@@ -481,6 +481,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(page.locator("#agreement-body")).to_be_hidden()
 
 
+@pytest.mark.soak
 def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, tmp_path):
     choose(page, "test")
     links = page.locator("#agreement-downloads a")

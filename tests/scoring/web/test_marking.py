@@ -184,6 +184,7 @@ def test_a_helper_comes_by_a_link_that_tells_nothing_of_the_report(owner, app, b
     assert {mark.marker.rpartition(".")[2] for mark in marks_of(app)} == {"owner", "helper-1"}
 
 
+@pytest.mark.soak
 def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, app):
     begin(owner, "Label errors")
     for key in "12345678":

@@ -16,7 +16,7 @@ from tests.support.screens import DESK, fresh_page, shoot
 
 @pytest.fixture(scope="module")
 def report(browser: Browser, server, tmp_path_factory) -> Iterator[Page]:
-    path = write_csv(tmp_path_factory.mktemp("foot") / "my_model.csv", mmbench_rows())
+    path = write_csv(tmp_path_factory.mktemp("foot") / "my_model.csv", mmbench_rows()[:8])
     with fresh_page(browser, DESK, permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto(f"{server.address}/score")
         upload(page, path)

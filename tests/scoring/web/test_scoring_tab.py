@@ -77,6 +77,7 @@ def judged(page: Page) -> str:
     return page.locator(".mine a").first.get_attribute("href")
 
 
+@pytest.mark.soak
 def test_names_without_end_are_scored_and_fit_a_phone(visitor, scoring, tmp_path):
     """A file's name, whose first letters name the model, and a category in one word."""
     asked = {
@@ -170,6 +171,7 @@ def test_a_judge_that_is_down_tells_beside_the_button_and_goes_on_later(
         expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
 
 
+@pytest.mark.soak
 def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
     browser, scoring, judge, monkeypatch, tmp_path
 ):
@@ -192,6 +194,7 @@ def test_a_judge_that_nobody_can_read_stops_and_another_is_quoted_in_its_place(
         expect(page.locator("#confirm")).to_be_visible()
 
 
+@pytest.mark.soak
 def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypatch, tmp_path):
     monkeypatch.setattr(judge, "latency", 0.4)
     upload(visitor, unjudged(tmp_path / "slow.json"))
@@ -208,6 +211,7 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
 
 
+@pytest.mark.soak
 def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     upload(visitor, SAMPLE_PREDICTIONS)
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
@@ -225,6 +229,7 @@ def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     expect(visitor.locator("#drop-state")).to_have_text("")
 
 
+@pytest.mark.soak
 def test_a_job_whose_start_got_no_answer_is_shown_in_place_of_its_file(
     visitor, judge, monkeypatch, tmp_path
 ):
@@ -247,6 +252,7 @@ def incomplete(folder: Path) -> Path:
     )
 
 
+@pytest.mark.soak
 def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_told_in_words(
     visitor, tmp_path
 ):
@@ -361,8 +367,7 @@ def test_an_own_judge_must_be_public_and_its_key_is_never_shown(visitor, scoring
 
 
 def test_a_report_is_deleted_by_its_owner_only(visitor, scoring, tmp_path):
-    """From its page at any time, and from the list as soon as it is there."""
-    href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()))
+    href = read_letters(visitor, write_csv(tmp_path / "circular.csv", mmbench_rows()[:8]))
     link = href.removeprefix("report/")
     with Voter(scoring.address) as stranger:
         for event in ("on_cancel", "on_delete", "on_sure"):
@@ -381,7 +386,11 @@ def test_a_report_is_deleted_by_its_owner_only(visitor, scoring, tmp_path):
     expect(visitor.locator("#mine")).to_contain_text(
         "Your reports will be listed here", timeout=20_000
     )
-    read_letters(visitor, write_csv(tmp_path / "again.csv", mmbench_rows()))
+
+
+@pytest.mark.soak
+def test_a_report_is_deleted_from_the_list(visitor, scoring, tmp_path):
+    href = read_letters(visitor, write_csv(tmp_path / "again.csv", mmbench_rows()))
     visitor.locator("#delete").click()
     expect(visitor.locator("#mine")).not_to_contain_text("again")
     visitor.goto(f"{scoring.address}/{href}")
@@ -488,6 +497,7 @@ def test_letters_are_read_at_once_and_a_judge_reads_the_rest(visitor, scoring, t
     )
 
 
+@pytest.mark.soak
 def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_path):
     good, picture = write_csv(tmp_path / "good.csv", mmbench_rows()), tmp_path / "picture.png"
     empty = tmp_path / "empty.csv"
@@ -514,6 +524,7 @@ def test_a_file_that_does_not_come_leaves_no_word_of_an_older_one(visitor, tmp_p
     expect(visitor.locator("#check")).to_be_enabled()
 
 
+@pytest.mark.soak
 def test_on_a_narrow_phone_the_button_that_unfolds_stands_above_the_heads(
     visitor, scoring, tmp_path
 ):
@@ -587,6 +598,7 @@ def test_another_protocol_is_tried_and_what_parts_is_listed(visitor, scoring, tm
     )
 
 
+@pytest.mark.soak
 def test_two_models_are_compared_by_their_links(visitor, scoring, tmp_path):
     worse = mmbench_rows()
     for row in worse[12:20]:

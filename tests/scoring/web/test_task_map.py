@@ -183,6 +183,7 @@ def page(browser, app) -> Iterator[Page]:
         yield opened
 
 
+@pytest.mark.soak
 def test_the_slider_cuts_the_tree_and_the_map_names_two_tasks(page):
     assert faults(page) == []
     rows = page.locator("#cut tbody tr:visible")

@@ -181,6 +181,7 @@ def test_votes_and_newcomers_do_not_wait_for_a_strangers_judge(start_server, han
     assert seen.lost == 0, seen
 
 
+@pytest.mark.soak
 def test_a_page_goes_on_when_its_judge_was_tried_out(browser, start_server, certificate):
     with OpenAIServer(latency=0.2, tls=tls(certificate)) as judge:
         server = start_server(DEMO_BANK="off", **strangers_judge(judge, certificate))

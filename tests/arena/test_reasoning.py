@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Answer, answer_of, wrapped
 from scoring.failures import ENDLESS, failure
-from scoring.reasoning import ANSWERS, FORMATS, MOST_LAYERS, Answer, answer_of, wrapped
 
 MARKS = {
     "<|channel>thought": ("<|channel>thought\n", "<channel|>"),

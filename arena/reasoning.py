@@ -1,6 +1,7 @@
 """Reasoning and special tokens around an answer: the formats of current models, and what is left without them.
 
 `FORMATS` and `ANSWERS` are the one table of formats, for letters, VQA, MM-Vet, free answers and judges' replies alike.
+What people read is parted with more caution (`thinking.py`).
 """
 
 import re
@@ -34,7 +35,7 @@ class Wrapped(NamedTuple):
     """Of the wrapper in the text around it."""
 
 
-class Format(NamedTuple):
+class MarkFormat(NamedTuple):
     """Text between two marks."""
 
     name: str
@@ -48,6 +49,13 @@ class Format(NamedTuple):
     """Whether the prompt may hold the opening: all before a lone closing is reasoning then."""
     ends: bool = False
     """Whether a lone opening says nothing; otherwise all behind it is reasoning without an end."""
+    thinks: bool = False
+    """Whether it holds thinking although no prompt holds its opening."""
+
+    @property
+    def folds(self) -> bool:
+        """Whether it is thinking to people too, and not a part of an answer such as its summary or its steps."""
+        return self.thinks or (self.opens_in_prompt and not self.ends)
 
 
 MOST_LAYERS = 8
@@ -58,9 +66,9 @@ _MORE = r"\\?(?:>|&gt;|\\u003e|%3e)"
 
 def _tags(
     names: str, source: str, opens_in_prompt: bool = True, ends: bool = False
-) -> list[Format]:
+) -> list[MarkFormat]:
     return [
-        Format(
+        MarkFormat(
             f"<{name}>",
             rf"{_LESS}{name}(?:\s[^<>&]{{0,80}})?{_MORE}",
             rf"{_LESS}\\?/{name}\s?{_MORE}",
@@ -72,8 +80,8 @@ def _tags(
     ]
 
 
-def _marks(opening: str, closing: str, source: str) -> Format:
-    return Format(opening, re.escape(opening), re.escape(closing), source)
+def _marks(opening: str, closing: str, source: str) -> MarkFormat:
+    return MarkFormat(opening, re.escape(opening), re.escape(closing), source)
 
 
 _THOUGHT = "(?:think|thought|reason|思考|推理)"
@@ -83,7 +91,7 @@ _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
 _ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹)\s?\|?\s?"
 _END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›)"
 
-FORMATS: Sequence[Format] = (
+FORMATS: Sequence[MarkFormat] = (
     *_tags("think", "DeepSeek-R1, Qwen3, GLM-4.1V, InternVL3.5, MiMo-VL, Phi-4-reasoning"),
     *_tags("thinking thoughts", "Claude's prompting guide, Reflection-70B"),
     *_tags("thought", "EXAONE Deep"),
@@ -97,7 +105,7 @@ FORMATS: Sequence[Format] = (
     *_tags("summary caption", "LLaVA-CoT (arXiv 2411.10440)", opens_in_prompt=False),
     *_tags("step steps observation tool_call tool_response", "Hermes, Qwen and other agents", opens_in_prompt=False),
     *_tags("details explanation", "pages of chats", opens_in_prompt=False, ends=True),
-    Format("[THINK]", rf"[\[【{{]{_THINKING}[\]】}}]", rf"[\[【{{]/{_THINKING}[\]】}}]", "Mistral Magistral"),
+    MarkFormat("[THINK]", rf"[\[【{{]{_THINKING}[\]】}}]", rf"[\[【{{]/{_THINKING}[\]】}}]", "Mistral Magistral"),
     _marks("[Start thinking]", "[End thinking]", "llama.cpp"),
     _marks("◁think▷", "◁/think▷", "Kimi-VL-Thinking"),
     _marks("<|begin_of_thought|>", "<|end_of_thought|>", "Sky-T1, OpenThinker"),
@@ -106,24 +114,32 @@ FORMATS: Sequence[Format] = (
     _marks("<|think|>", "<|/think|>", "Solar Open"),
     _marks("<|START_THINKING|>", "<|END_THINKING|>", "Cohere Command A Reasoning"),
     _marks("<unused94>", "<unused95>", "MedGemma"),
-    Format("<ctrl94>thought", r"<ctrl\d{1,3}>\s?thought\b", r"<ctrl\d{1,3}>(?!\s?thought)", "Gemini 2.5"),
-    Format("<|channel>thought", r"<\|channel>\s?thought\b", r"<channel\|>", "Gemma 4"),
-    Format("<|im_start|>think", r"<\|im_start\|>\s?think(?:ing)?\b", r"<\|im_end\|>", "s1 (arXiv 2501.19393)", False),
-    Format(
+    MarkFormat("<ctrl94>thought", r"<ctrl\d{1,3}>\s?thought\b", r"<ctrl\d{1,3}>(?!\s?thought)", "Gemini 2.5"),
+    MarkFormat("<|channel>thought", r"<\|channel>\s?thought\b", r"<channel\|>", "Gemma 4"),
+    MarkFormat(
+        "<|im_start|>think",
+        r"<\|im_start\|>\s?think(?:ing)?\b",
+        r"<\|im_end\|>",
+        "s1 (arXiv 2501.19393)",
+        False,
+        thinks=True,
+    ),
+    MarkFormat(
         "harmony",
         r"<\|channel\|>\s?(?:analysis|commentary)\b[^<>]{0,80}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>",
         r"<\|(?:end|call)\|>",
         "gpt-oss (OpenAI's harmony response format)",
         False,
+        thinks=True,
     ),
-    Format("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
-    Format(
+    MarkFormat("```thinking", rf"(?:```|~~~){_THOUGHT}\w{{0,8}}[ \t]*+\n", r"```|~~~", "pages of chats", False),
+    MarkFormat(
         "a mark of thinking",
         rf"{_ANGLE}(?!no|[\w:.]{{0,20}}(?:end|stop)){_NAME}(?<!end)(?<!stop)(?:\s[^<>&]{{0,80}})?\|?\s?{_END_ANGLE}",
         rf"{_ANGLE}(?:[/\\]\|?\s?{_NAME}|(?:end|stop)_(?:of_)?{_NAME}|{_NAME}(?<=end|top))\|?\s?{_END_ANGLE}",
         "chat templates, and models that are in no list yet",
     ),
-    Format(
+    MarkFormat(
         "a bracket of thinking",
         rf"[\[【〈《]{_NAME}[\]】〉》]",
         rf"[\[【〈《]/{_NAME}[\]】〉》]",
@@ -132,7 +148,7 @@ FORMATS: Sequence[Format] = (
     ),
 )  # fmt: skip
 """Formats whose reasoning stands between marks."""
-ANSWERS: Sequence[Format] = (
+ANSWERS: Sequence[MarkFormat] = (
     *_tags("conclusion", "LLaVA-CoT (arXiv 2411.10440)"),
     *_tags("response output solution", "ERNIE 4.5 VL, prompts of research code"),
     _marks("<|begin_of_box|>", "<|end_of_box|>", "GLM-4.1V-Thinking, GLM-4.5V"),
@@ -149,19 +165,19 @@ def _one_of(patterns: Sequence[str]) -> str:
     return rf"(?=(?:[<&\[{{◁‹〈《【]|\\u003c|%3c)[\s|/\\]{{0,3}}\w|```|~~~)(?:{groups})"
 
 
-_OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE)
-_CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
+OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE)
+CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
 _ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
 _ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
 MARKED = re.compile(r"[<◁\[{&‹〈《【]|\\u003c|%3c|```|~~~", re.IGNORECASE)
 """A sign that marks begin with."""
 
-_FINAL_CHANNEL = re.compile(
+FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s?final\b[^<>]{0,20}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>"
 )
-_BARE_ANALYSIS = re.compile(r"\s*+(?:assistant)?analysis(?=[A-Z\"'(*\u3400-\u9fff])")
+BARE_ANALYSIS = re.compile(r"\s*+(?:assistant)?analysis(?=[A-Z\"'(*\u3400-\u9fff])")
 """harmony's first channel without its tokens, "analysisThe picture"."""
-_BARE_FINAL = re.compile(r"assistantfinal|assistant\nfinal(?![a-z])")
+BARE_FINAL = re.compile(r"assistantfinal|assistant\nfinal(?![a-z])")
 _ANALYSIS_LINE = re.compile(r"\s*+(?:assistant\s*+)?analysis\s*+(?::|\n)", re.IGNORECASE)
 _FINAL_LINE = re.compile(r"^[ \t]*+(?:assistant[ \t]*+)?final[ \t]*+(?::|$)", re.I | re.M)
 _DONE_THINKING = re.compile(r"^[ \t]*+\.{0,3}\s?done thinking\.?[ \t]*+$", re.I | re.M)
@@ -199,11 +215,11 @@ _PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
 _REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
 """LLaVA's and Vicuna's conversation, where the model repeats its prompt."""
 
-_TURN_END = re.compile(
+TURN_END = re.compile(
     r"</s>|<\|(?:im_end|eot_id|endoftext|end_of_text|end|eom_id|eos|return|END_OF_TURN_TOKEN|end▁of▁sentence)\|>"
     r"|<｜end▁of▁sentence｜>|<end_of_(?:turn|utterance)>|<turn\|>|<eos>"
 )
-_TOKENS = re.compile(
+TOKENS = re.compile(
     r"(?:<\|(?:im_start|start_header_id|start|turn)\|>|<start_of_turn>|<\|turn>)\s*(?:assistant|model|answer)\b:?"
     r"|<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|<\|(?:turn|channel)>|<channel\|>"
     r"|</?(?:s|pad|unk|bos|eos|start_of_turn|image|video)>|<unused\d{1,3}>|\[/?INST\]|\[(?:BEGIN|END) FINAL RESPONSE\]"
@@ -261,7 +277,7 @@ def _boxes(text: str) -> list[Wrapped]:
 
 
 def _final_channel(text: str) -> Answer | None:
-    return _behind_last(_FINAL_CHANNEL, text, "harmony")
+    return _behind_last(FINAL_CHANNEL, text, "harmony")
 
 
 def _between_marks(text: str) -> Answer | None:
@@ -270,16 +286,16 @@ def _between_marks(text: str) -> Answer | None:
         return None
     whole = text
     text, cuts = without_pairs(whole)
-    if not text.strip() and (end := _last(_CLOSINGS, whole)):
+    if not text.strip() and (end := _last(CLOSINGS, whole)):
         text = _declared(whole, end.start())
     last = None
-    for found in _CLOSINGS.finditer(text):
+    for found in CLOSINGS.finditer(text):
         if FORMATS[(found.lastindex or 1) - 1].opens_in_prompt:
             last = found
     if last:
         cuts.append(_name_of(last))
         text = _declared(text[: last.end()], last.start()) + text[last.end() :]
-    for found in _OPENINGS.finditer(text):
+    for found in OPENINGS.finditer(text):
         if not FORMATS[(found.lastindex or 1) - 1].ends:
             headed = _last(_ANSWER_BRACKET, text)
             behind = text[max(found.end(), headed.start()) :] if headed else ""
@@ -293,11 +309,11 @@ def without_pairs(text: str) -> tuple[str, list[str]]:
 
     Every mark is visited once.
     """
-    closings = grouped((found.lastindex, found) for found in _CLOSINGS.finditer(text))
+    closings = grouped((found.lastindex, found) for found in CLOSINGS.finditer(text))
     kept: list[str] = []
     names: list[str] = []
     place = 0
-    opening = _OPENINGS.search(text)
+    opening = OPENINGS.search(text)
     while opening:
         same = closings.get(opening.lastindex, [])
         number = bisect_left(same, opening.end(), key=re.Match.start)
@@ -305,7 +321,7 @@ def without_pairs(text: str) -> tuple[str, list[str]]:
             kept += [text[place : opening.start()], " "]
             names.append(_name_of(opening))
             place = same[number].end()
-        opening = _OPENINGS.search(text, max(place, opening.start() + 1))
+        opening = OPENINGS.search(text, max(place, opening.start() + 1))
     return "".join([*kept, text[place:]]), names
 
 
@@ -322,9 +338,9 @@ def _declared(text: str, end: int) -> str:
 
 def _bare_harmony(text: str) -> Answer | None:
     """harmony's channels after a tokenizer has skipped the special tokens."""
-    if found := _behind_last(_BARE_FINAL, text, "harmony without its tokens"):
+    if found := _behind_last(BARE_FINAL, text, "harmony without its tokens"):
         return found
-    if _BARE_ANALYSIS.match(text):
+    if BARE_ANALYSIS.match(text):
         return Answer("", ("harmony without its tokens or an end",), True)
     if _ANALYSIS_LINE.match(text):
         return _behind_last(_FINAL_LINE, text, "harmony without its tokens")
@@ -395,7 +411,7 @@ def _special_tokens(text: str) -> Answer | None:
     """The first turn with text: what follows a model's own end of turn is no answer."""
     if not MARKED.search(text):
         return None
-    turns = (_TOKENS.sub(" ", turn) for turn in _TURN_END.split(text))
+    turns = (TOKENS.sub(" ", turn) for turn in TURN_END.split(text))
     first = next((turn for turn in turns if turn.strip()), "")
     return Answer(first, ("special tokens",), False)
 

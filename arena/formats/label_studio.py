@@ -1,0 +1,121 @@
+"""Label Studio's pairwise annotations: exports as JSON, JSON_MIN and CSV.
+
+Sources: labelstud.io/tags/pairwise, and `converter/exports/csv2.py` and `converter/utils.py` of the repository
+HumanSignal/label-studio-sdk. An annotation says `selected: left` or `right`; left is the object that the tag names
+first. A project chooses the names of its task's data by itself. The two whose names hold "model" are read as the
+models, in the order of the alphabet (left before right, a before b); a prompt is read under a usual name only. Without
+one, the task is the item. No export says whether the models' names were shown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from arena.formats import cells
+from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
+from arena.io.strict_json import RowsError
+
+_SIDES: dict[str, Winner] = {"left": "a", "right": "b"}
+_PROMPTS = ("prompt", "question", "instruction", "query")
+_FLAT = {"annotator", "annotation_id", "lead_time"}
+"""Columns that JSON_MIN and CSV always have."""
+
+
+class _Annotation(NamedTuple):
+    """What one annotator did with one task."""
+
+    data: Mapping[str, Any]
+    """The task's own data; in JSON_MIN and CSV the whole row, which has them among its columns."""
+    values: Sequence[Any]
+    """What may hold the choice."""
+    record: Mapping[str, Any]
+    """Who annotated, and when."""
+
+
+def _split(row: Row) -> Sequence[Row]:
+    """A task as rows of one annotation each."""
+    annotations = cells.listed(row.get("annotations"))
+    if len(annotations) < 2:
+        return (row,)
+    return [{**row, "annotations": [annotation]} for annotation in annotations]
+
+
+def _vote(row: Row) -> Vote | SkippedRow:
+    annotation = _of_task(row) if "annotations" in row else _of_flat_row(row)
+    if annotation.record.get("was_cancelled"):
+        return SkippedRow("the annotator skipped the task")
+    sides: list[Winner] = [side for value in annotation.values for side in _selected(value)]
+    if len(sides) != 1:
+        return SkippedRow("no choice of left or right" if not sides else "several choices")
+    left, right = _models(annotation.data)
+    question = cells.text(annotation.data, cells.filled(annotation.data, *_PROMPTS)) or ""
+    image = annotation.data.get("image")
+    images = [image] if image else []
+    task = cells.text(row, "id")
+    return Vote(
+        model_a=cells.name(annotation.data, left),
+        model_b=cells.name(annotation.data, right),
+        winner=sides[0],
+        item=cells.item_of(question, images) or (task and f"task {task}"),
+        voter=_voter(annotation.record),
+        time=cells.moment(annotation.record, "created_at"),
+        images=len(images) or None,
+        conversation=task,
+        picture=cells.picture_of(question, images),
+    )
+
+
+def _of_task(row: Row) -> _Annotation:
+    """The one annotation of a task, as JSON has it."""
+    annotation = next(iter(cells.records(row["annotations"])), {})
+    results = cells.records(annotation.get("result"))
+    data = row.get("data")
+    return _Annotation(
+        data=data if isinstance(data, dict) else {},
+        values=[result.get("value") for result in results if result.get("type") == "pairwise"],
+        record=annotation,
+    )
+
+
+def _of_flat_row(row: Row) -> _Annotation:
+    """A row of JSON_MIN or CSV: the column of the choice has the name that the project gave to the tag."""
+    return _Annotation(
+        data=row,
+        values=[cells.parsed(cell) for cell in row.values()],
+        record=row,
+    )
+
+
+def _selected(value: Any) -> Iterator[Winner]:
+    """Yield the sides that a value selects."""
+    for region in value if isinstance(value, list) else [value]:
+        selected = region.get("selected") if isinstance(region, dict) else region
+        if isinstance(selected, str) and selected in _SIDES:
+            yield _SIDES[selected]
+
+
+def _models(data: Mapping[str, Any]) -> Sequence[str]:
+    """Names of the two members that name the models, the left one first. Raises RowsError."""
+    names = sorted(member for member in data if "model" in member.lower())
+    if len(names) != 2:
+        found = ", ".join(map(repr, names)) or "none"
+        raise RowsError(
+            f"expected two members of the task's data that name the models, such as model_a and model_b, "
+            f"found {found[:200]}; rename them"
+        )
+    return names
+
+
+def _voter(record: Mapping[str, Any]) -> str | None:
+    """The annotator, whom exports give as a number, an address, or a record with both."""
+    annotator = record.get("completed_by") or record.get("annotator")
+    if isinstance(annotator, dict):
+        annotator = annotator.get("email") or annotator.get("id")
+    return str(annotator) if annotator else None
+
+
+LABEL_STUDIO = Format(
+    name="label-studio",
+    fits=lambda columns: {"annotations", "data"} <= columns or columns >= _FLAT,
+    vote=_vote,
+    split=_split,
+)

@@ -1,0 +1,88 @@
+"""Open WebUI's feedback export: thumbs on an answer, beside which other models answered too.
+
+Source: `backend/open_webui/models/feedbacks.py` and `routers/evaluations.py` of the repository open-webui/open-webui.
+As on its leaderboard, an answer with a thumb up beats each of its `sibling_model_ids`, and one with a thumb down loses
+to them. Only arena models (`meta.arena`) hide names until the thumb.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from arena.formats import cells, conversations
+from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
+
+_THUMBS: dict[str, Winner] = {"1": "a", "-1": "b"}
+
+
+def _split(row: Row) -> Sequence[Row]:
+    """A feedback as rows of one other model each."""
+    data = _record(row, "data")
+    siblings = cells.listed(data.get("sibling_model_ids"))
+    if len(siblings) < 2:
+        return (row,)
+    return [{**row, "data": {**data, "sibling_model_ids": [sibling]}} for sibling in siblings]
+
+
+def _vote(row: Row) -> Vote | SkippedRow:
+    data = _record(row, "data")
+    winner = _THUMBS.get(str(data.get("rating")))
+    if winner is None:
+        return SkippedRow("neither a thumb up nor a thumb down")
+    siblings = cells.listed(data.get("sibling_model_ids"))
+    if not siblings:
+        return SkippedRow("no other model answered beside it")
+    question = _question(row)
+    return Vote(
+        model_a=cells.name(data, "model_id"),
+        model_b=cells.name({"sibling_model_ids": siblings[0]}, "sibling_model_ids"),
+        winner=winner,
+        item=cells.item_of(question.text, question.images),
+        voter=cells.text(row, "user_id"),
+        time=cells.moment(row, "created_at"),
+        images=len(question.images) if question.text else None,
+        conversation=cells.text(row, "id"),
+        blind=_record(row, "meta").get("arena") is True,
+        picture=cells.picture_of(question.text, question.images),
+    )
+
+
+def _record(row: Mapping[str, Any], *members: str) -> Mapping[str, Any]:
+    """A record inside a row, by the names of the members that lead to it; an empty one where there is none."""
+    record: Any = row
+    for member in members:
+        record = record.get(member) if isinstance(record, Mapping) else None
+    return record if isinstance(record, Mapping) else {}
+
+
+def _messages(row: Row) -> Mapping[str, Any]:
+    """The chat's messages by their ids, as they were when the thumb was given."""
+    return _record(row, "snapshot", "chat", "chat", "history", "messages")
+
+
+def _asked(row: Row) -> Mapping[str, Any]:
+    """The user's message that the answer replies to."""
+    answer = _record(_messages(row), str(_record(row, "meta").get("message_id")))
+    return _record(_messages(row), str(answer.get("parentId")))
+
+
+def _question(row: Row) -> conversations.TurnCell:
+    asked = _asked(row)
+    text = conversations.turn_cell(asked.get("content"))
+    files = cells.records(asked.get("files"))
+    images = [file.get("url") for file in files if file.get("type") == "image"]
+    return conversations.TurnCell(text.text, [*text.images, *images])
+
+
+def _answers(row: Row) -> Iterator[str]:
+    """Yield the answers to the message, the rated one and those beside it."""
+    for reply in cells.listed(_asked(row).get("childrenIds")):
+        yield conversations.turn_cell(_record(_messages(row), str(reply)).get("content")).text
+
+
+OPEN_WEBUI = Format(
+    name="open-webui",
+    fits=lambda columns: {"type", "data", "meta", "user_id"} <= columns,
+    vote=_vote,
+    split=_split,
+    answers=_answers,
+)

@@ -1,0 +1,60 @@
+"""Review: all flags that choices give rise to, by evidence against single voters, cohorts and crowds."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.fraud.cohorts import Cohort, in_cohorts
+from arena.fraud.crowds import VotingCrowd, crowds
+from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoices, evidence
+from arena.ratings.votes import Codes
+
+SURE = 0.995
+"""Chance to be of a crowd with which a voter is left out, not only votes about the crowd's model."""
+
+
+def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tuple[Flag, ...]:
+    """Return the flags on voters; `models` is the number of model codes.
+
+    Crowds are looked for first, since others are measured without them.
+    """
+    networks = [cohort.voters for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
+    found = crowds(choices, models, networks)
+    apart = _set_aside(choices, found)
+    alone = [flag for flag in evidence(choices, models, apart) if flag.strength >= ENOUGH]
+    sure = [flag for crowd in found for flag in _sure(crowd)]
+    out = np.array([flag.voter for flag in (*alone, *sure)], np.int64)
+    flags = [*alone, *sure, *in_cohorts(choices, models, cohorts, out, apart)]
+    out = np.array([flag.voter for flag in flags], np.int64)
+    flags += [flag for crowd in found for flag in _doubtful(crowd, out)]
+    return tuple({(flag.voter, flag.reason): flag for flag in reversed(flags)}.values())
+
+
+def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> NDArray[np.bool_]:
+    """Return the mask of the choices that flags leave out."""
+    whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
+    out = np.isin(choices.voter, whole)
+    for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
+        crowd = [one.voter for one in flags if one.reason in OF_CROWD and one.model == model]
+        is_met = (choices.a == model) | (choices.b == model)
+        out |= is_met & np.isin(choices.voter, crowd)
+    return out
+
+
+def _set_aside(choices: VoterChoices, found: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
+    apart = np.zeros(len(choices.a), bool)
+    for crowd in found:
+        apart |= crowd.covers(choices)
+    return apart
+
+
+def _sure(crowd: VotingCrowd) -> Iterator[Flag]:
+    for voter in crowd.voters[crowd.chances > SURE].tolist():
+        yield Flag(voter, Suspicion.CROWD, crowd.model, crowd.strength)
+
+
+def _doubtful(crowd: VotingCrowd, out: Codes) -> Iterator[Flag]:
+    reason = Suspicion.CROWD_FOR if crowd.is_for else Suspicion.CROWD_AGAINST
+    for voter in crowd.voters[~np.isin(crowd.voters, out)].tolist():
+        yield Flag(voter, reason, crowd.model, crowd.strength)

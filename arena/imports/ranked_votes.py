@@ -1,0 +1,137 @@
+"""Votes that count for a ranking: models merged by aliases, and votes left out, each counted by its reason.
+
+People who know the names are not blind: they saw them, or read an answer that names its model. FastChat's cleaner
+(`clean_battle_data.py`) leaves these out too.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate, compress
+
+from arena.formats.base import Battles, OtherRow, Vote
+from arena.formats.registry import origin
+from arena.live.identity_leaks import names_itself
+from arena.types import grouped
+
+_SELF = "on a model against itself"
+_DUPLICATE = "marked as duplicate by the file"
+_NAMES_ITSELF = "on an answer that names its model"
+_NAMED = "with names in view"
+_HINTS = {_NAMED: "; --named rates them too"}
+_SPACING = ("Pd", "Pc", "Zs", "Cf")
+"""Unicode's categories of dashes, underscores, blanks and what cannot be seen."""
+_SHOWN_MODELS = 5
+_MOST_NAMES = 500
+"""Names of the file's own models that answers are searched for; a pattern holds them all."""
+
+
+class AliasError(ValueError):
+    """An alias that cannot be used; says why."""
+
+
+def ranked(
+    battles: Battles, named: bool = False, aliases: Mapping[str, str] | None = None
+) -> Battles:
+    """Battles without the votes that do not count for a ranking; their rows stay as rows that are no votes.
+
+    `named`: whether votes count that were cast with the names in view. Raises AliasError for a model without votes.
+    """
+    battles = _renamed(battles, aliases or {})
+    reasons = list(_reasons(battles, named))
+    counts = Counter(reason for reason in reasons if reason)
+    notices = [
+        f"{count:,} {'vote' if count == 1 else 'votes'} {reason} left out{_HINTS.get(reason, '')}"
+        for reason, count in counts.items()
+    ]
+    notices += _alike_notices({*battles.model_a, *battles.model_b})
+    if counts:
+        battles = _without(battles, [reason is not None for reason in reasons])
+    return replace(battles, notices=(*battles.notices, *notices))
+
+
+def aliases_of(texts: Sequence[str]) -> dict[str, str]:
+    """Names of models by the names to merge into them, from texts OLD=NEW. Raises AliasError."""
+    aliases: dict[str, str] = {}
+    for text in texts:
+        old, _, new = text.partition("=")
+        if not old.strip() or not new.strip():
+            raise AliasError(f"--alias {text!r}: expected OLD=NEW, two names of models; write both")
+        aliases[old.strip()] = new.strip()
+    return aliases
+
+
+def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
+    unknown = sorted(aliases.keys() - {*battles.model_a, *battles.model_b})
+    if unknown:
+        raise AliasError(
+            f"--alias: no vote is on the model {unknown[0]!r}; write its name as the file does"
+        )
+    if not aliases:
+        return battles
+    return replace(
+        battles,
+        model_a=tuple(aliases.get(model, model) for model in battles.model_a),
+        model_b=tuple(aliases.get(model, model) for model in battles.model_b),
+    )
+
+
+def _reasons(battles: Battles, named: bool) -> Iterator[str | None]:
+    """Yield why each vote is left out, None for one that counts.
+
+    An answer that names its model tells nothing new to a person who saw the names, nor to a judge model.
+    """
+    names = sorted(name for name in {*battles.model_a, *battles.model_b} if not name.isalpha())
+    votes = zip(
+        battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
+    )
+    for model_a, model_b, blind, judge, row in votes:
+        form, first = origin(battles, row)
+        if model_a == model_b:
+            yield _SELF
+        elif form and form.is_duplicate(first):
+            yield _DUPLICATE
+        elif blind is False:
+            yield None if named else _NAMED
+        elif form and not judge and _is_told(form.answers(first), names[:_MOST_NAMES]):
+            yield _NAMES_ITSELF
+        else:
+            yield None
+
+
+def _is_told(answers: Iterable[str], names: Sequence[str]) -> bool:
+    return any(names_itself(answer, names) for answer in answers)
+
+
+def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
+    """Battles in which the votes that are out are rows that are no votes, each in its place."""
+    kept = [not out for out in is_out]
+    before = [0, *accumulate(kept)]
+    beside = grouped((other.before, other.row) for other in battles.others)
+    others: list[OtherRow] = []
+    for place, votes in enumerate(before):
+        others += [OtherRow(votes, row) for row in beside.get(place, ())]
+        if place < len(battles) and is_out[place]:
+            others.append(OtherRow(votes, battles.rows[place]))
+    columns = {name: tuple(compress(getattr(battles, name), kept)) for name in Vote._fields}
+    rows = tuple(compress(battles.rows, kept))
+    return replace(battles, **columns, rows=rows, others=tuple(others))
+
+
+def _alike_notices(models: set[str]) -> Iterator[str]:
+    """Yield notices of models whose names differ only in case, dashes, underscores or blanks."""
+    spellings = grouped((_bare_name(model), model) for model in sorted(models))
+    alike = [names for names in spellings.values() if len(names) > 1]
+    for names in alike[:_SHOWN_MODELS]:
+        listed = ", ".join(map(repr, names[:_SHOWN_MODELS]))
+        aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_SHOWN_MODELS])
+        yield f"names that differ only in case, dashes or blanks: {listed}; one model? {aliases}"
+    if len(alike) > _SHOWN_MODELS:
+        yield f"names of {len(alike) - _SHOWN_MODELS} more models differ only so"
+
+
+def _bare_name(model: str) -> str:
+    """A model's name without case, dashes, underscores and blanks."""
+    folded = unicodedata.normalize("NFKC", model).casefold()
+    return "".join(mark for mark in folded if unicodedata.category(mark) not in _SPACING)

@@ -1,0 +1,314 @@
+"""Troubles of calls to an OpenAI-compatible server: what each error means in our own words, and when to ask again.
+
+A server's error text may echo the key and name the model. Its sentence is kept apart from our words, shortened and
+without secrets, for those who may read it.
+"""
+
+import asyncio
+import json
+import math
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Literal, NamedTuple
+
+from arena.io.strict_json import storable
+
+_LONGEST_BACKOFF = 8.0
+
+
+class Tokens(NamedTuple):
+    """Tokens of a call as the server counted them."""
+
+    prompt: int
+    completion: int
+
+
+TroubleKind = Literal[
+    "again",
+    "loading",
+    "busy",
+    "slow",
+    "bad reply",
+    "too big",
+    "refused",
+    "field",
+    "spent",
+    "hopeless",
+    "unknown",
+]
+PASSING = frozenset[TroubleKind](("again", "loading", "busy", "slow", "bad reply"))
+STOPPING = frozenset[TroubleKind](("spent", "hopeless", "unknown"))
+
+
+@dataclass(eq=False)
+class Trouble(Exception):
+    """A call without a (whole) answer, in our own words.
+
+    again (the server or the network failed), loading (the model is not in memory yet), busy (too many calls at the
+    moment), slow and bad reply pass. too big and refused concern this prompt only; field: the model does not take a
+    field that was sent; spent: the account is empty; unknown: the server has no such model, or not any more; hopeless:
+    no call will succeed.
+    """
+
+    kind: TroubleKind
+    words: str
+    wait: float | None = None
+    """Seconds that the server asks to wait."""
+    tokens: Tokens | None = None
+    named: frozenset[str] = frozenset()
+    """Fields of a request that the server's error names."""
+    reason: str = ""
+    """The server's own sentence, bounded and without secrets; it may name the model."""
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retries:
+    """Retry policy: as long a wait as the server asks for, else short growing ones."""
+
+    attempts: int = 8
+    backoff: float = 0.05
+    """Seconds before the second attempt; tripled before each further one, up to 8."""
+    patience: float = 120.0
+    """Maximum seconds to wait, whatever the server asks for."""
+
+    def wait(self, attempt: int, asked: float | None) -> float:
+        """Seconds to wait after an attempt (from 1), with jitter: calls that failed together do not retry together."""
+        if asked is not None:
+            return min(asked, self.patience) + self.backoff * random.uniform(0.0, 0.5)
+        return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+
+    async def another(self, attempt: int, trouble: Trouble) -> bool:
+        """Wait before the next attempt; return False if there is none."""
+        if trouble.kind not in PASSING or attempt >= self.attempts:
+            return False
+        await asyncio.sleep(self.wait(attempt, trouble.wait))
+        return True
+
+
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BAD_REQUEST = (400, 413, 422)
+_EARLY = (409, 425, 429)
+"""Statuses below 500 that servers answer while a model is being loaded."""
+_LOADING = re.compile(
+    r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|loaded|warming up|starting up"
+    r"|initiali[sz]ing)\b|\b(?:loading|initiali[sz]ing|warming up) (?:the )?(?:model|weights|engine)"
+    r"|\bcold start|not (?:yet )?(?:loaded|ready)"
+    r"|\bscal(?:ing|ed) (?:up|to zero)"
+)
+_LOAD_FAILED = re.compile(
+    r"fail|could not|cannot|can't|unable|error (?:while )?loading|no such|out of memory"
+)
+_LOADING_WAIT = 5.0
+_MOST_SECONDS = 86_400.0
+_ABOUT_KEY = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
+"""Troubles whose sentence may speak of the key or the account, or stands in our words already."""
+_KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
+_QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
+_MODEL = re.compile(
+    r"model_?not_?found|unknown_?model|invalid_?model|deployment_?not_?found|(?:invalid|not a valid) model"
+    r"|no endpoints found"
+    r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
+    r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
+)
+_RETIRED = re.compile(
+    r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
+    r"|shut down"
+)
+_NO_ACCESS = re.compile(r"(?:not|n['’]t) have access|no access|access to (?:the )?model")
+_IS_ABOUT_MODEL = re.compile(
+    r"\b(?:models?|deployment)\b|model_|deployment_|modelnot|deploymentnot"
+)
+_PAGE = re.compile(r"\s*<")
+_SECRET = re.compile(
+    r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
+    r"|(?i:https?://)[^\s/]{0,200}@"
+)
+"""What looks like a key, a token or an account in a server's sentence."""
+_MOST_READ = 4000
+_MOST_SENTENCE = 200
+"""Characters that are repeated of a server's sentence."""
+_POLICY = re.compile(
+    r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
+)
+_LENGTH = re.compile(
+    r"context.?length|maximum context|too (?:long|large|many)|string_above_max|reduce the length"
+)
+_FIELD = re.compile(
+    r"unsupported|unrecognized|not support|extra inputs|unknown (field|parameter|name)|unexpected (field|keyword)"
+)
+_FIELDS = frozenset(
+    "temperature max_tokens max_completion_tokens n seed response_format stream_options".split()
+)
+_WORD = re.compile(r"\w+")
+
+
+def refusal(
+    status: int,
+    headers: Mapping[str, str],
+    body: object,
+    redacted: Callable[[str], str] = lambda text: text,
+) -> Trouble:
+    """The Trouble of an HTTP status other than 200, with its headers and decoded body.
+
+    `redacted` takes the endpoint's key out of a text.
+    """
+    trouble = _refusal(status, headers, body, redacted)
+    if trouble.kind not in _ABOUT_KEY:
+        error = body.get("error") or body if isinstance(body, dict) else body
+        trouble.reason = _sentence(error, redacted)
+    return trouble
+
+
+def _refusal(
+    status: int,
+    headers: Mapping[str, str],
+    body: object,
+    redacted: Callable[[str], str],
+) -> Trouble:
+    error = body.get("error") or body if isinstance(body, dict) else body
+    said = (
+        json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
+    )
+    if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
+        return Trouble("spent", "the account has no quota or credit left; add some, then resume")
+    if status in (404, 410) or (status == 403 and _lacks_model(said)):
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
+    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
+        return Trouble(
+            "hopeless",
+            f"the server does not accept the key ({status}); check it and what it may use",
+        )
+    if (status in _EARLY or status >= 500) and is_loading(said, body):
+        wait = asked_wait(headers) or _estimated_time(body) or _LOADING_WAIT
+        return Trouble("loading", "the model is still loading", wait)
+    if status == 429:
+        return Trouble("busy", "the server's rate limit (429)", asked_wait(headers))
+    if status in (408, 409, 425) or status >= 500:
+        return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
+    if status in _BAD_REQUEST:
+        return _bad_request(status, said, error, redacted)
+    return Trouble(
+        "hopeless", f"the server answered {status}, as no chat completion does; check the address"
+    )
+
+
+def is_loading(said: str, body: object) -> bool:
+    """Whether an error says that the model is not in memory yet; `said` is the error in lower case.
+
+    llama.cpp's server ("Loading model"), Hugging Face ("Model ... is currently loading", with `estimated_time`), and
+    servers that scale from zero.
+    """
+    if _estimated_time(body) is not None:
+        return True
+    return bool(_LOADING.search(said)) and not _LOAD_FAILED.search(said)
+
+
+def _estimated_time(body: object) -> float | None:
+    """Seconds until the model is loaded, as Hugging Face estimates them."""
+    seconds = body.get("estimated_time") if isinstance(body, dict) else None
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return None
+    return float(seconds) if 0 <= seconds < _MOST_SECONDS else None
+
+
+def _bad_request(status: int, said: str, error: object, redacted: Callable[[str], str]) -> Trouble:
+    """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
+    field = error.get("param") if isinstance(error, dict) else None
+    named = _FIELDS & set(_WORD.findall(said))
+    if _POLICY.search(said):
+        return Trouble("refused", "the server's content policy refuses this prompt")
+    if status == 413 or _LENGTH.search(said):
+        return Trouble("too big", "the prompt is too long for the model", named=named)
+    if field in _FIELDS or _FIELD.search(said):
+        name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
+        return Trouble("field", f"the model does not take {name}", named=named)
+    if _lacks_model(said) and not named:
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
+    return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
+
+
+def _lacks_model(said: str) -> bool:
+    """Whether an error says that the server has no such model, not any more, or not for this key."""
+    gone = _RETIRED.search(said) or _NO_ACCESS.search(said)
+    return bool(_MODEL.search(said) or (gone and _IS_ABOUT_MODEL.search(said)))
+
+
+def _unknown_model(status: int, said: str, sentence: str) -> str:
+    """What to say where a server has no such model or address, or not any more, with its own sentence.
+
+    `said` is its whole error in lower case.
+    """
+    about_model = _IS_ABOUT_MODEL.search(said)
+    words = f"the server knows no such model or address ({status}); check their spelling"
+    if about_model and _RETIRED.search(said):
+        words = f"the server no longer offers this model ({status}); choose another"
+    elif about_model and _NO_ACCESS.search(said):
+        words = (
+            f"there is no such model for this key ({status}); check its spelling, or choose another"
+        )
+    elif about_model:
+        words = f"the server knows no such model ({status}); check its spelling, or choose another"
+    return f"{words}. The server says: {sentence!r}" if sentence else words
+
+
+def _sentence(error: object, redacted: Callable[[str], str]) -> str:
+    """The sentence of a server's error, shortened, without what is or looks like a secret; "" for a page."""
+    text = error
+    if isinstance(error, dict):
+        text = error.get("message") or error.get("detail")
+    if not isinstance(text, str) or _PAGE.match(text):
+        return ""
+    plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
+    hidden = _SECRET.sub("[hidden]", plain)
+    return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
+
+
+def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that headers ask to wait: by `retry-after` (RFC 9110 10.2.3), else by the limits of which none remain."""
+    for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
+        if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
+            return seconds
+    spent = [
+        name
+        for name in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{name}") == "0"
+    ]
+    resets = [_seconds(headers.get(f"x-ratelimit-reset-{name}", ""), "s", now) for name in spent]
+    return max((seconds for seconds in resets if seconds is not None), default=None)
+
+
+def _seconds(text: str, unit: str, now: float | None) -> float | None:
+    """Seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
+    try:
+        seconds = float(text) * _UNITS[unit]
+    except ValueError:
+        if parts := _DURATION.findall(text):
+            return sum(float(amount) * _UNITS[name] for amount, name in parts)
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - (
+                time.time() if now is None else now
+            )
+        except (ValueError, OverflowError):  # no date, or one of a year that there is not
+            return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def counted(usage: object) -> Tokens | None:
+    """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
+    if not isinstance(usage, Mapping):
+        return None
+    prompt = _token_count(usage.get("prompt_tokens"))
+    completion = _token_count(usage.get("completion_tokens"))
+    return Tokens(prompt, completion) if prompt and completion is not None else None
+
+
+def _token_count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value < 10**9 else None

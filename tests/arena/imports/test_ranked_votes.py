@@ -1,0 +1,218 @@
+"""Votes that count for a ranking: what is left out is counted by its reason, and kept as a row."""
+
+import json
+
+import pytest
+
+from arena.formats.base import Battles, Vote, columns_of
+from arena.formats.registry import FORMATS, read, write
+from arena.imports.ranked_votes import AliasError, aliases_of, ranked
+from tests.support.vote_samples import (
+    CLEAN,
+    COMPARIA,
+    COMPARIA_TURNS,
+    KAGGLE_ARENA,
+    LOG,
+    OPEN_WEBUI,
+    OPEN_WEBUI_MESSAGES,
+    PREFERENCE_140K,
+    SEARCH_ARENA,
+    VISIT,
+    WILDVISION,
+    log_line,
+    put,
+    state,
+    text_part,
+)
+
+REVEALING = "I am Vicuna, a language model trained by LMSYS."
+TURNS = [
+    {"role": "user", "content": "Who are you?"},
+    {"role": "assistant", "content": REVEALING},
+]
+PARTS = [{"role": "assistant", "content": [text_part(REVEALING)]}]
+REPLY = {**OPEN_WEBUI_MESSAGES, "m3": {**OPEN_WEBUI_MESSAGES["m3"], "content": REVEALING}}
+
+
+def votes_of(*votes: Vote) -> Battles:
+    return Battles(None, *columns_of(votes), rows=({},) * len(votes))
+
+
+def battles_between(*names: tuple[str, str]) -> Battles:
+    return votes_of(*(Vote(model_a, model_b, "a") for model_a, model_b in names))
+
+
+NAMED_ITSELF = {
+    "a log": [
+        LOG[1],
+        log_line("leftvote", ["", ""])
+        | {
+            "states": [
+                state("model x", "Who are you?"),
+                {
+                    **state("model y", "Who?"),
+                    "messages": [["USER", "Who?"], ["ASSISTANT", REVEALING]],
+                },
+            ]
+        },
+    ],
+    "clean battles": [CLEAN[0], {**CLEAN[0], "conversation_b": TURNS}],
+    "the 140k set": [PREFERENCE_140K[0], {**PREFERENCE_140K[0], "conversation_a": PARTS}],
+    "WildVision": [WILDVISION[0], {**WILDVISION[0], "conversation_a": TURNS}],
+    "Search Arena": [SEARCH_ARENA[0], {**SEARCH_ARENA[0], "messages_b": TURNS}],
+    "Kaggle": [KAGGLE_ARENA[0], {**KAGGLE_ARENA[0], "response_b": json.dumps([REVEALING])}],
+    "comparIA's votes": [COMPARIA[0], {**COMPARIA[0], "conversation_b": TURNS}],
+    "comparIA's turns": [COMPARIA_TURNS[0], {**COMPARIA_TURNS[0], "full_conversation_a": TURNS}],
+    "VisIT-Bench": [VISIT[0], {**VISIT[0], "B": REVEALING}],
+    "Open WebUI": [
+        OPEN_WEBUI[0],
+        {
+            **OPEN_WEBUI[0],
+            "snapshot": {"chat": {"chat": {"history": {"messages": REPLY}}}},
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("layout", NAMED_ITSELF)
+def test_a_vote_on_an_answer_that_names_its_model_is_left_out_and_counted(tmp_path, layout):
+    battles = read(put(tmp_path / "votes.jsonl", NAMED_ITSELF[layout]))
+    assert len(battles) == 2
+    counted = ranked(battles)
+    assert counted.rows == battles.rows[:1] and counted.others[-1].row == battles.rows[1]
+    assert counted.notices == ("1 vote on an answer that names its model left out",)
+
+
+def test_an_answer_may_name_models_and_judges_may_read_names(tmp_path):
+    topic = [{"role": "assistant", "content": "The llama is an animal, and LLaMA a model by Meta."}]
+    asked = [{"role": "user", "content": REVEALING}, {"role": "assistant", "content": "Hello!"}]
+    later = [*COMPARIA_TURNS[0]["full_conversation_a"], *TURNS]
+    path = put(
+        tmp_path / "votes.jsonl",
+        [{**CLEAN[0], "conversation_a": topic}, {**CLEAN[0], "conversation_b": asked}],
+    )
+    assert ranked(read(path)).notices == ()
+    after = put(tmp_path / "turns.jsonl", [{**COMPARIA_TURNS[0], "full_conversation_a": later}])
+    assert ranked(read(after)).notices == (), "it named itself when the vote was cast"
+    battles = read(put(tmp_path / "visit.csv", [{**VISIT[0], "A": REVEALING}]))
+    judged = Battles(
+        battles.format,
+        *columns_of(vote._replace(judge=True) for vote in battles.votes()),
+        rows=battles.rows,
+    )
+    assert len(ranked(judged)) == 1
+
+
+def test_a_name_of_the_file_s_own_models_counts_unless_it_is_a_word(tmp_path):
+    reply = [{"role": "assistant", "content": "I am quxolotl-7b and here to help."}]
+    words = [{"role": "assistant", "content": "I am the best helper."}]
+    names = {"model_a": "quxolotl-7b", "model_b": "best"}
+    path = put(
+        tmp_path / "votes.jsonl",
+        [
+            {**CLEAN[0], **names, "conversation_a": reply},
+            {**CLEAN[0], **names, "conversation_a": words},
+        ],
+    )
+    assert len(ranked(read(path))) == 1
+
+
+def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
+    battles = read(put(tmp_path / "conv.json", LOG, lines=True))
+    counted = ranked(battles)
+    assert counted.notices[-1] == "3 votes with names in view left out; --named rates them too"
+    assert set(counted.blind) == {True} and len(counted) == 3
+    assert [line.row for line in counted.lines()] == LOG, "each row stays in its place"
+    assert list(ranked(battles, named=True).votes()) == list(battles.votes())
+    shown = put(tmp_path / "shown.json", [{**CLEAN[0], "anony": False, "conversation_a": TURNS}])
+    assert len(ranked(read(shown), named=True)) == 1, "who saw the names learns nothing new"
+    thumbs = [{**OPEN_WEBUI[0], "meta": {"arena": False}}, {**OPEN_WEBUI[0], "meta": {}}]
+    assert len(ranked(read(put(tmp_path / "feedback.json", thumbs)))) == 0
+
+
+@pytest.mark.parametrize(
+    ("tag", "counts"),
+    [
+        ({"high_freq": True, "sampled": False}, 0),
+        ('{"high_freq": true, "sampled": false}', 0),
+        ({"high_freq": True, "sampled": True}, 1),
+        ({}, 1),
+        (None, 1),
+        ("no JSON {", 1),
+    ],
+)
+@pytest.mark.parametrize("row", [CLEAN[0], WILDVISION[0]], ids=["clean-battles", "wildvision"])
+def test_a_duplicate_that_its_publisher_marks_is_left_out(tmp_path, row, tag, counts):
+    counted = ranked(read(put(tmp_path / "votes.jsonl", [{**row, "dedup_tag": tag}])))
+    assert len(counted) == counts
+    assert counted.notices == (("1 vote marked as duplicate by the file left out",) * (1 - counts))
+
+
+def test_what_is_left_out_is_so_after_our_own_export_too(tmp_path):
+    rows = [CLEAN[0], {**CLEAN[0], "dedup_tag": {"sampled": False}}]
+    rows += [{**CLEAN[0], "conversation_a": TURNS}, {**CLEAN[0], "anony": False}]
+    battles = read(put(tmp_path / "votes.json", rows))
+    write(battles, tmp_path / "ours.jsonl")
+    counted = ranked(read(tmp_path / "ours.jsonl"))
+    assert len(counted) == 1
+    assert counted.notices == ranked(battles).notices and len(counted.notices) == 3
+    write(counted, tmp_path / "again.json", "clean-battles")
+    assert read(tmp_path / "again.json").rows == battles.rows
+
+
+SELF = {
+    "three-columns": {"model_a": "x", "model_b": "x", "winner": "model_a"},
+    "comparia": {**COMPARIA[0], "model_b_name": "model x"},
+    "evalica": {"left": "x", "right": "x", "winner": "left"},
+    "kaggle-arena": {**KAGGLE_ARENA[0], "model_b": "model x"},
+    "comparia-turns": {**COMPARIA_TURNS[0], "model_b": "model x"},
+    "stereoscope": {**Vote("x", "x", "a")._asdict(), "origin": None, "origin_row": None},
+}
+
+
+@pytest.mark.parametrize("name", SELF)
+def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
+    battles = read(put(tmp_path / "votes.jsonl", [SELF[name]] * 2))
+    assert (battles.format, len(battles)) == (name, 2)
+    counted = ranked(battles)
+    assert (len(counted), counted.notices) == (0, ("2 votes on a model against itself left out",))
+    assert name in {form.name for form in FORMATS}
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [
+        (["GPT-4o", "gpt-4o"], True),
+        (["gpt-4o", "gpt\u20114o", "gpt_4o", "gpt 4o", "GPT4o"], True),
+        (["qwen\u00a0vl", "qwen\u200bvl"], True),
+        (["gpt-4o", "gpt-4.1", "gpt-4o-mini"], False),
+    ],
+)
+def test_names_that_differ_in_spelling_alone_are_named(names, alike):
+    battles = battles_between(*((name, "other") for name in names))
+    counted = ranked(battles)
+    assert len(counted.notices) == alike and counted.model_a == battles.model_a
+    for notice in counted.notices:
+        assert notice.startswith("names that differ only in case, dashes or blanks: ")
+        assert all(repr(name) in notice for name in names)
+
+
+def test_many_such_names_make_few_notices():
+    battles = battles_between(*((f"model {n}", f"model-{n}") for n in range(30)))
+    notices = ranked(battles).notices
+    assert len(notices) == 6 and notices[-1] == "names of 25 more models differ only so"
+
+
+def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path):
+    battles = battles_between(("GPT-4o", "x"), ("gpt-4o", "x"), ("gpt-4o", "GPT-4o"))
+    counted = ranked(battles, aliases=aliases_of(["gpt-4o=GPT-4o"]))
+    assert set(counted.model_a) == {"GPT-4o"} and len(counted) == 2
+    assert counted.notices == ("1 vote on a model against itself left out",)
+    for text, problem in (
+        ("gpt4o=GPT-4o", "no vote is on the model 'gpt4o'"),
+        ("gpt-4o", "expected OLD=NEW"),
+        ("=x", "expected OLD=NEW"),
+        ("gpt-4o= ", "expected OLD=NEW"),
+    ):
+        with pytest.raises(AliasError, match=problem):
+            ranked(battles, aliases=aliases_of([text]))
