@@ -41,12 +41,12 @@ def read_message(message: Mapping[str, Any]) -> Message:
     """Read a message or its delta. Raises TypeError for what is none."""
     text, thinking, refusal = _content(message.get("content"))
     beside = (message.get(name) for name in _BESIDE)
-    thought = next((value for value in beside if isinstance(value, str) and value), "")
-    refused = message.get("refusal")
-    if not isinstance(refused, str | None):
+    thought = next((found for value in beside if (found := _words(value, 0))), "")
+    refused = message.get("refusal") or ""
+    if not isinstance(refused, str):
         raise TypeError("refusal is no text")
     calls = bool(message.get("tool_calls") or message.get("function_call"))
-    return Message(text, thinking or thought, refusal or refused or "", calls)
+    return Message(text, thinking or thought, refusal or refused, calls)
 
 
 def thinks_beside(message: Mapping[str, Any]) -> bool:
@@ -62,11 +62,12 @@ def _content(content: object) -> tuple[str, str, str]:
         content = [content]
     if not isinstance(content, list):
         raise TypeError("content is no text")
-    if not all(isinstance(part, Mapping) for part in content):
-        raise TypeError("a part of the content is no object")
-    texts = [_words(part.get("text"), 0) for part in content if _kind(part) in _TEXTS]
-    thoughts = [_thought(part) for part in content if _kind(part) in _THOUGHTS]
-    refusals = [_words(part.get("refusal"), 0) for part in content if _kind(part) == "refusal"]
+    parts = [{"text": part} if isinstance(part, str) else part for part in content]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise TypeError("a part of the content is neither text nor object")
+    texts = [_words(part.get("text"), 0) for part in parts if _kind(part) in _TEXTS]
+    thoughts = [_thought(part) for part in parts if _kind(part) in _THOUGHTS]
+    refusals = [_words(part.get("refusal"), 0) for part in parts if _kind(part) == "refusal"]
     return "".join(texts), "".join(thoughts), "".join(refusals)
 
 
