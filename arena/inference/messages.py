@@ -62,12 +62,11 @@ def _content(content: object) -> tuple[str, str, str]:
         content = [content]
     if not isinstance(content, list):
         raise TypeError("content is no text")
-    parts = [{"text": part} if isinstance(part, str) else part for part in content]
-    if not all(isinstance(part, Mapping) for part in parts):
-        raise TypeError("a part of the content is neither text nor object")
-    texts = [_words(part.get("text"), 0) for part in parts if _kind(part) in _TEXTS]
-    thoughts = [_thought(part) for part in parts if _kind(part) in _THOUGHTS]
-    refusals = [_words(part.get("refusal"), 0) for part in parts if _kind(part) == "refusal"]
+    if not all(isinstance(part, Mapping) for part in content):
+        raise TypeError("a part of the content is no object")
+    texts = [_words(part.get("text"), 0) for part in content if _kind(part) in _TEXTS]
+    thoughts = [_thought(part) for part in content if _kind(part) in _THOUGHTS]
+    refusals = [_words(part.get("refusal"), 0) for part in content if _kind(part) == "refusal"]
     return "".join(texts), "".join(thoughts), "".join(refusals)
 
 
