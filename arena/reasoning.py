@@ -145,6 +145,7 @@ FORMATS: Sequence[MarkFormat] = (
         rf"[\[【〈《]/{_NAME}[\]】〉》]",
         "chat templates; a lone one is a heading",
         ends=True,
+        thinks=True,
     ),
 )  # fmt: skip
 """Formats whose reasoning stands between marks."""

@@ -31,7 +31,8 @@ _MOST_MARK = 300
 _MOST_OPENING = 120
 """Characters of a growing text that begins like a mark for which its opening is awaited."""
 _MOST_INDENT = 10
-_BLANK = re.compile(r"\s*+")
+_BLANK = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*+")
+"""Blanks, and characters that nobody sees."""
 _FENCE = "```"
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_DENSE}]|[^\s{_DENSE}]++")
@@ -75,14 +76,18 @@ def word_count(text: str) -> int:
 
 
 def says_something(text: str) -> bool:
-    """Whether a model's text is more than thinking and what nobody can see."""
-    return bool(visible_text(parted(text).text).strip())
+    """Whether a model's text is more than thinking, special tokens and what nobody can see."""
+    return bool(visible_text(TOKENS.sub("", TURN_END.sub("", parted(text).text))).strip())
 
 
 def parted(text: str) -> Parted:
-    """The thinking of a text and its answer; a text without thinking stays as it is. Its work grows with the text."""
+    """The thinking of a text and its answer, without the end of a turn that a tokenizer left behind it.
+
+    Any other text stays as it is. Its work grows with the text.
+    """
     if not text or not MARKED.search(text):
         return _bare_harmony(text) or Parted("", text)
+    text = _without_turn_end(text)
     thoughts: list[str] = []
     place = _after_leading(text, thoughts)
     if not thoughts and not place:
@@ -106,6 +111,15 @@ class _Fences:
         self._fences += self._text.count(_FENCE, self._counted, place)
         self._counted = place
         return self._fences % 2 == 1
+
+
+def _without_turn_end(text: str) -> str:
+    end = len(text)
+    for mark in reversed([*TURN_END.finditer(text)]):
+        if text[mark.end() : end].strip():
+            break
+        end = mark.start()
+    return text[:end]
 
 
 def _joined(thoughts: list[str]) -> str:
@@ -141,7 +155,7 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
 
 def _is_sure(opening: re.Match[str]) -> bool:
     """Whether an opening is thinking before its end has come: "[Thoughts]" may be a heading."""
-    return opening[0] == "[THINK]" or opening[0][0] not in "[【{"
+    return opening[0] == "[THINK]" or opening[0][0] not in "[【{〈《"
 
 
 def _end_of_blank(text: str, place: int) -> int:
@@ -166,13 +180,11 @@ def _after_lone_closing(text: str, thoughts: list[str]) -> int:
 def _begins_line(text: str, place: int) -> bool:
     before = text[max(0, place - _MOST_INDENT) : place]
     line_is_whole = "\n" in before or place <= _MOST_INDENT
-    return line_is_whole and not before.rpartition("\n")[2].strip()
+    return line_is_whole and _BLANK.fullmatch(before.rpartition("\n")[2]) is not None
 
 
 def _without_inner(text: str, thoughts: list[str]) -> str:
     """The answer without thinking that begins a line of it outside of code."""
-    turn_end = TURN_END.search(text) if FINAL_CHANNEL.search(text) or thoughts else None
-    text = text[: turn_end.start()] if turn_end and not text[turn_end.end() :].strip() else text
     closings = grouped((found.lastindex, found) for found in CLOSINGS.finditer(text))
     kept: list[str] = []
     place = 0

@@ -23,6 +23,8 @@ _MOST_PARTS = 1_000
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _STATUS = re.compile(r"[45][0-9]{2}", re.ASCII)
 _BYTE_ORDER = b"\xef\xbb\xbf"
+_OF_ERRORS = ("errors", "detail")
+"""Fields of a reply that holds no choice because the server failed, by FastAPI and Cloudflare."""
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
 DONE: Mapping[str, Any] = {"done": True}
 """Stands for `[DONE]`, and for the end of a whole reply."""
@@ -38,10 +40,10 @@ async def events(
     chunks = response.aiter_raw()
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         body = (await response.aread()).strip().removeprefix(_BYTE_ORDER)
-        if not body.startswith((*_FIELDS, b"{")):
+        if not body.startswith((*_FIELDS, b"{", b"[")):
             words = "the server answered with a page and not with a stream of events"
             raise Trouble("bad reply", words)
-        if body.startswith(b"{") and b"\n{" not in body:
+        if body.startswith((b"{", b"[")) and b"\n{" not in body:
             yield _event(body)
             yield DONE
             return
@@ -157,10 +159,12 @@ class _EventLines:
 
 
 def _event(data: bytes) -> Mapping[str, Any]:
-    """Raises Trouble, ValueError and TypeError."""
+    """An event, alone or in a list, as Gemini sends errors. Raises Trouble, ValueError and TypeError."""
     if data.count(b",") > _MOST_VALUES:
         raise Trouble("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
     event = json.loads(data)
+    if isinstance(event, list) and len(event) == 1:
+        event = event[0]
     if not isinstance(event, dict):
         raise TypeError("an event is no object")
     return event
@@ -171,6 +175,8 @@ def told_error(event: Mapping[str, Any]) -> object:
     if error := _held(event.get("error")):
         return error
     if event.get("object") == "error" or event.get("type") == "error":
+        return event
+    if "choices" not in event and (status_in(event) or any(map(event.get, _OF_ERRORS))):
         return event
     choices = event.get("choices")
     for choice in choices[:1] if isinstance(choices, list) else ():

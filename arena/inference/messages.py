@@ -41,12 +41,12 @@ def read_message(message: Mapping[str, Any]) -> Message:
     """Read a message or its delta. Raises TypeError for what is none."""
     text, thinking, refusal = _content(message.get("content"))
     beside = (message.get(name) for name in _BESIDE)
-    thought = next((value for value in beside if isinstance(value, str) and value), "")
-    refused = message.get("refusal")
-    if not isinstance(refused, str | None):
+    thought = next((found for value in beside if (found := _words(value, 0))), "")
+    refused = message.get("refusal") or ""
+    if not isinstance(refused, str):
         raise TypeError("refusal is no text")
     calls = bool(message.get("tool_calls") or message.get("function_call"))
-    return Message(text, thinking or thought, refusal or refused or "", calls)
+    return Message(text, thinking or thought, refusal or refused, calls)
 
 
 def thinks_beside(message: Mapping[str, Any]) -> bool:

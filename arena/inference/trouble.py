@@ -129,9 +129,16 @@ _IS_ABOUT_MODEL = re.compile(
 _PAGE = re.compile(r"\s*<")
 _SECRET = re.compile(
     r"(?i:bearer|basic)\s+[^\s'\",)]{4,}+|\b(?:sk|pk|gsk|xai|hf|key|org|proj)[-_][\w-]{6,}+|\b[A-Za-z0-9+/_]{32,}+={0,2}"
-    r"|(?i:https?://)[^\s/]{0,200}@"
+    r"|\b(?i:[a-z][a-z0-9+.-]{0,15}://)[^\s/]{0,200}@"
+    r"|\b[a-z][a-z0-9]{0,10}[-_](?=[\w-]{0,60}\d)(?=[\w-]{0,60}[A-Z])[\w-]{16,}+"
+    r"|\b(?:AIza|AKIA|ASIA|eyJ)[\w-]{8,}+(?:\.[\w-]{1,4000}+){0,2}"
+    r"|(?i:(?:api[ _-]?key|(?<![a-z])key(?==)|token|secret|passw(?:or)?d|pwd|signature|authorization|credentials?)"
+    r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?:(?:bearer|basic|token)\s{1,3})?[^\s'\",;&)]{4,}+)"
 )
 """What looks like a key, a token or an account in a server's sentence."""
+_WORDS = ("message", "msg", "error_msg", "error", "detail", "errors", "description")
+"""Fields of an error that hold its sentence, or more of it, in servers' forms."""
+_MOST_DEPTH = 4
 _MOST_READ = 4000
 _MOST_SENTENCE = 200
 """Characters that are repeated of a server's sentence."""
@@ -160,6 +167,8 @@ def refusal(
 
     `redacted` takes the endpoint's key out of a text.
     """
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]  # as Gemini sends errors
     trouble = _refusal(status, headers, body, redacted)
     if trouble.kind not in _ABOUT_KEY:
         error = body.get("error") or body if isinstance(body, dict) else body
@@ -261,14 +270,27 @@ def _unknown_model(status: int, said: str, sentence: str) -> str:
 
 def _sentence(error: object, redacted: Callable[[str], str]) -> str:
     """The sentence of a server's error, shortened, without what is or looks like a secret; "" for a page."""
-    text = error
-    if isinstance(error, dict):
-        text = error.get("message") or error.get("detail")
-    if not isinstance(text, str) or _PAGE.match(text):
+    text = _said(error)
+    if _PAGE.match(text):
         return ""
     plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
     hidden = _SECRET.sub("[hidden]", plain)
     return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
+
+
+def _said(error: object, depth: int = 0) -> str:
+    """The first text of an error in its servers' forms, with what OpenRouter passes on of a model's own server."""
+    if isinstance(error, str) or depth > _MOST_DEPTH:
+        return error if isinstance(error, str) else ""
+    if isinstance(error, list):
+        return next((text for part in error[:10] if (text := _said(part, depth + 1))), "")
+    if not isinstance(error, dict):
+        return ""
+    fields = (error.get(name) for name in _WORDS)
+    text = next((text for field in fields if (text := _said(field, depth + 1))), "")
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return f"{text}: {raw}" if isinstance(raw, str) and raw else text
 
 
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -40,7 +40,8 @@ _TALKING = r"you(?: are|['\u2019]re) (?:talking|chatting|speaking) (?:to|with)"
 _OTHERS = (
     r"je suis|je m['\u2019]appelle|soy|me llamo|ich bin|ich hei\u00dfe|mein name ist|eu sou|\u044f"
 )
-_I_AM = rf"(?:\b(?:{_SELF}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
+_WE = r"we(?: are|['\u2019]re)"
+_I_AM = rf"(?:\b(?:{_SELF}|{_WE}|I was|my name is|call me|{_TALKING}|{_OTHERS})\b|我是|我叫|我的名字是|저는|私は)"
 _CALLED = r"(?:[\w'-]{1,40}[\s,]{1,3}){0,4}?(?:called|named|based on|version of)"
 _BETWEEN = rf"(?:(?:{_CALLED}|the|an?|just|actually|also|now)\s){{0,3}}"
 _NEAR = rf"[\s,:\"'\u201c\u2014*_`-]{{0,8}}{_BETWEEN}[\"'\u201c*_`]{{0,4}}"

@@ -183,7 +183,7 @@ class LiveSessions:
         check_among(choice, SIDES, "choice")
         battle = await self.find(voter, token)
         generation = self._generations.get(battle.id)
-        if generation is not None and generation.side_by_side.choosable:
+        if generation is not None and generation.side_by_side.can_be_chosen:
             await generation.stop()
         return await asyncio.to_thread(self._store.vote, voter, token, choice, terms)
 
@@ -296,9 +296,7 @@ class LiveSessions:
         failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
         if failures:
             await asyncio.to_thread(self._store.fail, failures)
-        unsaid = not battle.answered and not any(
-            side_text.shown for side_text in ended.side_texts.values()
-        )
+        unsaid = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
         if ended.ending == "void" or unsaid:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return

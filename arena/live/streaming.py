@@ -202,6 +202,16 @@ class SideBySide:
         return enough and any(side_text.complete for side_text in side_texts)
 
     @property
+    def all_speak(self) -> bool:
+        """Whether every side shows more than thinking, which stands in the text until its end has come."""
+        return all(says_something(side_text.text) for side_text in self.side_texts.values())
+
+    @property
+    def can_be_chosen(self) -> bool:
+        """Whether the answers can be ended here for a choice."""
+        return self.choosable and self.all_speak
+
+    @property
     def loading(self) -> bool:
         """Whether nothing is shown because a model is being loaded."""
         side_texts = self.side_texts.values()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.thinking import Parted, ThinkingStream, parted, word_count
+from arena.thinking import Parted, ThinkingStream, parted, says_something, word_count
 
 ANSWER = "The square is red."
 THOUGHT = "I see a square."
@@ -26,10 +26,14 @@ FOLDED = {
     ),
     "Gemma": f"<|channel>thought\n{THOUGHT}<channel|>{ANSWER}",
     "a mark of no list": f"<deep_think>{THOUGHT}</deep_think>\n{ANSWER}",
+    "what nobody sees before it": f"\ufeff\u200b<think>{THOUGHT}</think>{ANSWER}",
     "blanks before it": f"\n\n  <think>{THOUGHT}</think>{ANSWER}",
     "nothing thought before it": f"<think>\n\n</think>\n<think>{THOUGHT}</think>{ANSWER}",
 }
 AT_THE_END = {
+    "brackets in Chinese": f"【思考】{THOUGHT}【/思考】{ANSWER}",
+    "brackets of another name": f"《推理过程》{THOUGHT}《/推理过程》\n{ANSWER}",
+    "behind what nobody sees": f"\u200b\n\u200b<think>{THOUGHT}</think>{ANSWER}",
     "opened in the prompt": f"{THOUGHT}\n</think>\n\n{ANSWER}",
     "harmony without its tokens": f"analysis{THOUGHT}assistantfinal{ANSWER}",
 }
@@ -50,6 +54,9 @@ PLAIN = (
     "<summary>A square</summary>",
     "[Thoughts] The square is red.",
     "{thinking} The square is red.",
+    "【思考】The square is red.",
+    "It ends a turn by <|im_end|> and no word.",
+    "```\n<|im_end|>\n```",
     "Red.\n[Thinking]\nNothing else.",
     "Thought 1: I look.\nAction: none",
 )
@@ -102,6 +109,12 @@ def test_a_growing_text_that_only_thinks_says_nothing():
     text = "<think>" + THOUGHT * 200
     assert "".join([*map(stream.take, text), stream.end()]) == ""
     assert stream.thinking == THOUGHT * 200
+
+
+@pytest.mark.parametrize("end", ["<|im_end|>", "</s>\n", "<end_of_turn>\n<eos>", "<|return|>"])
+def test_the_end_of_a_turn_is_no_part_of_an_answer(end):
+    assert parted(f"{ANSWER}{end}") == Parted("", ANSWER)
+    assert not says_something(end) and says_something(f"{ANSWER}{end}")
 
 
 def test_words_are_counted_in_languages_without_spaces_too():

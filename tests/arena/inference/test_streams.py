@@ -159,6 +159,7 @@ ANSWERED: Mapping[str, Sequence[bytes]] = {
     "a refusal": (delta(refusal="The square "), delta(refusal="is red."), STOP),
     "a refusal beside no text": (delta(content="", refusal=ANSWER), STOP),
     "a part of refusal": (delta(content=[{"type": "refusal", "refusal": ANSWER}]), STOP),
+    "no refusal": (delta(content=ANSWER, refusal=False), delta("stop", refusal=[])),
     "a refusal to end": (delta("refusal", content=ANSWER),),
 }  # fmt: skip
 
@@ -175,6 +176,7 @@ THOUGHT: Mapping[str, Sequence[bytes]] = {
     "thinking": (delta(thinking="I see red."),),
     "both fields": (delta(reasoning="I see red.", reasoning_content="I see red."),),
     "a part": (delta(content=[{"type": "thinking", "thinking": "I see red."}]),),
+    "a list beside it": (delta(reasoning_content=[{"type": "text", "text": "I see red."}]),),
     "a part of parts": (
         delta(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "I see red."}]}]),
     ),
@@ -206,6 +208,9 @@ BLANK: Mapping[str, Sequence[bytes]] = {
     "what nobody sees": (delta(content="\u200b\u2060"), STOP),
     "thinking in the text": (delta(content="<think>I see"), delta("length", content=" red.")),
     "thinking that ended": (delta(content="<think>I see red.</think>\n"), STOP),
+    "the end of a turn": (delta(content="<|im_end|>"), STOP),
+    "tokens that begin a turn": (delta(content="<|start|>assistant\n"), STOP),
+    "thinking behind what nobody sees": (delta(content="\ufeff<think>I see red.</think>"), STOP),
     "a call": (delta(tool_calls=[{"index": 0}]), delta("tool_calls")),
     "another choice": (event({"choices": [{"index": 1, "delta": {"content": ANSWER}}]}), DONE),
     "a blank refusal": (delta(refusal=" "), STOP),
@@ -337,6 +342,19 @@ REFUSED = (
     (422, {"detail": "this is no image"}, "this is no image"),
     (500, {"error": {"message": "CUDA out of memory"}}, "CUDA out of memory"),
     (413, {"error": "too many pixels"}, "too many pixels"),
+    (400, [{"error": {"code": 400, "message": "bad picture", "status": "INVALID_ARGUMENT"}}], "bad picture"),
+    (200, [{"error": {"code": 400, "message": "bad picture"}}], "bad picture"),
+    (200, {"code": 400, "msg": "bad picture", "data": None}, "bad picture"),
+    (200, {"success": False, "errors": [{"message": "bad picture"}]}, "bad picture"),
+    (422, {"detail": [{"loc": ["body", "messages"], "msg": "bad picture"}]}, "bad picture"),
+    (422, {"object": "error", "message": {"detail": [{"msg": "bad picture"}]}}, "bad picture"),
+    (400, {"errors": [{"message": "bad picture", "code": 5006}]}, "bad picture"),
+    (400, {"error_code": 1, "error_msg": "bad picture"}, "bad picture"),
+    (
+        400,
+        {"error": {"message": "Provider returned error", "metadata": {"raw": '{"detail":"bad picture"}'}}},
+        "bad picture",
+    ),
 )  # fmt: skip
 
 
@@ -345,6 +363,27 @@ def test_a_refusal_is_told_in_a_models_words(status, body, reason):
     answer = http(json.dumps(body).encode(), kind="application/json", status=status)
     why = hear(answer, answer, answer).why
     assert reason in why and "judge" not in why and "probed" not in why
+
+
+SECRETS = (
+    "AIzaSyD-abcdef_defGHIjkl-mnoPQRstu12",
+    "glpat-abcdefDEF123456xyz",
+    "nvapi-Abcdef12_Cd34-Ef56Gh78",
+    "eyJabcdefhbGciOiJIUzI1.eyJabcdefzdWI-12.SflabcdefKxw-R",
+    "Authorization: Token abcdef123",
+    "password=abcdef12",
+    "'secret': 'abcdef12'",
+    "postgres://joe:abcdef@db/x",
+    "https://example.org/v1?key=abcdef12",
+)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_of_any_shape_is_hidden_and_the_sentence_stays(secret):
+    body = json.dumps({"error": {"message": f"meta-llama/Llama-3.2-11B got {secret} and failed"}})
+    why = hear(http(body.encode(), kind="application/json", status=400)).why
+    assert "abcdef" not in why
+    assert "meta-llama/Llama-3.2-11B got" in why and "failed" in why
 
 
 def test_a_reason_is_bounded_and_holds_no_secret():

@@ -19,6 +19,7 @@ OPENINGS = (
     "I am based on {}.",
     "I’m actually {}.",
     "You are talking to {}.",
+    "We are {}, so we answer in one sentence.",
     "Je suis {}, un modèle de langage.",
     "Ich bin {}.",
     "Soy {}.",
@@ -59,6 +60,7 @@ BY_MAKERS = (
 )
 TOPICS = (
     "The picture shows a palm tree and the Google logo.",
+    "We are looking at a llama and at Gemini, and we're at Google.",
     "This is a llama. Llamas are from South America.",
     "An otter swims on its back; otters are mammals.",
     "The phone was made by Google, the laptop by Microsoft.",

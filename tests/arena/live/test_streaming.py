@@ -37,6 +37,7 @@ def play(
     stop_after: float | None = None,
     patience: float = 60,
     delay: float = 0,
+    watcher: type[Watcher] = Watcher,
 ) -> Watcher:
     """Run one round between two models; `others` stand in."""
 
@@ -49,11 +50,11 @@ def play(
             patience,
             delay,
         )
-        watcher = Watcher(round_)
+        watching = watcher(round_)
         if stop_after is not None:
             asyncio.get_running_loop().call_later(stop_after, round_.stop)
-        await round_.run(watcher.tell)
-        return watcher
+        await round_.run(watching.tell)
+        return watching
 
     done = run(played())
     assert ScriptedVLM.running == 0, "no stream is left open"
@@ -163,6 +164,22 @@ def test_one_can_choose_when_one_answer_is_whole_and_fifty_words_of_the_other_ar
     assert False in watched.choosable and True in watched.choosable[:-1], (
         "before the longer one has ended"
     )
+
+
+def test_one_cannot_choose_while_a_side_shows_thinking_alone():
+    """The prompt opened it, so that it stands in the text until its end has come."""
+    thought = " ".join(["word"] * ENOUGH_WORDS)
+    thinker = ScriptedVLM("t", f"{thought}\n</think> \n {WORDS}", 0.01)
+    seen = []
+
+    class Chooser(Watcher):
+        def tell(self) -> None:
+            thinks = self.round.side_texts["b"].text.rstrip().endswith("</think>")
+            seen.append((thinks, self.round.choosable, self.round.can_be_chosen))
+
+    play(ScriptedVLM("s", "One two three."), thinker, watcher=Chooser)
+    assert (True, True, False) in seen
+    assert all(can == choosable for thinks, choosable, can in seen if not thinks)
 
 
 def test_two_short_answers_can_be_chosen_from_when_both_are_whole():

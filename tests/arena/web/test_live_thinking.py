@@ -16,14 +16,14 @@ THOUGHT = "I look at it. I am Quxolotl 7B after all."
 WORDS = len(THOUGHT.split())
 
 
-def streamed(*deltas: dict, finish: str = "stop") -> bytes:
-    """A whole HTTP answer that streams these deltas."""
+def streamed(*deltas: dict, finish: str = "stop", whole: bool = True) -> bytes:
+    """An HTTP answer that streams these deltas, and then ends or says nothing more."""
     events = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
-    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if whole:
+        events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     body = b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events)
-    head = (
-        f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    length = len(body) + (0 if whole else 1)
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n"
     return head.encode() + body
 
 
@@ -125,6 +125,17 @@ def test_an_answer_of_thinking_alone_is_none(page, live):
     send(page)
     phase(page, "void")
     expect(page.locator("#live .thinking")).to_have_count(0)
+
+
+def test_thinking_that_is_stopped_before_the_answer_is_none(page, live):
+    """The prompt opened it, so that it stands in the text until its end has come."""
+    live.server.answers = [streamed({"content": f"{THOUGHT}\n</think>\n"}, whole=False)] * 2
+    send(page)
+    for side in "ab":
+        expect(page.locator(f"#live-text-{side}")).to_contain_text("</think>")
+    page.click("#live-stop")
+    phase(page, "void")
+    expect(page.locator("#live-status")).to_contain_text("nothing to vote on")
 
 
 def test_the_export_tells_thinking_and_cuts_in_fields_of_their_own(live):
