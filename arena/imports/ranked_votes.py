@@ -20,8 +20,8 @@ _DUPLICATE = "marked as duplicate by the file"
 _NAMES_ITSELF = "on an answer that names its model"
 _NAMED = "with names in view"
 _HINTS = {_NAMED: "; --named rates them too"}
-_SPACING = ("Pd", "Pc", "Zs", "Cf")
-"""Unicode's categories of dashes, underscores, blanks and what cannot be seen."""
+_SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
+"""Unicode's categories of dashes, underscores, blanks, line ends and what cannot be seen."""
 _SHOWN_MODELS = 5
 _MOST_NAMES = 500
 """Names of the file's own models that answers are searched for; a pattern holds them all."""

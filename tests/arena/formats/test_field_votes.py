@@ -306,6 +306,24 @@ def test_a_row_of_several_votes_gives_each_of_them(tmp_path):
     assert (battles.model_a, battles.model_b) == (("x", "x"), ("y", "z"))
 
 
+def test_a_thumb_beside_an_unknown_model_leaves_the_other_thumbs(tmp_path):
+    thumbs = [
+        {**OPEN_WEBUI[0], "data": {**OPEN_WEBUI[0]["data"], **data}}
+        for data in (
+            {"sibling_model_ids": ["y", None, "z"]},
+            {"sibling_model_ids": [None]},
+            {"model_id": None},
+            {"rating": -1.0},
+        )
+    ]
+    battles = read(put(tmp_path / "feedback.json", thumbs))
+    assert (battles.model_b, battles.winner) == (("y", "z", "y"), ("a", "a", "b"))
+    assert battles.notices == (
+        "rows left out, no other model answered beside it: 1",
+        "rows left out, the answer has no model: 1",
+    )
+
+
 def test_a_task_that_names_no_models_is_refused_and_one_without_a_prompt_is_its_own_item(tmp_path):
     (task, *_) = LABEL_STUDIO
     unnamed = {**task, "data": {"text1": "5", "text2": "6"}}

@@ -185,6 +185,7 @@ def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
         (["GPT-4o", "gpt-4o"], True),
         (["gpt-4o", "gpt\u20114o", "gpt_4o", "gpt 4o", "GPT4o"], True),
         (["qwen\u00a0vl", "qwen\u200bvl"], True),
+        (["qwen vl", "qwen\tvl", "qwen vl\n"], True),
         (["gpt-4o", "gpt-4.1", "gpt-4o-mini"], False),
     ],
 )
