@@ -40,10 +40,10 @@ def is_name(value: object) -> bool:
 
 
 def name(row: Row, column: str) -> str:
-    """Name of a model, without the spaces around it."""
+    """Name of a model, without the blanks and line ends around it."""
     value = row.get(column)
     if isinstance(value, str) and is_name(value):
-        return value.strip(" ")
+        return value.strip()
     if isinstance(value, str) and value.strip():
         problem = f"expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}; shorten it"
         raise RowsError(problem, column=column)

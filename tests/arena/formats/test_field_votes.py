@@ -22,6 +22,7 @@ from tests.support.vote_samples import (
     PREFERENCE_100K,
     PREFERENCE_140K,
     SEARCH_ARENA,
+    THREE,
     WILDVISION,
     put,
 )
@@ -304,6 +305,18 @@ def test_a_row_of_several_votes_gives_each_of_them(tmp_path):
     thumb = {**OPEN_WEBUI[0], "data": {**OPEN_WEBUI[0]["data"], "sibling_model_ids": ["y", "z"]}}
     battles = read(put(tmp_path / "feedback.json", [thumb]))
     assert (battles.model_a, battles.model_b) == (("x", "x"), ("y", "z"))
+
+
+@pytest.mark.parametrize("prompt", ['{"a": 1}', "[1, 2]", "{'a', 'b'}", "['a', 2]"])
+def test_a_prompt_that_reads_like_data_is_a_text(tmp_path, prompt):
+    battles = read(put(tmp_path / "votes.csv", [{**KAGGLE_ARENA[0], "prompt": prompt}]))
+    assert (battles.item, battles.turns) == ((item_key(prompt, []),), (1,))
+
+
+@pytest.mark.parametrize("row", [CLEAN[0], THREE[0]], ids=["clean-battles", "three-columns"])
+def test_a_name_ends_before_a_line_end(tmp_path, row):
+    battles = read(put(tmp_path / "votes.jsonl", [{**row, "model_a": "gpt-4\n"}]))
+    assert battles.model_a == ("gpt-4",)
 
 
 def test_a_thumb_beside_an_unknown_model_leaves_the_other_thumbs(tmp_path):
