@@ -1,5 +1,6 @@
 """Cell values: imported cells as the type they should have, or a RowsError that names the column."""
 
+import ast
 import base64
 import hashlib
 import math
@@ -9,7 +10,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from arena.formats.base import Row
-from arena.io.strict_json import RowsError, parse_json
+from arena.io.strict_json import PAGE, RowsError, check_strings, parse_json
 from arena.types import bare, item_key
 
 _Value = TypeVar("_Value")
@@ -39,10 +40,10 @@ def is_name(value: object) -> bool:
 
 
 def name(row: Row, column: str) -> str:
-    """Name of a model, without the spaces around it."""
+    """Name of a model, without the blanks and line ends around it."""
     value = row.get(column)
     if isinstance(value, str) and is_name(value):
-        return value.strip(" ")
+        return value.strip()
     if isinstance(value, str) and value.strip():
         problem = f"expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}; shorten it"
         raise RowsError(problem, column=column)
@@ -184,13 +185,25 @@ def two(row: Row, column: str) -> list[Any] | None:
 
 
 def parsed(value: Any) -> Any:
-    """A list or an object, also where a table holds it as JSON; any other value as it is."""
+    """A list or an object, also where a table holds it as JSON or as pandas writes it; any other value as it is."""
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
         return parse_json(value)
     except RowsError:
-        return value
+        return _python_value(value)
+
+
+def _python_value(text: str) -> Any:
+    """The value of a Python literal, such as {'sampled': False}; any other text as it is."""
+    if len(text) > PAGE.cell:
+        return text
+    try:
+        value = ast.literal_eval(text.strip())
+        check_strings(value, PAGE)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value
 
 
 def listed(value: Any) -> list[Any]:

@@ -45,9 +45,9 @@ def _winner(row: Row) -> Winner:
 def _turns(value: Any) -> list[str]:
     """The texts of a conversation's turns, of which JSON holds a list."""
     turns = cells.parsed(value)
-    if isinstance(turns, list):
-        return [turn if isinstance(turn, str) else "" for turn in turns]
-    return [turns] if isinstance(turns, str) and turns else []
+    if isinstance(turns, list) and all(isinstance(turn, str | None) for turn in turns):
+        return [turn or "" for turn in turns]
+    return [value] if isinstance(value, str) and value else []
 
 
 def _answers(row: Row) -> Iterator[str]:

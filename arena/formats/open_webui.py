@@ -11,13 +11,14 @@ from typing import Any
 from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
-_THUMBS: dict[str, Winner] = {"1": "a", "-1": "b"}
+_THUMBS: dict[str, Winner] = {"1": "a", "1.0": "a", "-1": "b", "-1.0": "b"}
+"""Ratings; pandas writes 1.0 where a column has gaps."""
 
 
 def _split(row: Row) -> Sequence[Row]:
     """A feedback as rows of one other model each."""
     data = _record(row, "data")
-    siblings = cells.listed(data.get("sibling_model_ids"))
+    siblings = _siblings(data)
     if len(siblings) < 2:
         return (row,)
     return [{**row, "data": {**data, "sibling_model_ids": [sibling]}} for sibling in siblings]
@@ -28,9 +29,11 @@ def _vote(row: Row) -> Vote | SkippedRow:
     winner = _THUMBS.get(str(data.get("rating")))
     if winner is None:
         return SkippedRow("neither a thumb up nor a thumb down")
-    siblings = cells.listed(data.get("sibling_model_ids"))
+    siblings = _siblings(data)
     if not siblings:
         return SkippedRow("no other model answered beside it")
+    if data.get("model_id") is None:
+        return SkippedRow("the answer has no model")
     question = _question(row)
     return Vote(
         model_a=cells.name(data, "model_id"),
@@ -44,6 +47,13 @@ def _vote(row: Row) -> Vote | SkippedRow:
         blind=_record(row, "meta").get("arena") is True,
         picture=cells.picture_of(question.text, question.images),
     )
+
+
+def _siblings(data: Mapping[str, Any]) -> list[Any]:
+    """The models that answered too; null stands for an answer whose model is unknown."""
+    return [
+        sibling for sibling in cells.listed(data.get("sibling_model_ids")) if sibling is not None
+    ]
 
 
 def _record(row: Mapping[str, Any], *members: str) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ def _columns(rows: Sequence[Row]) -> Columns | None:
         names = {*model_a, *model_b}
     except (KeyError, TypeError):
         return None
-    if not all(cells.is_name(name) and name == name.strip(" ") for name in names):
+    if not all(cells.is_name(name) and name == name.strip() for name in names):
         return None
     unknown = [None] * len(rows)
     return model_a, model_b, winner, *[unknown] * (len(Vote._fields) - 3)

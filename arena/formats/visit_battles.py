@@ -72,7 +72,7 @@ def _said(row: Row) -> list[Result | None]:
     verdicts = map(_SAID.search, _texts(row, _REPLIES))
     shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
     return [
-        sides.get((one if said[1].upper() == "A" else other).strip(" ")) if said else None
+        sides.get((one if said[1].upper() == "A" else other).strip()) if said else None
         for said, one, other in shown
     ]
 
@@ -91,7 +91,7 @@ def _winner(result: Any, row: Row) -> Result | None:
         return None
     sides = _sides(row)
     known = isinstance(result, str) and (
-        _RESULTS.get(result.strip().lower()) or sides.get(result.strip(" "))
+        _RESULTS.get(result.strip().lower()) or sides.get(result.strip())
     )
     if not known:
         raise RowsError(

@@ -204,15 +204,22 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
     """Yield the rows in order, each with its digest: of its content (and maybe its file), numbered if repeated."""
     at = iter(moments)
     seen: Counter[str] = Counter()
+    # a vote that is left out keeps its digest
+    any_tells = any(map(_tells, battles.votes()))
     for row, vote in battles.lines():
         form, text = _origin(battles, row)
-        tells = vote is None or vote.conversation is not None or vote.time is not None
+        tells = _tells(vote) if vote else any_tells
         digest = hashlib.sha256(
             "\n".join([form, text, *([] if tells else [file])]).encode()
         ).hexdigest()[:32]
         seen[digest] += 1
         nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
         yield _Draft(f"{digest}{nth}", form, text, vote, next(at) if vote else None)
+
+
+def _tells(vote: Vote) -> bool:
+    """Whether a vote tells itself from another with the same content."""
+    return vote.conversation is not None or vote.time is not None
 
 
 def _content_mark(battles: Battles) -> str:

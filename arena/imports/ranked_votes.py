@@ -20,8 +20,8 @@ _DUPLICATE = "marked as duplicate by the file"
 _NAMES_ITSELF = "on an answer that names its model"
 _NAMED = "with names in view"
 _HINTS = {_NAMED: "; --named rates them too"}
-_SPACING = ("Pd", "Pc", "Zs", "Cf")
-"""Unicode's categories of dashes, underscores, blanks and what cannot be seen."""
+_SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
+"""Unicode's categories of dashes, underscores, blanks, line ends and what cannot be seen."""
 _SHOWN_MODELS = 5
 _MOST_NAMES = 500
 """Names of the file's own models that answers are searched for; a pattern holds them all."""
@@ -38,8 +38,9 @@ def ranked(
 
     `named`: whether votes count that were cast with the names in view. Raises AliasError for a model without votes.
     """
+    names = {*battles.model_a, *battles.model_b}
     battles = _renamed(battles, aliases or {})
-    reasons = list(_reasons(battles, named))
+    reasons = list(_reasons(battles, named, names))
     counts = Counter(reason for reason in reasons if reason)
     notices = [
         f"{count:,} {'vote' if count == 1 else 'votes'} {reason} left out{_HINTS.get(reason, '')}"
@@ -55,11 +56,26 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
     """Names of models by the names to merge into them, from texts OLD=NEW. Raises AliasError."""
     aliases: dict[str, str] = {}
     for text in texts:
-        old, _, new = text.partition("=")
-        if not old.strip() or not new.strip():
+        sides = text.partition("=")
+        old = sides[0].strip()
+        new = sides[2].strip()
+        if not old or not new:
             raise AliasError(f"--alias {text!r}: expected OLD=NEW, two names of models; write both")
-        aliases[old.strip()] = new.strip()
-    return aliases
+        if aliases.setdefault(old, new) != new:
+            raise AliasError(
+                f"--alias: {old!r} would become both {aliases[old]!r} and {new!r}; name one"
+            )
+    return {old: _last_name(old, aliases) for old in aliases}
+
+
+def _last_name(old: str, aliases: Mapping[str, str]) -> str:
+    """What a name becomes where its new name becomes another in turn. Raises AliasError for a circle."""
+    name = old
+    for _ in aliases:
+        name = aliases.get(name, name)
+    if name in aliases:
+        raise AliasError(f"--alias: {name!r} would become itself again; leave one of the names out")
+    return name
 
 
 def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
@@ -77,12 +93,12 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
     )
 
 
-def _reasons(battles: Battles, named: bool) -> Iterator[str | None]:
-    """Yield why each vote is left out, None for one that counts.
+def _reasons(battles: Battles, named: bool, models: set[str]) -> Iterator[str | None]:
+    """Yield why each vote is left out, None for one that counts; `models` by their names in the file.
 
     An answer that names its model tells nothing new to a person who saw the names, nor to a judge model.
     """
-    names = sorted(name for name in {*battles.model_a, *battles.model_b} if not name.isalpha())
+    names = sorted(name for name in models if not name.isalpha())
     votes = zip(
         battles.model_a, battles.model_b, battles.blind, battles.judge, battles.rows, strict=True
     )

@@ -5,6 +5,8 @@ import binascii
 import re
 
 _DATA_URL = re.compile(r"\bdata:[\w.+/;=-]{0,200},[^\s'\"<>]*+", re.IGNORECASE)
+_BEGUN = re.compile(r"\W*+data:", re.IGNORECASE)
+"""How a data URL begins, also one without its comma."""
 _HEAD = re.compile(r"\s*+data:[^,]{0,200},", re.IGNORECASE)
 MOST_NAME = 200
 """Most letters of a name that a message repeats."""
@@ -32,6 +34,6 @@ def without_data_urls(text: str) -> str:
 
 def shown_name(name: str) -> str:
     """A name as a message repeats it: quoted and of bounded length; a data URL by its length."""
-    if is_data_url(name):
+    if _BEGUN.match(name):
         return f"a data URL of {len(name):,} letters"
     return repr(name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…")

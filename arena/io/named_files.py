@@ -2,17 +2,27 @@
 
 import os
 import unicodedata
-from pathlib import Path
+from pathlib import Path, PurePath
 
 
 def named_file(folder: Path, name: str) -> Path:
-    """The path of a name below a folder; if nothing is there, of the same name in Unicode's other form.
+    """The path of a name below a folder; a part that is not there is looked for in Unicode's other form.
 
     macOS writes accents as signs of their own (NFD), most other systems as letters with accents (NFC).
     """
-    names = (name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD")))
-    paths = [folder / each for each in names]
-    return next((path for path in paths if os.path.lexists(path)), paths[0])
+    path = folder
+    for part in PurePath(name).parts:
+        member = _member(path, part)
+        if member is None:
+            return folder / name
+        path = member
+    return path
+
+
+def _member(folder: Path, part: str) -> Path | None:
+    names = (part, *(unicodedata.normalize(form, part) for form in ("NFC", "NFD")))
+    paths = (folder / each for each in names)
+    return next((path for path in paths if os.path.lexists(path)), None)
 
 
 def same_name(name: str) -> str:

@@ -22,6 +22,7 @@ from tests.support.vote_samples import (
     PREFERENCE_100K,
     PREFERENCE_140K,
     SEARCH_ARENA,
+    THREE,
     WILDVISION,
     put,
 )
@@ -304,6 +305,36 @@ def test_a_row_of_several_votes_gives_each_of_them(tmp_path):
     thumb = {**OPEN_WEBUI[0], "data": {**OPEN_WEBUI[0]["data"], "sibling_model_ids": ["y", "z"]}}
     battles = read(put(tmp_path / "feedback.json", [thumb]))
     assert (battles.model_a, battles.model_b) == (("x", "x"), ("y", "z"))
+
+
+@pytest.mark.parametrize("prompt", ['{"a": 1}', "[1, 2]", "{'a', 'b'}", "['a', 2]"])
+def test_a_prompt_that_reads_like_data_is_a_text(tmp_path, prompt):
+    battles = read(put(tmp_path / "votes.csv", [{**KAGGLE_ARENA[0], "prompt": prompt}]))
+    assert (battles.item, battles.turns) == ((item_key(prompt, []),), (1,))
+
+
+@pytest.mark.parametrize("row", [CLEAN[0], THREE[0]], ids=["clean-battles", "three-columns"])
+def test_a_name_ends_before_a_line_end(tmp_path, row):
+    battles = read(put(tmp_path / "votes.jsonl", [{**row, "model_a": "gpt-4\n"}]))
+    assert battles.model_a == ("gpt-4",)
+
+
+def test_a_thumb_beside_an_unknown_model_leaves_the_other_thumbs(tmp_path):
+    thumbs = [
+        {**OPEN_WEBUI[0], "data": {**OPEN_WEBUI[0]["data"], **data}}
+        for data in (
+            {"sibling_model_ids": ["y", None, "z"]},
+            {"sibling_model_ids": [None]},
+            {"model_id": None},
+            {"rating": -1.0},
+        )
+    ]
+    battles = read(put(tmp_path / "feedback.json", thumbs))
+    assert (battles.model_b, battles.winner) == (("y", "z", "y"), ("a", "a", "b"))
+    assert battles.notices == (
+        "rows left out, no other model answered beside it: 1",
+        "rows left out, the answer has no model: 1",
+    )
 
 
 def test_a_task_that_names_no_models_is_refused_and_one_without_a_prompt_is_its_own_item(tmp_path):

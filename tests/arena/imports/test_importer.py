@@ -27,6 +27,7 @@ from arena.imports.importer import (
     ImportRequest,
     VoteImporter,
 )
+from arena.imports.ranked_votes import ranked
 from arena.imports.tables import (
     IMPORTED_ROW,
     IMPORTED_SOURCE,
@@ -138,6 +139,16 @@ def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_a
     assert imports.add(votes_of(logged, logged, logged), order) == Imported(votes=1, known=2), (
         "a log that grew"
     )
+
+
+def test_a_file_adds_nothing_when_more_or_fewer_of_its_votes_count(imports):
+    frame = votes_of(Vote("m1", "m2", "a"), Vote("m1", "m1b", "a"), Vote("m1", "m2", "b"))
+    merged = ranked(frame, aliases={"m1b": "m1"})
+    order = ImportRequest("frame")
+    assert imports.add(frame, order) == Imported(votes=3)
+    assert imports.add(merged, order) == Imported(known=3)
+    assert imports.add(merged, ImportRequest("merged")) == Imported(votes=2, others=1)
+    assert imports.add(frame, ImportRequest("merged")) == Imported(votes=1, known=2)
 
 
 def test_a_file_and_its_copy_in_our_format_are_the_same_votes(imports, tmp_path):

@@ -185,6 +185,7 @@ def test_a_model_against_itself_is_left_out_in_every_format(tmp_path, name):
         (["GPT-4o", "gpt-4o"], True),
         (["gpt-4o", "gpt\u20114o", "gpt_4o", "gpt 4o", "GPT4o"], True),
         (["qwen\u00a0vl", "qwen\u200bvl"], True),
+        (["qwen vl", "qwen\tvl", "qwen vl\n"], True),
         (["gpt-4o", "gpt-4.1", "gpt-4o-mini"], False),
     ],
 )
@@ -213,6 +214,35 @@ def test_aliases_merge_models_and_what_they_make_a_model_against_itself(tmp_path
         ("gpt-4o", "expected OLD=NEW"),
         ("=x", "expected OLD=NEW"),
         ("gpt-4o= ", "expected OLD=NEW"),
+        ("x=x", "'x' would become itself again"),
     ):
         with pytest.raises(AliasError, match=problem):
             ranked(battles, aliases=aliases_of([text]))
+
+
+def test_aliases_are_followed_and_may_not_contradict_each_other():
+    assert aliases_of(["a=b", "c=d", "b=c", "a=b"]) == {"a": "d", "b": "d", "c": "d"}
+    for texts, problem in (
+        (["a=b", "b=a"], "would become itself again"),
+        (["z=a", "a=b", "b=c", "c=a"], "would become itself again"),
+        (["a=b", "a=c"], "'a' would become both 'b' and 'c'"),
+    ):
+        with pytest.raises(AliasError, match=problem):
+            aliases_of(texts)
+
+
+def test_an_answer_names_its_model_also_by_a_name_that_an_alias_replaces(tmp_path):
+    reply = [{"role": "assistant", "content": "I am quxolotl-7b and here to help."}]
+    row = {**CLEAN[0], "model_a": "quxolotl-7b", "conversation_a": reply}
+    battles = read(put(tmp_path / "votes.jsonl", [CLEAN[0], row]))
+    assert len(ranked(battles, aliases={"quxolotl-7b": "new-7b"})) == 1
+
+
+def test_cells_that_pandas_wrote_as_python_are_read(tmp_path):
+    duplicate = {**CLEAN[0], "dedup_tag": str({"high_freq": True, "sampled": False})}
+    revealing = {**CLEAN[0], "dedup_tag": "{'sampled': True}", "conversation_a": str(TURNS)}
+    counted = ranked(read(put(tmp_path / "votes.csv", [duplicate, revealing])))
+    assert counted.notices[-2:] == (
+        "1 vote marked as duplicate by the file left out",
+        "1 vote on an answer that names its model left out",
+    )

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -448,6 +449,7 @@ def test_a_single_image_column_of_a_parquet_file_is_read(bench, place, kind):
 
 COMPOSED = unicodedata.normalize("NFC", "Žluťoučký kůň/café 한국.png")
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
+MIXED = f"{Path(DECOMPOSED).parent}/{Path(COMPOSED).name}"
 
 
 @pytest.mark.parametrize(
@@ -457,6 +459,8 @@ DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
         (DECOMPOSED, COMPOSED),
         (COMPOSED, COMPOSED),
         (DECOMPOSED, DECOMPOSED),
+        (MIXED, COMPOSED),
+        (DECOMPOSED, MIXED),
     ],
 )
 @on_sqlite
@@ -494,6 +498,8 @@ DATA_URLS = {
     "no base64": (data_url(LONG_DATA)[:-3] + "***", "expected base64"),
     "as text": ("data:image/svg+xml," + "%3Csvg" * 2000, "expected base64"),
     "upper case": (data_url(LONG_DATA, "DATA:image/PNG;charset=utf-8;BASE64"), "no picture"),
+    "no comma": (data_url(LONG_DATA).replace(",", ""), "File name too long"),
+    "in quotes, cut": ("'" + data_url(LONG_DATA).replace(",", ";"), "File name too long"),
 }
 
 
@@ -507,7 +513,7 @@ def test_an_error_tells_a_data_url_by_its_length(bench, url, why, reads):
         else:
             bench.importer.visit(bench.csv("v.csv", SINGLE, [url, "Color", "What?", "Red."]), "v")
     told = str(caught.value)
-    assert re.search(f"holds a data URL of {len(url):,} letters: .*{why}", told), told
+    assert re.search(f" a data URL of {len(url):,} letters: .*{why}", told), told
     assert len(told) < 300 and url[-200:-100] not in told
 
 

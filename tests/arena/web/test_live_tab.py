@@ -198,8 +198,11 @@ def test_every_bad_picture_of_one_drop_is_named_and_a_long_one_is_enlarged_to_be
     for name, (_, told) in bad.items():
         expect(problem).to_contain_text(re.compile(f"{name}: This .*{told}"))
     expect(wide.locator("#live-thumbs li")).to_have_count(1)
-    wide.set_input_files("#live-files", files[:1])
+    long_name = {**files[0], "name": f"{'x' * 240}.svg"}
+    wide.set_input_files("#live-files", [files[0], long_name])
+    expect(problem).to_contain_text(long_name["name"])
     expect(problem).to_contain_text("drawing.svg")
+    assert problem.evaluate("line => line.scrollWidth <= line.clientWidth"), "a long name wraps"
     expect(problem).not_to_contain_text("page.html")
 
     wide.fill("#live-text", "What does it say?")
