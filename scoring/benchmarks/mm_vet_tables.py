@@ -208,9 +208,8 @@ class MMVetArticle(Benchmark[Report]):
         if len(scored.run_totals) < 2 or scored.spread is None:
             return (total,)
         means = ("–" if mean is None else f"{mean:.1f}" for mean in scored.run_totals)
-        runs = f"runs: {', '.join(means)}"
-        value = f"{total.value} {runs_text(scored.spread)}"
-        return (total._replace(value=value, notes=(*total.notes, runs)),)
+        runs = f"{', '.join(means)} {runs_text(scored.spread)}"
+        return (total._replace(notes=(*total.notes, runs)),)
 
     def caveats(self, report: Report) -> Sequence[Caveat]:
         found = [*super().caveats(report)]
