@@ -98,9 +98,9 @@ _BAD_REQUEST = (400, 413, 422)
 _EARLY = (409, 425, 429)
 """Statuses below 500 that servers answer while a model is being loaded."""
 _LOADING = re.compile(
-    r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|loaded|warming up|starting up"
+    r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|warming up|starting up"
     r"|initiali[sz]ing)\b|\b(?:loading|initiali[sz]ing|warming up) (?:the )?(?:model|weights|engine)"
-    r"|\bcold start|not (?:yet )?(?:loaded|ready)"
+    r"|\bcold start|\bbeing loaded|not (?:yet )?(?:loaded|ready)"
     r"|\bscal(?:ing|ed) (?:up|to zero)"
 )
 _LOAD_FAILED = re.compile(

@@ -349,7 +349,9 @@
       for (const [side, html] of Object.entries(scene.panes)) {
         const pane = this.pane(side);
         const place = pane.scrollTop;
+        const unfolded = [...pane.querySelectorAll(".thinking")].map(({ open }) => open);
         pane.innerHTML = html;
+        pane.querySelectorAll(".thinking").forEach((fold, number) => { fold.open = !first && (unfolded[number] ?? false); });
         pane.scrollTop = scene.phase === "growing" ? pane.scrollHeight : place;
       }
       this.part("status").textContent = this.part("status").dataset.words = scene.status;

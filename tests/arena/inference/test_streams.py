@@ -308,6 +308,7 @@ LOADING = (
     ({"detail": "Model is loading"}, 503),
     ({"message": "model is warming up"}, 500),
     ({"error": "model is loading"}, 429),
+    ({"error": "The model is still being loaded"}, 503),
 )
 
 
@@ -328,10 +329,13 @@ def test_loading_is_waited_for_so_long_and_then_told(monkeypatch):
     assert "still loading after 0.2 seconds" in heard.why and "'Loading model'" in heard.why
 
 
-def test_a_model_that_cannot_be_loaded_is_not_waited_for():
-    fails = http(
-        b'{"error": {"message": "failed: is loading"}}', kind="application/json", status=503
-    )
+@pytest.mark.parametrize(
+    "said",
+    ["failed: is loading", "the currently loaded model takes no images", "no model is loaded"],
+)
+def test_a_model_that_is_not_being_loaded_is_not_waited_for(said):
+    body = json.dumps({"error": {"message": said}}).encode()
+    fails = http(body, kind="application/json", status=503)
     heard = hear(*[fails] * 3)
     assert heard.error and not heard.loadings
 

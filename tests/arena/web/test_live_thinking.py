@@ -76,6 +76,7 @@ def test_thinking_is_folded_away_and_an_answer_cut_off_is_marked(page, live, fir
     shoot(page, "live-thinking")
     page.click("#live-a")
     expect(page.locator("#live-status")).to_contain_text("You chose A")
+    expect(folded.get_by_text("I look at it")).to_be_visible()
     page.click("#live-reveal")
     phase(page, "revealed")
     assert "outside the ranking" not in page.locator("#live-status").inner_text()
