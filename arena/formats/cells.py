@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from arena.formats.base import Row
+from arena.io.data_urls import without_data_urls
 from arena.io.strict_json import PAGE, RowsError, check_strings, parse_json
 from arena.types import bare, item_key
 
@@ -170,7 +171,7 @@ def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
 
 def shown(value: object) -> str:
     """A value as an error shows it."""
-    return "nothing" if value is None or value == "" else repr(value)[:80]
+    return "nothing" if value is None or value == "" else without_data_urls(repr(value))[:80]
 
 
 def filled(row: Row, *columns: str) -> str:

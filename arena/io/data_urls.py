@@ -4,7 +4,8 @@ import base64
 import binascii
 import re
 
-_DATA_URL = re.compile(r"\bdata:[\w.+/;=-]{0,200},[^\s'\"<>]*+", re.IGNORECASE)
+_DATA_URL = re.compile(r"\bdata:(?:[\w.+/;=-]{0,200},|image/)[^\s'\"<>]*+", re.IGNORECASE)
+"""Those of pictures also without the comma."""
 _BEGUN = re.compile(r"\W*+data:", re.IGNORECASE)
 """How a data URL begins, also one without its comma."""
 _HEAD = re.compile(r"\s*+data:[^,]{0,200},", re.IGNORECASE)
@@ -29,7 +30,12 @@ def data_url_content(url: str) -> bytes:
 
 def without_data_urls(text: str) -> str:
     """A message with each data URL told by its length."""
-    return _DATA_URL.sub(lambda url: f"a data URL of {len(url[0]):,} letters", text)
+    return _DATA_URL.sub(_by_length, text)
+
+
+def _by_length(found: re.Match[str]) -> str:
+    url = found[0].rstrip(",;.")
+    return f"a data URL of {len(url):,} letters{found[0][len(url) :]}"
 
 
 def shown_name(name: str) -> str:

@@ -62,7 +62,7 @@ class RowsError(ValueError):
 
     def __str__(self) -> str:
         row = f"row {self.row}" if self.row else ""
-        column = f"column {self.column[:80]!r}" if self.column else ""
+        column = f"column {without_data_urls(self.column)[:80]!r}" if self.column else ""
         place = ", ".join(part for part in (self.file, row, column) if part)
         return f"{place}: {self.problem}" if place else self.problem
 

@@ -281,8 +281,10 @@ class ItemImporter:
             known = kept.get(key)
             if known is None or not self.pictures.has(known.sha256):
                 known = self._keep(file.data)
-        except (OSError, PictureError) as error:
+        except PictureError as error:
             raise RowsError(f"{told}: {error}", column=column) from error
+        except OSError as error:
+            raise RowsError(f"{told}: {error.strerror}", column=column) from error
         return ImageDraft(key, PurePosixPath(file.name).name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:

@@ -313,6 +313,12 @@ def test_a_prompt_that_reads_like_data_is_a_text(tmp_path, prompt):
     assert (battles.item, battles.turns) == ((item_key(prompt, []),), (1,))
 
 
+def test_an_error_tells_the_whole_length_of_a_data_url(tmp_path):
+    url = f"data:image/png;base64,{'A' * 400}"
+    with pytest.raises(ValueError, match="found 'a data URL of 422 letters'"):
+        read(put(tmp_path / "votes.jsonl", [{**CLEAN[0], "tstamp": url}]))
+
+
 @pytest.mark.parametrize("row", [CLEAN[0], THREE[0]], ids=["clean-battles", "three-columns"])
 def test_a_name_ends_before_a_line_end(tmp_path, row):
     battles = read(put(tmp_path / "votes.jsonl", [{**row, "model_a": "gpt-4\n"}]))

@@ -665,6 +665,10 @@ DATA = "A" * 5000
             f"holds DATA:image/svg+xml;charset=utf-8,{DATA} and data:,{DATA}",
             "holds a data URL of 5,033 letters and a data URL of 5,006 letters",
         ),
+        (
+            f"has data:image/png;base64{DATA}, data:,{DATA}; name",
+            "has a data URL of 5,021 letters, a data URL of 5,006 letters; name",
+        ),
         ("the metadata: one, two; data: three", "the metadata: one, two; data: three"),
     ],
 )
@@ -672,3 +676,5 @@ def test_no_error_repeats_a_data_url(problem, told):
     error = RowsError(problem, "a.csv", 2)
     assert error.problem == told
     assert str(error.at(column="image")) == f"a.csv, row 2, column 'image': {told}"
+    named = str(error.at(column=f"data:image/png;base64,{DATA}"))
+    assert named == f"a.csv, row 2, column 'a data URL of 5,022 letters': {told}"

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import errno
 import hashlib
 import json
 import re
@@ -515,6 +516,16 @@ def test_an_error_tells_a_data_url_by_its_length(bench, url, why, reads):
     told = str(caught.value)
     assert re.search(f" a data URL of {len(url):,} letters: .*{why}", told), told
     assert len(told) < 300 and url[-200:-100] not in told
+
+
+@on_sqlite
+def test_an_error_of_the_disk_tells_no_path_of_the_server(bench, monkeypatch):
+    def full(_self: PictureStore, _picture: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/pictures/.part-1")
+
+    monkeypatch.setattr(PictureStore, "keep", full)
+    with pytest.raises(RowsError, match=r"names the image 'red.png': No space left on device$"):
+        bench.importer.folder(bench.items({"images": ["red.png"]}), "mine")
 
 
 @on_sqlite
