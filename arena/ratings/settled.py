@@ -6,9 +6,10 @@ Howard, Ramdas, McAuliffe and Sekhon 2021, equation 14): two equal models leave 
 makes the share of each pair smaller, and adds what its own pairs may spend: alpha * 2 / models.
 
 Assumed: gaps are nearly normal with the variance of `intervals` (asymptotic confidence sequences: Waudby-Smith, Arbour,
-Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS. "Equal" are models that infinitely many items like
-those judged, and voters like these, would leave equal: what fewer voters than FEW like, or voters whom nobody named,
-settles nothing, since others may come.
+Sinha, Kennedy and Ramdas 2024), hence LEAST_VOTES and LEAST_ITEMS, and a model's items are to tell as much as FEW
+equally busy ones: where most votes are on one item, gaps have the tails of few. "Equal" are models that infinitely many
+items like those judged, and voters like these, would leave equal: what fewer voters than FEW like, or voters whom
+nobody named, settles nothing, since others may come.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from arena.ratings.bradley_terry import Strengths
 from arena.ratings.clusters import cluster_codes, effective_number
 from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
-from arena.ratings.votes import ELO, Floats, Votes
+from arena.ratings.votes import ELO, Floats, Votes, summed
 
 OrderState = Literal["settled", "open", "contradicted"]
 ALPHA = 0.05
@@ -92,9 +93,12 @@ def look(
             f"orders settle by intervals clustered by item, these are by {found.cluster}"
         )
     items = cluster_codes(votes, found.cluster)
-    met = np.zeros((votes.models, int(items.max(initial=-1)) + 1), bool)
-    met[votes.a, items] = met[votes.b, items] = True
-    on_items = met.sum(1)
+    size = int(items.max(initial=-1)) + 1
+    sides = np.concatenate([votes.a, votes.b]).astype(np.int64) * size + np.tile(items, 2)
+    cells, on_cell = np.unique(sides, return_counts=True)
+    model = cells // max(1, size)
+    on_items = np.bincount(model, minlength=votes.models)
+    squares = summed(model, on_cell.astype(np.float64) ** 2, votes.models)
     if shown < np.count_nonzero(on_items):
         raise ValueError(
             f"{np.count_nonzero(on_items)} models have votes, but only {shown} were ever shown"
@@ -103,6 +107,7 @@ def look(
         votes.b, minlength=votes.models
     )
     ready = (played >= LEAST_VOTES) & (on_items >= LEAST_ITEMS)
+    ready &= played.astype(np.float64) ** 2 >= FEW * squares
     ready &= judged or _are_several(votes)
     own = found.covariance.diagonal()
     variance = (own[:, None] + own[None, :] - 2 * found.covariance) / ELO.points**2
