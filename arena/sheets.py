@@ -11,6 +11,7 @@ import pandas as pd
 
 from arena.interval_text import bracketed, runs_text, spanned
 from arena.io.csv_text import csv_text
+from arena.markdown import visible_name
 from arena.templates import macros
 
 Kind = Literal["text", "count", "percent", "score", "difference", "rank", "p", "interval"]
@@ -154,12 +155,12 @@ def as_text(sheet: Sheet) -> Iterator[str]:
         cells[0] = (indent + cells[0])[:_WIDEST]
         grid.append(cells)
     widths = [max(map(len, cells)) for cells in zip(*grid, strict=True)]
-    is_text = [kind for column in sheet.columns for kind in _alignments(column)]
-    yield sheet.title
+    are_left = [is_left for column in sheet.columns for is_left in _alignments(column)]
+    yield visible_name(sheet.title)
     for cells in grid:
         aligned = (
             cell.ljust(width) if left else cell.rjust(width)
-            for cell, width, left in zip(cells, widths, is_text, strict=True)
+            for cell, width, left in zip(cells, widths, are_left, strict=True)
         )
         yield _GAP.join(aligned).rstrip()
     if sheet.note:
@@ -209,15 +210,6 @@ def as_json(sheet: Sheet) -> str:
     )
 
 
-FORMATS: Mapping[str, Any] = {
-    "csv": as_csv,
-    "md": as_markdown,
-    "tex": as_latex,
-    "json": as_json,
-}
-"""Renderers of files by suffix."""
-
-
 def _keys(sheet: Sheet) -> list[str]:
     """The frame's columns that are shown, and the level."""
     keys = [key for column in sheet.columns for key in column.keys]
@@ -232,7 +224,8 @@ def _cell(column: Column, row: Mapping[str, Any]) -> Cell:
     ends = spanned(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
-    return Cell(_number(column, row) or _MISSING, ends)
+    text = _number(column, row) or _MISSING
+    return Cell(text if column.kind == "text" else text.replace("-", "−"), ends)
 
 
 def _number(column: Column, row: Mapping[str, Any]) -> str:
@@ -242,7 +235,7 @@ def _number(column: Column, row: Mapping[str, Any]) -> str:
         return ""
     if column.kind == "text":
         return str(value)
-    text = f"{value:{column.spec}}".replace("-", "−")
+    text = f"{value:{column.spec}}"
     spread = row[column.runs] if column.runs else None
     return text if spread is None else f"{text} {runs_text(spread, column.spec)}"
 
@@ -295,7 +288,7 @@ def _text_cells(column: Column, row: Mapping[str, Any]) -> list[str]:
     ends = bracketed(row[column.low], row[column.high], column.spec) if column.low else ""
     if column.kind == "interval":
         return [ends]
-    text = _number(column, row)
+    text = visible_name(_number(column, row))
     return [text, ends] if column.low else [text]
 
 

@@ -129,5 +129,15 @@ def test_strangers_words_stay_words_in_every_form():
     assert list(csv.reader(io.StringIO(as_csv(formula))))[1][1] == "'=1+1"
 
 
+def test_a_terminal_gets_no_signs_that_it_would_obey():
+    frame = pd.DataFrame([{**ROWS[0], "name": "red\x1b[31m\nname"}])
+    lines = list(as_text(replace(SHEET, title="a\x1b[2Jtitle", frame=frame)))
+    assert len(lines) == 4 and "\x1b" not in "".join(lines)
+    assert any(line.split()[-3:] == ["-4.0", "[+0.5,", "+12.8]"] for line in as_text(NEGATIVE))
+
+
+NEGATIVE = only("difference", -4.0, low="low", high="high")
+
+
 def test_a_sheet_without_rows_is_no_table_of_a_page():
     assert as_html(replace(SHEET, frame=SHEET.frame.head(0))) == ""
