@@ -45,6 +45,7 @@ CHINESE: Mapping[str, str] = {
     "you_chose": "您选择了 {}：{}。",
     "other_is": "{} 是 {}。",
     "rank": "第 {} 名，共 {} 名",
+    "places": "第 {} 至 {} 名",
     "level": "95% 置信区间",
     "provisional": "票数尚不足",
     "first": "您是第一个在此选择的人。",

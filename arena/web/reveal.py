@@ -77,9 +77,10 @@ def _standing(line: Standing | None, board: Board | None, words: Words) -> str:
     ranked = sum(one.rank is not None for one in board.standings)
     said = words["rank"].format(round(line.rank.value), ranked)
     rank = line.rank
-    has_range = rank.low is not None and rank.low != rank.high
-    if has_range:
-        said += f" ({dashed(rank.low, rank.high)})"
+    has_range = False
+    if rank.low is not None and rank.high is not None and rank.low != rank.high:
+        has_range = True
+        said += f" ({words['places'].format(round(rank.low), round(rank.high))})"
     if line.rating is not None:
         said += f" · {line.rating.value:.0f}"
         rating_range = dashed(line.rating.low, line.rating.high)

@@ -66,6 +66,7 @@ ENGLISH: Words = {
     "you_chose": "You chose {}: {}.",
     "other_is": "{} is {}.",
     "rank": "rank {} of {}",
+    "places": "places {} to {}",
     "level": "95% intervals",
     "provisional": "still gathering votes",
     "first": "You are the first to choose here.",

@@ -18,9 +18,7 @@ from scoring.benchmarks.vqa import Dataset, MarkProtocol, VQAMarks
 from scoring.benchmarks.vqa_answers import read_references
 from scoring.cli import progress
 from scoring.multiple_choice.extract import SEED
-from scoring.multiple_choice.metrics import (
-    picture_problems,
-)
+from scoring.multiple_choice.metrics import picture_problems
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import Protocol
 from scoring.registry import BENCHMARKS, choice_benchmark, open_upload, question_file, unrecognised

@@ -1,0 +1,28 @@
+"""The reveal: where a model stands, in words, beside its name."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from arena.leaderboard.board import Span
+from arena.web.chinese import CHINESE
+from arena.web.reveal import _standing
+from arena.web.words import ENGLISH
+
+
+@pytest.mark.parametrize(
+    "words, rank, told",
+    [
+        (ENGLISH, Span(3, 2, 4), "rank 3 of 1 (places 2 to 4) · 1040 (1020–1066) · 95% intervals"),
+        (ENGLISH, Span(3, 3, 3), "rank 3 of 1 · 1040 (1020–1066) · 95% intervals"),
+        (
+            CHINESE,
+            Span(3, 2, 4),
+            "第 3 名，共 1 名 (第 2 至 4 名) · 1040 (1020–1066) · 95% 置信区间",
+        ),
+    ],
+)
+def test_a_models_places_are_told_in_words_and_the_level_once(words, rank, told):
+    line = SimpleNamespace(rank=rank, rating=Span(1040, 1020, 1066))
+    board = SimpleNamespace(standings=[line])
+    assert _standing(line, board, words) == told
