@@ -122,8 +122,11 @@ class HtmlRow(NamedTuple):
     is_bold: bool
 
 
-def as_html(sheet: Sheet) -> str:
-    """Return a table of a page with its title and note; "" without rows."""
+def as_html(sheet: Sheet, copies: bool = False) -> str:
+    """Return a table of a page with its title and note; "" without rows.
+
+    With `copies`, buttons below it copy it in the forms that papers and READMEs need.
+    """
     rows = list(sheet.rows)
     if not rows:
         return ""
@@ -138,7 +141,8 @@ def as_html(sheet: Sheet) -> str:
         )
         for row, depth, below in zip(rows, depths, [*depths[1:], 0], strict=True)
     ]
-    return macros("sheet.html").sheet(sheet, shown)
+    forms = {form: write(sheet) for form, write in _COPIES.items()} if copies else {}
+    return macros("sheet.html").sheet(sheet, shown, forms)
 
 
 def as_text(sheet: Sheet) -> Iterator[str]:
@@ -208,6 +212,9 @@ def as_json(sheet: Sheet) -> str:
         {"title": sheet.title, "note": sheet.note, "columns": columns, "rows": rows},
         ensure_ascii=False,
     )
+
+
+_COPIES = {"LaTeX": as_latex, "Markdown": as_markdown, "CSV": as_csv}
 
 
 def _keys(sheet: Sheet) -> list[str]:

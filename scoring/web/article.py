@@ -8,7 +8,6 @@ from textwrap import wrap
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
 from arena.interval_text import interval_text
-from arena.sheets import as_html
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
     PublishedBoard,
@@ -21,7 +20,7 @@ from scoring.benchmarks.article import (
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
-from scoring.web.report_parts import PARTS, REPORT, judge_text
+from scoring.web.report_parts import PARTS, REPORT, judge_text, sheet_html
 
 _ROW = 22
 _NAMES = 0.43
@@ -72,7 +71,7 @@ def figure_html(report: AnyReport) -> str:
     )
     tall = drawing.height > _TALL
     return REPORT.figure(
-        svg(drawing, "published"), caption, as_html(published_sheet(board, report.title)), tall
+        svg(drawing, "published"), caption, sheet_html(published_sheet(board, report.title)), tall
     )
 
 
@@ -246,7 +245,7 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
-    table = as_html(paired_sheet(first.title, second.title, found))
+    table = sheet_html(paired_sheet(first.title, second.title, found))
     compared = REPORT.compared(first.title, second.title, found[0].difference.n, table)
     return REPORT.together([PARTS.warning(differ) if differ else "", compared])
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from arena.kept import Kept
 from arena.markdown import visible_name
-from arena.sheets import Column, Sheet, as_html
+from arena.sheets import Column, Sheet
 from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, under_protocol
 from scoring.jobs.store import Jobs
@@ -19,7 +19,7 @@ from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList, shows_report_errors
 from scoring.web.article import head_html
 from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
-from scoring.web.report_parts import CHOICE, REPORT, folded_problems_html
+from scoring.web.report_parts import CHOICE, REPORT, folded_problems_html, sheet_html
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
@@ -146,9 +146,9 @@ def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Diffe
         read=read,
         lost=lost,
         judged=here.judge is not None,
-        overall=as_html(head),
+        overall=sheet_html(head),
         moved=len(moved.frame),
-        changes=as_html(moved),
+        changes=sheet_html(moved),
     )
 
 

@@ -34,6 +34,11 @@ def number(value: float | None, places: int = 1) -> str:
     return "–" if value is None else f"{value:.{places}f}"
 
 
+def sheet_html(sheet: Sheet) -> str:
+    """Return a table with buttons that copy it."""
+    return as_html(sheet, copies=True)
+
+
 def sheets_html(sheets: Sequence[Sheet]) -> str:
     """Return a report's tables, each in its place."""
     shown: dict[Place, list[tuple[str, str]]] = {
@@ -43,7 +48,7 @@ def sheets_html(sheets: Sequence[Sheet]) -> str:
         "folded": [],
     }
     for sheet in sheets:
-        shown[sheet.place].append((sheet.title, as_html(sheet)))
+        shown[sheet.place].append((sheet.title, sheet_html(sheet)))
     return macros("sheet.html").places(**shown)
 
 
