@@ -143,9 +143,14 @@ class Benchmark(ABC, Generic[R]):
         return "no score" if outcome.score is None else f"{outcome.score:g}"
 
     def compared(self, report: R, other: R) -> Sequence[Sheet]:
-        """The report beside another model's, on the questions that both score."""
-        answers = (self.scored_answers(other), self.scored_answers(report))
-        return (paired_sheet(other.title, report.title, paired(*answers)),)
+        """The report beside another model's, on the questions that both score. Raises ChoicesError."""
+        theirs = self.scored_answers(other)
+        ours = self.scored_answers(report)
+        if {one.id for one in theirs}.isdisjoint(one.id for one in ours):
+            raise ChoicesError(
+                f"{report.file} and {other.file} share no scored answer; choose two files of one question set"
+            )
+        return (paired_sheet(other.title, report.title, paired(theirs, ours)),)
 
     def remarks(self, report: R) -> Sequence[str]:
         """What the command line says above the report's tables."""

@@ -10,11 +10,7 @@ from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
-from scoring.benchmarks.mm_vet_grades import (
-    graded_report,
-    grades_for,
-    holds_grades,
-)
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
 from scoring.benchmarks.mm_vet_questions import subset as part_of
 from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
@@ -22,7 +18,6 @@ from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import fate
 from scoring.report import QuestionSet, Report, missing_notice
 
@@ -71,12 +66,11 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
 
 def _check_unjudged(request: ScoreRequest) -> None:
     """Raise BadParameter for what says how a judge is asked, beside a file of grades."""
-    judge = request.judge
     given = {
-        "--judge": judge.model,
-        "--base-url": judge.base_url is not None,
-        "--batch": judge.batch,
-        "--budget": judge.budget is not None,
+        "--judge": request.judge,
+        "--base-url": request.base_url is not None,
+        "--batch": request.batch,
+        "--budget": request.budget is not None,
         "--protocol": request.protocol is not None,
     }
     given |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
@@ -100,26 +94,17 @@ def _graded(
 
 def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> progress.Lines[Report]:
     """The report of a file of answers, by the judge."""
-    if not request.judge.model or request.options.answers:
+    asked = request.options
+    if not request.judge or asked.answers:
         problem = (
             "-o answers goes with a grade file; leave it out"
-            if request.judge.model
+            if request.judge
             else "choose a judge with --judge MODEL"
         )
         raise BadParameter(f"{request.file.name} holds answers: {problem}")
-    serving = request.serving()
-    draft, spec = yield from _drafted(benchmark, chosen, request, serving)
-    progress.check_unread_files(draft, request.out, request.read)
-    return (yield from serving.judged(draft, spec))
-
-
-def _drafted(
-    benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest, serving: progress.CommandJudge
-) -> progress.Lines[tuple[Report, JudgeSpec]]:
-    """The file's report before its judging, and the judge."""
-    asked = request.options
     protocol = benchmark.protocol_named(request.protocol)
     options = Options(protocol, asked.runs, asked.samples, asked.missing, asked.probe)
+    serving = request.serving()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen, fate(protocol))
@@ -131,18 +116,13 @@ def _drafted(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
     spec = yield from serving.spec()
-    report = benchmark.draft(
-        filled,
-        chosen,
-        options,
-        spec,
-        serving.address.shown,
-        request.file.name,
-        request.title or upload.title,
-    )
-    size = f"{plural(len(report.rows), 'question')}, {plural(report.runs, 'run')}"
-    yield f"{chosen.name}: {size}, {report.protocol} protocol."
-    return report, spec
+    address = serving.address.shown
+    title = request.title or upload.title
+    draft = benchmark.draft(filled, chosen, options, spec, address, request.file.name, title)
+    size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
+    yield f"{chosen.name}: {size}, {draft.protocol} protocol."
+    progress.check_unread_files(draft, request.out, request.read)
+    return (yield from serving.judged(draft, spec))
 
 
 @app.command()

@@ -40,10 +40,10 @@ def _judged(found: OpenedFile, report: Any, request: ScoreRequest) -> progress.L
     yield from benchmark.lines(found.file)
     yield from benchmark.told_no_answers(report)
     yield from problem_lines(found.file.problems)
-    if not report.left or request.judge.refused:
+    if not report.left or request.no_judge:
         return report
     answers = plural(len(report.rows), "answer")
-    if not request.judge.model:
+    if not request.judge:
         raise ChoicesError(
             f"left to a judge: {report.left:,} of {answers}; choose --judge MODEL to have "
             "that read, or --no-judge for rules alone"

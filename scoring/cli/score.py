@@ -12,7 +12,7 @@ from scoring.benchmarks.base import Benchmark, OpenedFile, Workflow
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
-from scoring.cli.score_request import JudgeRequest, ScoreRequest, option_lines, read_options
+from scoring.cli.score_request import ScoreRequest, option_lines, read_options
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
@@ -85,8 +85,13 @@ def score(
         options=read_options(record, option or ()),
         protocol=protocol,
         title=title,
-        judge=JudgeRequest(judge, no_judge, base_url, batch, yes, budget),
         out=out,
+        judge=judge,
+        no_judge=no_judge,
+        base_url=base_url,
+        batch=batch,
+        yes=yes,
+        budget=budget,
     )
     yield from WAYS[record.way](record, request)
 

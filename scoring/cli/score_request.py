@@ -18,18 +18,6 @@ _HINT = "-o"
 
 
 @dataclass(frozen=True)
-class JudgeRequest:
-    """Which judge `score` was given; no `model`: none yet, `refused`: rules alone."""
-
-    model: str
-    refused: bool
-    base_url: str | None
-    batch: bool
-    yes: bool
-    budget: float | None
-
-
-@dataclass(frozen=True)
 class ScoreRequest:
     """All that `score` was given, with its benchmark known."""
 
@@ -43,8 +31,14 @@ class ScoreRequest:
     """A record of the benchmark's `options`."""
     protocol: str | None
     title: str
-    judge: JudgeRequest
     out: Path
+    judge: str
+    """The judge's model; "" for none."""
+    no_judge: bool
+    base_url: str | None
+    batch: bool
+    yes: bool
+    budget: float | None
 
     @cached_property
     def settings(self) -> Settings:
@@ -64,9 +58,8 @@ class ScoreRequest:
         return [self.given, self.questions, self.against, *paths]
 
     def serving(self) -> CommandJudge:
-        judge = self.judge
         return CommandJudge(
-            self.settings, judge.model, judge.base_url, judge.batch, judge.yes, judge.budget
+            self.settings, self.judge, self.base_url, self.batch, self.yes, self.budget
         )
 
 
@@ -79,9 +72,9 @@ def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOp
         if not equals:
             raise BadParameter(f"expected NAME=VALUE, found {word!r}", param_hint=_HINT)
         if name not in known:
-            names = f"choose of {', '.join(known)}" if known else "it has none; leave it out"
+            names = ", ".join(known) or "none"
             raise BadParameter(
-                f"{name!r} is no option of {benchmark.name}; {names}", param_hint=_HINT
+                f"{name!r} is no option of {benchmark.key}, which has {names}", param_hint=_HINT
             )
         if name in given:
             raise BadParameter(f"{name} is given more than once; give it once", param_hint=_HINT)

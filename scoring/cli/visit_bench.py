@@ -55,7 +55,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         raise BadParameter(
             f"{benchmark.name} compares answers to items of the item bank; leave out --questions and --against"
         )
-    if not request.judge.model:
+    if not request.judge:
         raise BadParameter("choose a judge with --judge MODEL", param_hint="--judge")
     serving = request.serving()
     with closing(Database(request.settings.database_url)) as database:
@@ -68,7 +68,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
         if nothing:
             yield nothing
         yield from _steady(match.winners for match in report.matches)
-        base_url = request.judge.base_url
+        base_url = request.base_url
         private = base_url and base_url != request.settings.judge.base_url
         if report.complete and not private and not nothing:
             entered = submissions.store.enter(OWNER, report)
@@ -91,7 +91,6 @@ def _drafted(
 ) -> Drafted:
     """The matches to judge, of a file or of a model's stored answers."""
     options = request.options
-    judge = request.judge.model
     asked = SubmissionRequest(
         options.opponents,
         benchmark.protocol_named(request.protocol),
@@ -101,9 +100,9 @@ def _drafted(
     )
     if options.stored:
         source = options.source or _newest(submissions)
-        return submissions.draft_stored(options.stored, source, asked, judge, address)
+        return submissions.draft_stored(options.stored, source, asked, request.judge, address)
     answers = read_submission(request.file, ANSWERS)
-    return submissions.draft(OWNER, answers, asked, judge, address)
+    return submissions.draft(OWNER, answers, asked, request.judge, address)
 
 
 @app.command("visit-board")
