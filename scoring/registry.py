@@ -133,14 +133,15 @@ _ASKED = ("index", "question_id", "id", "question")
 def answers_any(
     path: Path, sets: Iterable[QuestionSet], limits: FileLimits = PAGE, name: str | None = None
 ) -> bool:
-    """Whether a file answers questions of MM-Vet, as its ids tell, or a question of these sets. Raises RowsError."""
+    """Whether a file answers MM-Vet, as its first row tells, or a question of these sets. Raises RowsError."""
     questions = [question for each in sets for question in (*each.questions, *each.outside)]
     known = {folded(word) for question in questions for word in (question.id, question.text)}
-    for record in read_records(path, limits, IMAGE_COLUMNS, name, members=True):
+    for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
         row = _flat(record)
+        if place == 0 and edition_of(row):
+            return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
-        words = [folded(cells[column]) for column in _ASKED if column in cells]
-        if edition_of(row) or not known.isdisjoint(words):
+        if any(folded(cells[column]) in known for column in _ASKED if column in cells):
             return True
     return False
 

@@ -242,7 +242,7 @@ class FileBenchmark(Benchmark[R]):
 
     def own_questions(self, path: Path) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
-        raise ChoicesError(f"Files of {self.name} hold their questions; leave out {path.name}")
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
     def recognises(self, rows: Sequence[Any], file: str) -> bool:
         """Whether the rows read of a file of this name are the benchmark's, and not those of another."""
