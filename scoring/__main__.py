@@ -8,11 +8,7 @@ import typer
 from arena.cli.lazy_group import INTERRUPTED, Command, LazyGroup
 
 COMMANDS = {
-    "mm-vet": Command("score a file of MM-Vet outputs", "scoring.cli.mm_vet"),
-    "mm-vet-v2": Command("score a file of MM-Vet v2 outputs", "scoring.cli.mm_vet"),
-    "visit-bench": Command(
-        "have a judge compare a model's answers with others'", "scoring.cli.visit_bench"
-    ),
+    "score": Command("score a file of a benchmark's outputs", "scoring.cli.score"),
     "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
     "visit-withdraw": Command(
         "delete the texts of a submission; its results stay", "scoring.cli.visit_bench"
@@ -33,15 +29,7 @@ COMMANDS = {
     "answer": Command(
         "let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"
     ),
-    "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.mm_vet"),
-    "score": Command(
-        "score a file of any benchmark that holds its questions", "scoring.cli.multiple_choice"
-    ),
-    "mmbench": Command("score a file of MMBench or CCBench outputs", "scoring.cli.multiple_choice"),
-    "mmt-bench": Command("score a file of MMT-Bench outputs", "scoring.cli.multiple_choice"),
-    "vqa": Command(
-        "mark a file of GQA, OK-VQA or TextVQA outputs from 1 to 5", "scoring.cli.multiple_choice"
-    ),
+    "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.questions_first"),
 }
 
 

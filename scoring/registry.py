@@ -23,12 +23,11 @@ from scoring.benchmarks.base import (
     ChoicesError,
     FileBenchmark,
     OpenedFile,
-    check_scorable,
     while_wanted,
 )
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, has_options
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition_of
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
@@ -38,10 +37,10 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_questions
-from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.visit_bench.benchmark import VISIT_BENCH
+from scoring.visit_bench.reader import is_submission
 
 R = TypeVar("R", bound=AnyReport)
 
@@ -102,24 +101,56 @@ def open_upload(
     return None
 
 
-def asks_unknown(path: Path, name: str, questions: Iterable[QuestionSet]) -> bool:
-    """Whether a file has questions with short answers, as VQA has, none of them in these sets. Raises RowsError."""
-    known = {folded(one.text) for each in questions for one in (*each.questions, *each.outside)}
-    rows = map(_flat, read_records(path, PAGE, IMAGE_COLUMNS, name, members=True))
-    first = next(rows, None)
-    if first is None or not VQA[0].fits(first) or edition_of(first):
-        return False
-    asked = next(column for column in first.values if column.strip().lower() == "question")
-    return all(folded(str(row.values.get(asked))) not in known for row in chain([first], rows))
+def recognised(
+    path: Path,
+    sets: Callable[[], Iterable[QuestionSet]],
+    choice: str,
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile | Benchmark[Any]:
+    """A file that holds its questions, opened; the benchmark of another: an edition of MM-Vet for free answers.
+
+    Questions with short answers, as VQA has, are MM-Vet's only if one of these `sets` has them; `choice` is where a
+    user names a benchmark. Raises RowsError and ChoicesError.
+    """
+    label = name or path.name
+    if is_submission(path, label, limits):
+        return VISIT_BENCH
+    opened = open_upload(path, limits, name, wanted=wanted)
+    if opened:
+        return opened
+    first = _first_row(path, limits, label)
+    if VQA[0].fits(first) and not answers_any(path, sets(), limits, name):
+        raise unrecognised(path, choice, name)
+    return BENCHMARKS[edition(path, limits)]
+
+
+_ASKED = ("index", "question_id", "id", "question")
+"""Columns that say which question a row answers."""
+
+
+def answers_any(
+    path: Path, sets: Iterable[QuestionSet], limits: FileLimits = PAGE, name: str | None = None
+) -> bool:
+    """Whether a file answers MM-Vet, as its first row tells, or a question of these sets. Raises RowsError."""
+    questions = [question for each in sets for question in (*each.questions, *each.outside)]
+    known = {folded(word) for question in questions for word in (question.id, question.text)}
+    for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
+        row = _flat(record)
+        if place == 0 and edition_of(row):
+            return True
+        cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
+        if any(folded(cells[column]) in known for column in _ASKED if column in cells):
+            return True
+    return False
 
 
 def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
     label = name or path.name
-    first = next(map(_flat, read_records(path, ANSWERS, IMAGE_COLUMNS, label, members=True)))
-    if edition := edition_of(first):
-        told = f"found a table of MM-Vet; score it with python -m scoring {edition}"
-    elif VQA[0].fits(first):
+    first = _first_row(path, ANSWERS, label)
+    if VQA[0].fits(first):
         told = (
             "found question, answer and prediction, as several benchmarks have. Only if it is one of these, say which: "
             f"{option} {' or '.join(one.key for one in VQA)}; short answers of other data sets, such as OCR-VQA or "
@@ -127,10 +158,11 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
+        own = [one.key for one in BENCHMARKS.values() if one.way != "compare"]
         told = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
-            f"options, found {found}; add what is missing, or give it with --questions to python -m scoring mmbench, "
-            "mmt-bench or vqa"
+            f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "
+            f"--benchmark NAME (of {', '.join(own)})"
         )
     return ChoicesError(f"{label}: {told}")
 
@@ -141,14 +173,6 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
     if key not in known:
         raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
     return known[key]
-
-
-def question_file(path: Path) -> Mapping[int, ChoiceQuestion]:
-    """A benchmark's own questions by index. Raises RowsError, and ChoicesError with all problems."""
-    with row_errors(path.name):
-        found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
-    check_scorable(path.name, problems)
-    return found
 
 
 def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
@@ -170,6 +194,10 @@ async def score(
     benchmark = BENCHMARKS[draft.benchmark]
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)
+
+
+def _first_row(path: Path, limits: FileLimits, label: str) -> Record:
+    return next(map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True)))
 
 
 def _flat(record: Record) -> Record:

@@ -426,7 +426,7 @@ def audit(report: Report) -> bytes:
     )
 
 
-NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring mm-vet --out` writes it"
+NO_AUDIT = "expected the -audit.jsonl of a judged MM-Vet report, as `python -m scoring score --out` writes it"
 
 
 def read_audit(path: Path) -> Report:

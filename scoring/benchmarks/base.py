@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from arena.database import now
 from arena.io.tables import Record, read_records
@@ -21,6 +21,8 @@ from scoring.benchmarks.article import (
     PublishedBoard,
     ScoredAnswer,
     Total,
+    paired,
+    paired_sheet,
     part_of,
     score_total,
     sentence,
@@ -60,6 +62,12 @@ class ChoicesError(ValueError):
     """A file cannot be scored; the message gives all reasons, and how to fix them."""
 
 
+class BenchmarkOptions(BaseModel):
+    """What a benchmark lets its user choose beside what all do; each field is an `-o NAME=VALUE` of `score`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 @dataclass(frozen=True)
 class Benchmark(ABC, Generic[R]):
     """A benchmark: its form, and pure functions on its type of report."""
@@ -88,6 +96,17 @@ class Benchmark(ABC, Generic[R]):
     """What each protocol does, in a clause."""
     unpictured: str = "this server does not have them"
     """Why a question is shown without its picture."""
+    options: type[BenchmarkOptions] = BenchmarkOptions
+    """What only this benchmark lets its user choose on the command line."""
+
+    def protocol_named(self, name: str | None) -> Any:
+        """The protocol of this name, the first without one. Raises ChoicesError."""
+        known = [*self.protocols.values()]
+        if name is not None and name not in known:
+            raise ChoicesError(
+                f"{name!r} is none of the protocols here; choose {' or '.join(known)}"
+            )
+        return known[0] if name is None else name
 
     @abstractmethod
     def tasks(self, report: R, spec: JudgeSpec) -> Sequence[Task]:
@@ -122,6 +141,24 @@ class Benchmark(ABC, Generic[R]):
     def outcome_text(self, outcome: Any) -> str:
         """The outcome of a task in a word, while a job is under way."""
         return "no score" if outcome.score is None else f"{outcome.score:g}"
+
+    def compared(self, report: R, other: R) -> Sequence[Sheet]:
+        """The report beside another model's, on the questions that both score. Raises ChoicesError."""
+        theirs = self.scored_answers(other)
+        ours = self.scored_answers(report)
+        if {one.id for one in theirs}.isdisjoint(one.id for one in ours):
+            raise ChoicesError(
+                f"{report.file} and {other.file} share no scored answer; choose two files of one question set"
+            )
+        return (paired_sheet(other.title, report.title, paired(theirs, ours)),)
+
+    def remarks(self, report: R) -> Sequence[str]:
+        """What the command line says above the report's tables."""
+        return ()
+
+    def footnotes(self, report: R) -> Sequence[str]:
+        """What the command line says below the report's tables."""
+        return ()
 
     # What an article on a report says; each has a plain answer, which a benchmark may better.
 
@@ -203,6 +240,10 @@ class FileBenchmark(Benchmark[R]):
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
         """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
+    def own_questions(self, path: Path) -> Mapping[Any, Any]:
+        """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
     def recognises(self, rows: Sequence[Any], file: str) -> bool:
         """Whether the rows read of a file of this name are the benchmark's, and not those of another."""
         return True
@@ -214,6 +255,10 @@ class FileBenchmark(Benchmark[R]):
     def no_answers(self, file: ReadFile[Any]) -> Mapping[str, str]:
         """Why each prediction is no answer of a model, by its id; "" for an answer."""
         return {}
+
+    def told_no_answers(self, report: R) -> tuple[str, ...]:
+        """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
+        return ()
 
     @abstractmethod
     def look(self, row: Any) -> AnswerLook:
@@ -263,11 +308,7 @@ class OpenedFile:
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
         check_scorable(self.name, self.file.problems)
-        known = self.benchmark.protocols.values()
-        if protocol not in known:
-            raise ChoicesError(
-                f"{protocol!r} is none of the protocols here; choose {' or '.join(known)}"
-            )
+        self.benchmark.protocol_named(protocol)
         shown = title.strip()[:120] or self.title
         made = now().isoformat(timespec="seconds")
         head = {
@@ -298,6 +339,14 @@ def check_scorable(name: str, problems: Iterable[Problem]) -> None:
         lines = [f"{_rows(rows)}{text}" for text, rows in [*blocking.items()][:_SHOWN]]
         lines += [f"and {len(blocking) - _SHOWN:,} more"] if len(blocking) > _SHOWN else []
         raise ChoicesError(f"{name}: {'; '.join(lines)}")
+
+
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """A file's problems, the first _SHOWN of them in full."""
+    for problem in problems[:_SHOWN]:
+        yield f"row {problem.row}: {problem.text}" if problem.row else problem.text
+    if len(problems) > _SHOWN:
+        yield f"... and {len(problems) - _SHOWN:,} more, all in the file of problems."
 
 
 def _rows(rows: Sequence[int]) -> str:

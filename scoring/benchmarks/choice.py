@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
-from arena.io.tables import Record
+from arena.io.strict_json import row_errors
+from arena.io.tables import ANSWERS, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import folded, grouped
@@ -17,9 +19,11 @@ from scoring.benchmarks.base import (
     LazyFiles,
     OpenedFile,
     Workflow,
+    check_scorable,
+    problem_lines,
     while_wanted,
 )
-from scoring.benchmarks.choice_sheets import letter_sheet, steps_sheet
+from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -50,7 +54,14 @@ from scoring.multiple_choice.metrics import (
     undecided_is_wrong,
 )
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
-from scoring.multiple_choice.reader import Problem, ReadFile, option_columns, read_choices
+from scoring.multiple_choice.reader import (
+    IMAGE_COLUMNS,
+    Problem,
+    ReadFile,
+    option_columns,
+    read_choices,
+    read_questions,
+)
 from scoring.multiple_choice.truths import plain_option
 from scoring.multiple_choice.types import (
     JUDGE_UNREAD,
@@ -168,6 +179,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     ) -> ReadFile[Answered]:
         return read_choices(rows, questions)
 
+    def own_questions(self, path: Path) -> Mapping[int, ChoiceQuestion]:
+        with row_errors(path.name):
+            found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
+        check_scorable(path.name, problems)
+        return found
+
     def recognises(self, rows: Sequence[Answered], file: str) -> bool:
         return self.own([row.question for row in rows])
 
@@ -187,6 +204,26 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
         return _no_answers(file.rows)
+
+    def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
+        return named(failed_rows(report), len(report.rows), fate(report.protocol))
+
+    def remarks(self, report: ChoiceReport) -> Sequence[str]:
+        problems = (*self.tabulated(report).problems, *_told_pictures(report.rows))
+        return [*problem_lines(problems)]
+
+    def footnotes(self, report: ChoiceReport) -> Sequence[str]:
+        told = []
+        if report.protocol == "mmbench-paper" and report.judge:
+            told.append(f"What the judge left open was assigned at random from the seed {SEED}.")
+        if without := self.tabulated(report).without_answer:
+            count = plural(without, "answer")
+            told.append(f"{count} without a right letter: extracted, not scored.")
+        return told
+
+    def compared(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
+        """McNemar's comparisons of both. Raises ComparisonError."""
+        return comparison_sheets(report.title, other.title, self.comparisons(report, other))
 
     def look(self, row: Answered) -> AnswerLook:
         question = row.question
@@ -392,7 +429,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             if problem.blocks == "whole"
         ]
         lead = "Partial" if report.protocol == "strict" else ""
-        told += [Caveat(lead, text) for text in told_no_answers(report)]
+        told += [Caveat(lead, text) for text in self.told_no_answers(report)]
         undecided = sum(
             row.decision.letter is None and row.decision.step != "failed" for row in report.rows
         )
@@ -533,11 +570,6 @@ def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
     return {
         str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in report.rows
     }
-
-
-def told_no_answers(report: ChoiceReport) -> tuple[str, ...]:
-    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
-    return named(failed_rows(report), len(report.rows), fate(report.protocol))
 
 
 def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:

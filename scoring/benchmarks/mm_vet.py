@@ -14,14 +14,17 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from arena.database import now
 from arena.reasoning import answer_of
 from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.base import LazyFiles
+from scoring.benchmarks.base import BenchmarkOptions, LazyFiles
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.benchmarks.mm_vet_tables import (
     OBEYED,
@@ -296,6 +299,27 @@ class Options:
     probed: Probed = "flagged"
 
 
+class MMVetOptions(BenchmarkOptions):
+    """What `score` lets the owner of a file of MM-Vet choose."""
+
+    runs: Annotated[int, Field(ge=1, le=20)] = Field(5, description="how often each is judged")
+    samples: bool = Field(False, description="the runs are samples of one call: cheaper")
+    missing: Missing = Field("stop", description="questions without an answer")
+    probe: Probed = Field(
+        "flagged",
+        description="answers that are judged under another truth too, to see who is obeyed",
+    )
+    subset: Path | None = Field(None, description="ids to score, as in bard_set.json")
+    sample: bool = Field(False, description="our own MM-Vet questions, to try it out")
+    answers: Path | None = Field(
+        None, description="the answers that a grade file is about, for its audit"
+    )
+
+
+JUDGING = ("runs", "samples", "probe")
+"""Options that say how a judge is asked: a grade file needs none."""
+
+
 @dataclass(frozen=True)
 class MMVet(MMVetArticle):
     """An edition of the benchmark, with one task for each grade of an item, canary or probe."""
@@ -383,6 +407,11 @@ class MMVet(MMVetArticle):
             rows.append(replace(row, grades=given))
         judge = report.judge.answered(grade.model for grade in outcomes)
         return replace(report, judge=judge, rows=tuple(rows), canaries=canaries)
+
+    def footnotes(self, report: Report) -> Sequence[str]:
+        if report.trusted:
+            return ()
+        return (f"\n{report.distrust.replace('judge not trusted', 'JUDGE NOT TRUSTED')}.",)
 
     def sheets(self, report: Report) -> Sequence[Sheet]:
         capabilities, integrations = tabulate(report)
@@ -499,6 +528,7 @@ MM_VET = MMVet(
     check="Start",
     unit="grade",
     parts=frozenset({"questions", "missing", "runs"}),
+    options=MMVetOptions,
     unpictured="this server has none in a folder images beside its questions",
     notes={
         "paper": "Paper protocol: the authors' prompt, retries and reading; a reply that cannot be read counts 0.0",

@@ -137,7 +137,8 @@ def questions_of(
     if other and all(id.startswith(other) for id in entries):
         found = "mm-vet-v2" if other == "v2_" else "mm-vet"
         raise RowsError(
-            f"holds questions of the other edition (ids {other}...); give it to {found}", path.name
+            f"holds questions of the other edition (ids {other}...); give it with --benchmark {found}",
+            path.name,
         )
     questions = tuple(
         read(id, entry if isinstance(entry, dict) else {}, path) for id, entry in entries.items()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from arena.io.tables import JSON, PAGE, Record, RowsError, read_records
+from arena.io.tables import JSON, PAGE, FileLimits, Record, RowsError, read_records
 from scoring.benchmarks.mm_vet import MM_VET, V1, Wording
 from scoring.benchmarks.mm_vet_questions import (
     ALL_CAPABILITIES,
@@ -41,9 +41,9 @@ def load_mm_vet_v2(path: Path | None) -> QuestionSet:
     return QuestionSet("mm-vet-v2", name, digest, official, questions)
 
 
-def edition(path: Path) -> str:
+def edition(path: Path, limits: FileLimits = PAGE) -> str:
     """The edition that free answers are of, by the first question's id: the key of its benchmark."""
-    first = next(iter(read_records(path, PAGE, members=True)), None)
+    first = next(iter(read_records(path, limits, members=True)), None)
     ids = first.values.values() if first else ()
     return "mm-vet-v2" if any(isinstance(id, str) and _ID.fullmatch(id) for id in ids) else "mm-vet"
 

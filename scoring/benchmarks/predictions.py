@@ -184,7 +184,7 @@ def joined_records(
             yield Joined(found, record, columns, prediction)
 
 
-_LEAVE_OUT = "add them, or score without them (Details: Leave them unscored; command line: --missing unscored)"
+_LEAVE_OUT = "add them, or score without them (Details: Leave them unscored; command line: -o missing=unscored)"
 
 
 def fill(questions: QuestionSet, upload: Upload, missing: Missing) -> tuple[Filled, ...]:
@@ -220,7 +220,8 @@ def _mend(unknown: list[str], questions: QuestionSet) -> str:
             and other != questions.benchmark
             and all(id.startswith(prefix) for id in unknown)
         ):
-            return f"they are {'MM-Vet v2' if other == 'mm-vet-v2' else 'MM-Vet'}'s: score the file with {other}"
+            edition = "MM-Vet v2" if other == "mm-vet-v2" else "MM-Vet"
+            return f"they are {edition}'s: score the file with --benchmark {other}"
     return "correct or delete them"
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -46,6 +47,7 @@ from scoring.benchmarks.vqa_answers import (
     VQAQuestion,
     picture_of,
     read_answers,
+    read_references,
     recognised,
     told_pictures,
 )
@@ -323,6 +325,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
     ) -> ReadFile[VQAnswer]:
         return read_answers(rows, questions)
 
+    def own_questions(self, path: Path) -> Mapping[str, VQAQuestion]:
+        return read_references(path)
+
     def recognises(self, rows: Sequence[VQAnswer], file: str) -> bool:
         return recognised(rows, file) == self.key
 
@@ -332,6 +337,27 @@ class VQAMarks(FileBenchmark[MarksReport]):
 
     def no_answers(self, file: ReadFile[VQAnswer]) -> Mapping[str, str]:
         return {row.id: row.no_answer for row in file.rows}
+
+    def told_no_answers(self, report: MarksReport) -> tuple[str, ...]:
+        reasons = {row.id: row.no_answer for row in report.rows}
+        return named(reasons, len(report.rows), fate(report.protocol))
+
+    def remarks(self, report: MarksReport) -> tuple[str, ...]:
+        """How many answers have something wrapped around them, what, and whether it was taken off."""
+        found = wrapped_rows(report)
+        if not found:
+            return ()
+        times = Counter(cut for cuts in found.values() for cut in cuts)
+        most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
+        around = "has reasoning, tags, boxes or words around it"
+        compared = "Compared without it." if report.protocol == "strict" else "Compared as it is."
+        if len(found) != 1:
+            around = "have reasoning, tags, boxes or words around them"
+            compared = (
+                "Compared without them." if report.protocol == "strict" else "Compared as they are."
+            )
+        counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
+        return (f"{counted}. {compared}",)
 
     def look(self, row: VQAnswer) -> AnswerLook:
         return AnswerLook(row.id, row.text, row.prediction, ", ".join(dict.fromkeys(row.answers)))
@@ -432,9 +458,9 @@ class VQAMarks(FileBenchmark[MarksReport]):
             if problem.blocks == "whole"
         ]
         lead = "Partial" if report.protocol == "strict" else ""
-        caveats += [Caveat(lead, text) for text in told_no_answers(report)]
+        caveats += [Caveat(lead, text) for text in self.told_no_answers(report)]
         if report.protocol != "strict":
-            caveats += [Caveat("", text) for text in told_wrappers(report)]
+            caveats += [Caveat("", text) for text in self.remarks(report)]
         if report.judge and marks.unscored:
             between = f"over all {marks.n:,} lies between {marks.worst:.2f} and {marks.best:.2f}"
             caveats.append(
@@ -446,7 +472,7 @@ class VQAMarks(FileBenchmark[MarksReport]):
         return caveats
 
     def checks(self, report: MarksReport) -> Sequence[str]:
-        return told_wrappers(report) if report.protocol == "strict" else ()
+        return self.remarks(report) if report.protocol == "strict" else ()
 
     def published(self, report: MarksReport) -> PublishedBoard | None:
         """MMBench's Table 3, of so many answers; none for fewer, or for a part of the questions."""
@@ -514,30 +540,6 @@ def outcome_words(report: MarksReport, row: VQAnswer) -> str:
         return f"{NO_ANSWER}: {row.no_answer}"
     same = same_as_reference(report, row)
     return {True: "exact match", False: "no exact match", None: "no references"}[same]
-
-
-def told_no_answers(report: MarksReport) -> tuple[str, ...]:
-    """Sentences on predictions that are no answer of a model, and what the protocol does with them."""
-    reasons = {row.id: row.no_answer for row in report.rows}
-    return named(reasons, len(report.rows), fate(report.protocol))
-
-
-def told_wrappers(report: MarksReport) -> tuple[str, ...]:
-    """How many answers have something wrapped around them, what, and whether it was taken off."""
-    found = wrapped_rows(report)
-    if not found:
-        return ()
-    times = Counter(cut for cuts in found.values() for cut in cuts)
-    most = ", ".join(name for name, _ in times.most_common(_WRAPPERS))
-    around = "has reasoning, tags, boxes or words around it"
-    compared = "Compared without it." if report.protocol == "strict" else "Compared as it is."
-    if len(found) != 1:
-        around = "have reasoning, tags, boxes or words around them"
-        compared = (
-            "Compared without them." if report.protocol == "strict" else "Compared as they are."
-        )
-    counted = f"{len(found):,} of {len(report.rows):,} answers {around} ({most})"
-    return (f"{counted}. {compared}",)
 
 
 def _marks_csv(table: VQAReport) -> bytes:

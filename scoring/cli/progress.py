@@ -22,10 +22,12 @@ from arena.budget import BudgetError, RunBudget
 from arena.cli.output_paths import check_unread, output_folder
 from arena.database import Database
 from arena.inference.endpoint import Endpoint
+from arena.interval_text import BRACKETS
 from arena.io.images import Picture, PictureStore
 from arena.settings import Settings
 from arena.sheets import Sheet, as_text
 from arena.templates import plural
+from scoring.benchmarks.base import LazyFiles
 from scoring.jobs.service import TRY_OUT, known
 from scoring.jobs.store import Jobs
 from scoring.judges.batch_api import BatchJudge, half
@@ -35,7 +37,8 @@ from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress, Quote, Task, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec, ShownImage, prices_date, read_prices, with_price
 from scoring.registry import BENCHMARKS, quote, score
-from scoring.report import AnyReport
+from scoring.report import AnyReport, file_stem
+from scoring.score_sheets import sheet_files
 
 T = TypeVar("T")
 R = TypeVar("R", bound=AnyReport)
@@ -253,6 +256,27 @@ def finished(
     yield f"\n{kept}"
     if ungraded:
         raise NothingGradedError(ungraded)
+
+
+def report_lines(report: AnyReport) -> Iterator[str]:
+    """What a benchmark says of a report, with its tables."""
+    benchmark = BENCHMARKS[report.benchmark]
+    yield BRACKETS
+    yield from benchmark.remarks(report)
+    yield f"\n{benchmark.sentence(report)}"
+    yield from sheet_lines(benchmark.sheets(report))
+    yield from benchmark.footnotes(report)
+
+
+def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]:
+    """Yield the tables that set a report beside another, and write them."""
+    sheets = BENCHMARKS[report.benchmark].compared(report, other)
+    yield from sheet_lines(sheets)
+    ours, theirs = (one.judge.versions if one.judge else () for one in (report, other))
+    if ours and theirs and ours != theirs:
+        yield f"These grades are of different judges: {', '.join(ours)}; and {', '.join(theirs)}."
+    name = f"{file_stem(report.file)}-against-{file_stem(other.file)}"
+    yield f"\n{written(LazyFiles(sheet_files(name, sheets)), folder)}"
 
 
 def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:

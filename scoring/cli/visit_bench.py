@@ -1,4 +1,4 @@
-"""Commands for VisIT-Bench: `visit-bench` compares a model with others, `visit-board`, `visit-withdraw`."""
+"""`score` for VisIT-Bench, where models are compared, and its commands `visit-board` and `visit-withdraw`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -18,9 +18,9 @@ from arena.io.tables import ANSWERS, RowsError
 from arena.settings import Settings
 from arena.sheets import as_text
 from scoring.cli import progress
-from scoring.jobs.submissions import Opponents, SubmissionRequest, Submissions
-from scoring.registry import BENCHMARKS
-from scoring.report import Protocol
+from scoring.cli.score_request import ScoreRequest
+from scoring.jobs.submissions import Drafted, SubmissionRequest, Submissions
+from scoring.visit_bench.benchmark import VisitBench
 from scoring.visit_bench.benchmark import boards as boards_of
 from scoring.visit_bench.leaderboard import (
     AutomaticBoard,
@@ -30,10 +30,8 @@ from scoring.visit_bench.leaderboard import (
     table,
 )
 from scoring.visit_bench.matches import (
-    Context,
     MatchReport,
     Pair,
-    ReferenceUse,
     steadiness,
     ungraded,
 )
@@ -46,57 +44,23 @@ TABLES = ("board.tsv", "families.csv")
 app = Typer(rich_markup_mode=None)
 
 
-def _opponents(text: str) -> Opponents:
-    if text in ("all", "reference"):
-        return text
-    if text.isascii() and text.isdigit() and int(text):
-        return int(text)
-    raise BadParameter(
-        f"expected all, reference or a number from 1 up, found {text!r}", param_hint="--opponents"
-    )
-
-
-@app.command("visit-bench")
-def compare(
-    judge: progress.JudgeModel,
-    out: progress.Out,
-    file: Annotated[
-        Path | None, Argument(help="predictions.csv, or any table or JSONL with item keys")
-    ] = None,
-    stored: Annotated[
-        str | None,
-        Option(metavar="MODEL", help="the answers that the item bank has of a model, for a file"),
-    ] = None,
-    source: Annotated[
-        str | None, Option(help="whose items, with --stored; the newest without")
-    ] = None,
-    opponents: Annotated[str, Option(metavar="all|reference|N")] = "all",
-    base_url: progress.BaseUrl = None,
-    batch: progress.Batch = False,
-    yes: progress.Yes = False,
-    budget: progress.Dollars = None,
-    reference: Annotated[ReferenceUse, Option(help="what the judge is shown")] = "free",
-    protocol: Protocol = "hardened",
-    context: Annotated[Context, Option(help="images: a vision judge")] = "captions",
-    title: Annotated[
-        str, Option(metavar="NAME", help="the model's name, where no column has it")
-    ] = "",
-) -> Iterator[str]:
+def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     """Have a judge compare a model with its opponents; a complete submission enters the public board."""
-    request = SubmissionRequest(_opponents(opponents), protocol, reference, context, title)
-    if file is None and not stored:
-        raise RowsError("name a file of predictions, or a model of the item bank with --stored")
-    settings = Settings.from_env()
-    serving = progress.CommandJudge(settings, judge, base_url, batch, yes, budget)
-    with closing(Database(settings.database_url)) as database:
+    options = request.options
+    if request.given is None and not options.stored:
+        raise RowsError(
+            "name a file of predictions, or a model of the item bank with -o stored=MODEL"
+        )
+    if request.questions or request.against:
+        raise BadParameter(
+            f"{benchmark.name} compares answers to items of the item bank; leave out --questions and --against"
+        )
+    if not request.judge:
+        raise BadParameter("choose a judge with --judge MODEL", param_hint="--judge")
+    serving = request.serving()
+    with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
-        if stored:
-            drafted = submissions.draft_stored(
-                stored, source or _newest(submissions), request, judge, serving.address.shown
-            )
-        elif file:
-            answers = read_submission(file, ANSWERS)
-            drafted = submissions.draft(OWNER, answers, request, judge, serving.address.shown)
+        drafted = _drafted(benchmark, request, submissions, serving.address.shown)
         yield from drafted.lines
         spec = yield from serving.spec()
         report = yield from serving.judged(drafted.report, spec)
@@ -104,7 +68,8 @@ def compare(
         if nothing:
             yield nothing
         yield from _steady(match.winners for match in report.matches)
-        private = base_url and base_url != settings.judge.base_url
+        base_url = request.base_url
+        private = base_url and base_url != request.settings.judge.base_url
         if report.complete and not private and not nothing:
             entered = submissions.store.enter(OWNER, report)
             variant = f", variant {entered.number} of this submitter" if entered.number else ""
@@ -115,10 +80,29 @@ def compare(
             yield f"Private: {nothing[0].lower() + nothing[1:].partition(':')[0] if nothing else why}."
             boards = boards_of(report)
     yield from _printed(boards)
-    files = {**BENCHMARKS[report.benchmark].files(report), **_tables(boards)}
-    yield progress.written(files, out, read=[file])
+    files = {**benchmark.files(report), **_tables(boards)}
+    yield progress.written(files, request.out, request.read)
     if nothing:
         raise progress.NothingGradedError(nothing)
+
+
+def _drafted(
+    benchmark: VisitBench, request: ScoreRequest, submissions: Submissions, address: str
+) -> Drafted:
+    """The matches to judge, of a file or of a model's stored answers."""
+    options = request.options
+    asked = SubmissionRequest(
+        options.opponents,
+        benchmark.protocol_named(request.protocol),
+        options.reference,
+        options.context,
+        request.title,
+    )
+    if options.stored:
+        source = options.source or _newest(submissions)
+        return submissions.draft_stored(options.stored, source, asked, request.judge, address)
+    answers = read_submission(request.file, ANSWERS)
+    return submissions.draft(OWNER, answers, asked, request.judge, address)
 
 
 @app.command("visit-board")

@@ -17,7 +17,6 @@ from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import truth_words
 from scoring.benchmarks.mm_vet_tables import told_zeros
-from scoring.benchmarks.mm_vet_v2 import edition
 from scoring.benchmarks.predictions import (
     Layout,
     Upload,
@@ -36,14 +35,13 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.registry import (
     BENCHMARKS,
-    asks_unknown,
     file_benchmark,
     open_upload,
     quote,
-    unrecognised,
+    recognised,
 )
 from scoring.report import AnyReport, QuestionSet
-from scoring.visit_bench.reader import is_submission, read_submission
+from scoring.visit_bench.reader import read_submission
 
 LARGE = 20_000
 """Bytes of a file or report above which it is read aside: rules look at a thousand letters for 20 ms."""
@@ -59,7 +57,6 @@ LAYOUTS: Mapping[Layout, str] = {
     "VLMEvalKit table": "VLMEvalKit's format",
     "question texts": "joined by the questions' texts",
 }
-FREE_ANSWERS = {key for key, benchmark in BENCHMARKS.items() if benchmark.way == "questions first"}
 
 
 class JobServiceError(ValueError):
@@ -196,8 +193,8 @@ class FileReader:
         if not names:
             raise JobServiceError(
                 f"These are answers to {BENCHMARKS[benchmark].name}, whose questions are not on this server. Ask its "
-                f"host to add them, or score the file on your own machine: python -m scoring {benchmark} FILE "
-                "--questions PATH"
+                f"host to add them, or score the file on your own machine: python -m scoring score FILE "
+                f"--benchmark {benchmark} --questions PATH"
             )
         return names
 
@@ -214,25 +211,26 @@ class FileReader:
         waits: Callable[[], bool] | None = None,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
-        if benchmark == "visit-bench" or (
-            benchmark is None and is_submission(arrived.path, arrived.name)
-        ):
-            return self._submission(owner, arrived)
-        found = None
-        if benchmark not in FREE_ANSWERS:
-            found = open_upload(
+
+        def wanted() -> bool:
+            return arrived.path.exists() and (waits is None or waits())
+
+        if benchmark is None:
+            found = recognised(
                 arrived.path,
+                self.question_sets.values,
+                "below, under Details,",
                 name=arrived.name,
-                benchmark=benchmark,
-                wanted=lambda: arrived.path.exists() and (waits is None or waits()),
+                wanted=wanted,
             )
-        if found is None:
-            sets = [one for one in self.question_sets.values() if one.benchmark in FREE_ANSWERS]
-            if benchmark is None and asks_unknown(arrived.path, arrived.name, sets):
-                raise unrecognised(arrived.path, "below, under Details,", arrived.name)
-            return Recognised(
-                benchmark or edition(arrived.path), Path(arrived.name).stem, (), (), True
-            )
+        elif benchmark in BENCHMARKS and not isinstance(BENCHMARKS[benchmark], FileBenchmark):
+            found = BENCHMARKS[benchmark]
+        else:
+            found = _opened(arrived, benchmark, wanted)
+        if not isinstance(found, OpenedFile):
+            if found.way == "compare":
+                return self._submission(owner, arrived)
+            return Recognised(found.key, Path(arrived.name).stem, (), (), True)
         problems = found.problems
         kept = islice(found.file.rows, LOOKED_AT)
         scorable = not any(problem.blocks == "scoring" for problem in problems)
@@ -389,9 +387,14 @@ class FileReader:
         )  # the run still stops by what it costs, which nobody is told
 
 
-def _opened(arrived: StoredUpload, benchmark: str) -> OpenedFile:
+def _opened(
+    arrived: StoredUpload, benchmark: str, wanted: Callable[[], bool] | None = None
+) -> OpenedFile:
     found = open_upload(
-        arrived.path, name=arrived.name, benchmark=benchmark, wanted=arrived.path.exists
+        arrived.path,
+        name=arrived.name,
+        benchmark=benchmark,
+        wanted=wanted or arrived.path.exists,
     )
     assert found, "a benchmark that is given takes any file"
     return found

@@ -4,16 +4,17 @@ import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import coded
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
-from scoring.benchmarks.base import Benchmark, LazyFiles, read_table
+from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.metrics import share
@@ -24,8 +25,10 @@ from scoring.serialize import record_json
 from scoring.visit_bench.leaderboard import AutomaticBoard, PlayedMatch, automatic_board
 from scoring.visit_bench.matches import (
     REFERENCES,
+    Context,
     Match,
     MatchReport,
+    ReferenceUse,
     Verdict,
     listed,
     steadiness,
@@ -51,6 +54,20 @@ class PublishedRating:
 def published() -> tuple[PublishedRating, ...]:
     """Table 4 without the reference itself, against which the win rates are."""
     return read_table(PublishedRating, "visit_bench_published.csv", _COLUMNS)
+
+
+class VisitOptions(BenchmarkOptions):
+    """What `score` lets the owner of a submission choose."""
+
+    stored: str | None = Field(
+        None, description="a model whose answers the item bank has, instead of a file"
+    )
+    source: str | None = Field(None, description="whose items, with stored; the newest without")
+    opponents: Literal["all", "reference"] | Annotated[int, Field(ge=1)] = Field(
+        "all", description="whom it meets; a number: that many, drawn for each item"
+    )
+    reference: ReferenceUse = Field("free", description="what the judge is shown")
+    context: Context = Field("captions", description="what the judge reads; images: a vision judge")
 
 
 class VisitBench(Benchmark[MatchReport]):
@@ -208,6 +225,7 @@ VISIT_BENCH = VisitBench(
     check="Start",
     unit="verdict",
     parts=frozenset({"stored", "opponents", "reference", "context"}),
+    options=VisitOptions,
     unpictured="the item bank of this server keeps none of these items",
     notes={
         "paper": "Paper protocol: the authors' prompt and reading",

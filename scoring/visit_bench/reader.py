@@ -75,12 +75,12 @@ def read_submission(
     return SubmissionFile(label, named[1].strip() if named else "", tuple(entries), tuple(problems))
 
 
-def is_submission(path: Path, name: str) -> bool:
+def is_submission(path: Path, name: str, limits: FileLimits = PAGE) -> bool:
     """Whether a file looks like a submission: an instruction or item beside a column "<model name> prediction".
 
     A column `prediction` alone belongs to many benchmarks: beside an item, or an instruction with images, it is ours.
     """
-    first = next(read_records(path, name=name, members=True), None)
+    first = next(read_records(path, limits, name=name, members=True), None)
     columns = first.values.keys() if first else set()
     named = any(_NAMED.fullmatch(column) for column in columns)
     plain = PREDICTION in columns and ("item" in columns or not columns.isdisjoint(IMAGE_COLUMNS))

@@ -125,7 +125,7 @@ def test_grades_of_other_questions_or_too_few_are_named(tmp_path):
     assert report.missing == (IDS[0],) and all(
         name.startswith(("partial_m", "m_16questions_partial_")) for name in MM_VET.files(report)
     )
-    with pytest.raises(UploadError, match=r"score the file with mm-vet-v2"):
+    with pytest.raises(UploadError, match=r"score the file with --benchmark mm-vet-v2"):
         graded_report(read_grades(put(tmp_path, {**WHOLE, "v2_1": graded(0.5, 1.0)})), SAMPLE)
 
 
@@ -151,25 +151,27 @@ def test_the_command_needs_no_judge_and_compares(tmp_path):
     command = Command(tmp_path)
     file = put(tmp_path, WHOLE)
     other = put(tmp_path, {id: graded(0.5, 0.5) for id in IDS}, "n_judge-2-grade-2runs.json")
-    done = command("mm-vet", file, "--sample", "--against", other)
+    done = command("score", "--benchmark=mm-vet", file, "-o", "sample=true", "--against", other)
     assert done.code == 0, done.err
     said = [" ".join(line.split()) for line in done.out.splitlines()]
     assert any(line.startswith("Total 16 75.0 [") for line in said)
     assert any(line.startswith("All questions 16 50.0 75.0 +25.0 [") for line in said)
     assert "m_judge-1-grade-2runs-against-n_judge-2-grade-2runs-comparison.csv" in command.files()
-    for words in (
-        ("--judge", "j"),
-        ("--runs", "5"),
-        ("--protocol", "paper"),
-        ("--batch", "--samples"),
+    for words, told in (
+        ("--judge j", "--judge"),
+        ("-o runs=5", "-o runs"),
+        ("--protocol paper", "--protocol"),
+        ("--batch -o samples=true", "--batch, -o samples"),
     ):
-        done = command("mm-vet", file, "--sample", *words)
-        told = ", ".join(word for word in words if word.startswith("--"))
+        done = command("score", "--benchmark=mm-vet", file, "-o", "sample=true", *words.split())
         assert done.code == 2 and f"holds grades, and nothing is left to {told}; leave" in " ".join(
             done.err.split()
         )
     answers = put(tmp_path, {id: "x" for id in IDS}, "answers.json")
-    assert "choose a judge with --judge MODEL" in command("mm-vet", answers, "--sample").err
+    assert (
+        "choose a judge with --judge MODEL"
+        in command("score", "--benchmark=mm-vet", answers, "-o", "sample=true").err
+    )
 
 
 def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others(tmp_path):
@@ -178,7 +180,17 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
     few = put(tmp_path, IDS[:2], "few.json")
     answers = put(tmp_path, {id: f"said of {id}" for id in IDS}, "answers.json")
     done = command(
-        "mm-vet", file, "--sample", "--subset", few, "--against", other, "--answers", answers
+        "score",
+        "--benchmark=mm-vet",
+        file,
+        "-o",
+        "sample=true",
+        "-o",
+        f"subset={few}",
+        "--against",
+        other,
+        "-o",
+        f"answers={answers}",
     )
     assert done.code == 0, done.err
     assert f"grades of questions outside the subset, left out: {len(IDS) - 2}" in done.out
@@ -189,7 +201,17 @@ def test_of_grades_of_all_questions_a_subset_takes_its_own_and_counts_the_others
         "those compared with too"
     )
     only = put(tmp_path, {IDS[5]: graded(0.5)}, "o_judge-2-grade-1runs.json")
-    done = command("mm-vet", only, "--sample", "--subset", few, "--missing", "unscored")
+    done = command(
+        "score",
+        "--benchmark=mm-vet",
+        only,
+        "-o",
+        "sample=true",
+        "-o",
+        f"subset={few}",
+        "-o",
+        "missing=unscored",
+    )
     assert done.code == 2 and "o_judge-2-grade-1runs.json: holds no grade of" in done.err
 
 
@@ -208,7 +230,15 @@ def test_answers_beside_grades_are_held_to_the_questions_as_everywhere(change, t
     answers.write_text(
         "".join(json.dumps(row) + "\n" for row in rows + (rows[:1] if change == "twice" else []))
     )
-    done = Command(tmp_path)("mm-vet", put(tmp_path, WHOLE), "--sample", "--answers", answers)
+    done = Command(tmp_path)(
+        "score",
+        "--benchmark=mm-vet",
+        put(tmp_path, WHOLE),
+        "-o",
+        "sample=true",
+        "-o",
+        f"answers={answers}",
+    )
     assert done.code == 2 and f"answers.jsonl: {told}" in done.err, done
 
 

@@ -108,11 +108,17 @@ def test_a_refused_question_counts_as_in_the_script():
 
 
 class V2(Command):
-    """`python -m scoring mm-vet-v2` with a judge on loopback."""
+    """`python -m scoring score` for MM-Vet v2 with a judge on loopback."""
 
     def __call__(self, *words: object, judge: OpenAIServer) -> Done:
         return super().__call__(
-            "mm-vet-v2", *words, "--judge", "test-judge", "--base-url", judge.address
+            "score",
+            "--benchmark=mm-vet-v2",
+            *words,
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
         )
 
 
@@ -122,7 +128,7 @@ def test_real_outputs_are_scored_under_the_authors_names(tmp_path, data):
     real = json.loads((data / "mm-vet-v2" / ANSWERS).read_text("utf-8"))
     outputs.write_text(json.dumps({key: real[key] if int(key[3:]) < 40 else "" for key in real}))
     with OpenAIServer() as judge:
-        words = (outputs, "--questions", questions, "--protocol", "paper", "--runs", "1", "--yes")
+        words = (outputs, "--questions", questions, "--protocol", "paper", "-o", "runs=1", "--yes")
         done = command(*words, judge=judge)
     assert done.code == 0, done.err
     assert "MM-Vet v2: 517 questions, 1 run, paper protocol" in done.out
@@ -146,11 +152,15 @@ def test_editions_are_told_apart(tmp_path, data):
     v2 = data / "mm-vet-v2" / ANSWERS
     assert (edition(v2), edition(data / "mm-vet" / "llava-v1.5-7b.json")) == ("mm-vet-v2", "mm-vet")
     sample = own_sample()
-    with pytest.raises(UploadError, match=r"they are MM-Vet v2's: score the file with mm-vet-v2"):
+    with pytest.raises(
+        UploadError, match=r"they are MM-Vet v2's: score the file with --benchmark mm-vet-v2"
+    ):
         fill(sample, read_predictions(v2, sample), "unscored")
     questions = load_mm_vet_v2(questions_file(tmp_path, 3))
     assert (questions.official, questions.benchmark) == (False, "mm-vet-v2")
-    with pytest.raises(UploadError, match=r"they are MM-Vet's: score the file with mm-vet\b"):
+    with pytest.raises(
+        UploadError, match=r"they are MM-Vet's: score the file with --benchmark mm-vet\b"
+    ):
         fill(
             questions,
             read_predictions(data / "mm-vet" / "llava-v1.5-7b.json", questions),

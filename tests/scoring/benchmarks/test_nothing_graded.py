@@ -41,7 +41,16 @@ def assert_nothing(done: Done) -> None:
 @pytest.mark.parametrize(("protocol", "said"), [("hardened", "I would rather not."), ("paper", "")])
 def test_mm_vet_of_a_judge_that_never_gives_a_score(command, protocol, said):
     done = command.judged(
-        said, "mm-vet", "--sample", SAMPLE_PREDICTIONS, "--runs", "1", "--protocol", protocol
+        said,
+        "score",
+        "--benchmark=mm-vet",
+        "-o",
+        "sample=true",
+        SAMPLE_PREDICTIONS,
+        "-o",
+        "runs=1",
+        "--protocol",
+        protocol,
     )
     assert_nothing(done)
     assert "none of 16 grades" in done[2]
@@ -56,8 +65,8 @@ def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(co
 
     with OpenAIServer(said) as server:
         words = (
-            "--runs",
-            "1",
+            "-o",
+            "runs=1",
             "--protocol",
             "paper",
             "--judge",
@@ -66,7 +75,9 @@ def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(co
             server.address,
             "--yes",
         )
-        code, printed, _ = command("mm-vet", "--sample", SAMPLE_PREDICTIONS, *words)
+        code, printed, _ = command(
+            "score", "--benchmark=mm-vet", "-o", "sample=true", SAMPLE_PREDICTIONS, *words
+        )
     assert code == 0 and HEAD not in printed
     total = command.table("-capabilities.csv")[-1]
     assert 0 < float(total["mean"]) < 50 and "mean_unscored" not in total
@@ -75,7 +86,9 @@ def test_mm_vet_as_in_the_paper_counts_what_cannot_be_read_where_anything_can(co
 def test_mm_vet_of_a_file_that_answers_none_of_the_questions(command, tmp_path):
     empty = tmp_path / "empty.json"
     empty.write_text(json.dumps({}))
-    code, _, complaint = command.judged("1", "mm-vet", "--sample", empty, "--missing", "unscored")
+    code, _, complaint = command.judged(
+        "1", "score", "--benchmark=mm-vet", "-o", "sample=true", empty, "-o", "missing=unscored"
+    )
     assert code == 5 and "found none" in complaint
 
 
@@ -84,7 +97,7 @@ def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
     blank = tmp_path / "blank.json"
     blank.write_text(json.dumps(dict.fromkeys(json.loads(SAMPLE_PREDICTIONS.read_text()), said)))
     words = ("--judge", "test-judge", "--base-url", "http://127.0.0.1:9", "--yes")
-    code, _, complaint = command("mm-vet", "--sample", blank, *words)
+    code, _, complaint = command("score", "--benchmark=mm-vet", "-o", "sample=true", blank, *words)
     assert (
         code == 5
         and complaint == "Nothing was graded: blank.json answers none of the 16 questions\n"
@@ -98,7 +111,9 @@ def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
 )
 def test_letters_that_no_rule_can_read(command, tmp_path, benchmark, protocol, said):
     file = table_file(tmp_path / "m.tsv", [row(index, said) for index in range(1, 9)])
-    assert_nothing(command(benchmark, file, "--no-judge", "--protocol", protocol))
+    assert_nothing(
+        command("score", file, "--benchmark", benchmark, "--no-judge", "--protocol", protocol)
+    )
     assert {line["Overall"] for line in command.table("_acc.csv")} == {""}
 
 
@@ -107,13 +122,17 @@ def test_letters_that_no_judge_can_read(command, tmp_path, protocol):
     file = table_file(
         tmp_path / "m.tsv", [row(index, "Hard to put in words.") for index in range(1, 9)]
     )
-    assert_nothing(command.judged("I am not sure.", "mmbench", file, "--protocol", protocol))
+    assert_nothing(
+        command.judged(
+            "I am not sure.", "score", "--benchmark=mmbench", file, "--protocol", protocol
+        )
+    )
     assert {line["Overall"] for line in command.table("_acc.csv")} == {""}
 
 
 def test_passes_without_base_rows_and_without_the_others(command, tmp_path):
     file = table_file(tmp_path / "m.tsv", [row(1_000_001, "B"), row(1_000_002, "B")])
-    assert_nothing(command("mmbench", file, "--no-judge"))
+    assert_nothing(command("score", "--benchmark=mmbench", file, "--no-judge"))
 
 
 def test_marks_that_the_judge_never_gives(command, tmp_path):
@@ -122,10 +141,10 @@ def test_marks_that_the_judge_never_gives(command, tmp_path):
         for number in range(5)
     ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
-    assert_nothing(command.judged("Difficult.", "vqa", file, "--dataset", "GQA"))
-    assert command("vqa", file, "--no-judge")[0] == 0, "exact match is graded by rules"
+    assert_nothing(command.judged("Difficult.", "score", file, "--benchmark", "GQA"))
+    assert command("score", file, "--no-judge")[0] == 0, "exact match is graded by rules"
     bare = table_file(tmp_path / "bare.tsv", [{**one, "answer": ""} for one in rows], list(rows[0]))
-    assert_nothing(command("vqa", bare, "--dataset", "GQA", "--no-judge"))
+    assert_nothing(command("score", bare, "--benchmark", "GQA", "--no-judge"))
 
 
 @pytest.mark.parametrize("protocol", ["hardened", "paper"])
@@ -134,15 +153,15 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, pro
     file = predictions(command.folder / "predictions.csv", instances(data))
     with OpenAIServer(lambda body, sample: "Who could tell?") as server:
         words = (
-            "--opponents",
-            "reference",
+            "-o",
+            "opponents=reference",
             "--protocol",
             protocol,
             "--judge",
             "test-judge",
             "--yes",
         )
-        done = command("visit-bench", file, *words, JUDGE_URL=server.address)
+        done = command("score", "--benchmark=visit-bench", file, *words, JUDGE_URL=server.address)
     assert_nothing(done)
     assert "Private: nothing was graded." in done[1] and "On the board" not in done[1]
     assert {
@@ -155,11 +174,18 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, pro
 
 
 @pytest.mark.parametrize(
-    "words", [("mmbench",), ("mmt-bench",), ("vqa",), ("mm-vet", "--sample"), ("visit-bench",)]
+    "words",
+    [
+        (),
+        ("--benchmark=mmbench",),
+        ("--benchmark=GQA",),
+        ("--benchmark=mm-vet", "-o", "sample=true"),
+        ("--benchmark=visit-bench",),
+    ],
 )
 def test_a_file_without_rows(command, tmp_path, words):
     file = table_file(tmp_path / "none.tsv", [])
-    code, said, complaint = command.judged("1", *words, file)
+    code, said, complaint = command.judged("1", "score", *words, file)
     assert (
         code == 5
         and said == ""
@@ -184,9 +210,9 @@ def test_marks_of_a_file_of_blank_answers(command, tmp_path, said):
         for number in range(5)
     ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
-    assert_nothing(command("vqa", file, "--dataset", "GQA"))
+    assert_nothing(command("score", file, "--benchmark", "GQA"))
     assert {line["mean"] for line in command.table("-scores.csv")} == {""}
     one = table_file(
         tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0])
     )
-    assert command("vqa", one, "--dataset", "GQA", "--no-judge")[0] == 0
+    assert command("score", one, "--benchmark", "GQA", "--no-judge")[0] == 0

@@ -77,7 +77,7 @@ def test_what_is_missing_is_not_wrong_under_the_papers_protocols(tmp_path, proto
 
 def test_a_partial_score_is_told_and_stands_in_the_files_names(command, tmp_path):
     file = table_file(tmp_path / "m.tsv", [row(index, "B") for index in range(1, 501)])
-    code, said, _ = command("mmbench", file, "--no-judge")
+    code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and all(path.name.startswith("partial_") for path in command.out.iterdir())
     assert said.splitlines()[3].startswith("PARTIAL: 664 of the 1,164 questions of MMBench")
     assert "\nPartial: m reaches 100.0 on MMBench dev (vanilla accuracy over 500 of 1,164" in said
@@ -112,7 +112,7 @@ def test_a_whole_dev_file_is_not_partial(tmp_path, count, split):
 
 def test_what_no_edition_is_known_of_says_so(command, tmp_path):
     file = table_file(tmp_path / "m_V11.tsv", [row(index, "B") for index in range(1, 9)])
-    _, said, _ = command("mmbench", file, "--no-judge")
+    _, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert "MMBench v1.1 dev: 8 questions; not checked against an edition" in said
     assert not list(command.out.glob("partial_*"))
 
@@ -140,7 +140,11 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     early = [{**one, "prediction": "A"} if one["index"] == "40" else one for one in early]
     given = [one for one in early if not 5 <= int(one["index"]) % PASS <= 34]
     code, said, _ = command(
-        "mmbench", table_file(tmp_path / "m.tsv", given), "--questions", questions
+        "score",
+        "--benchmark=mmbench",
+        table_file(tmp_path / "m.tsv", given),
+        "--questions",
+        questions,
     )
     assert (
         code == 0
@@ -155,7 +159,11 @@ def test_the_question_file_names_what_is_missing(command, tmp_path):
     for path in command.out.iterdir():
         path.unlink()
     code, said, _ = command(
-        "mmbench", table_file(tmp_path / "m.tsv", early), "--questions", questions
+        "score",
+        "--benchmark=mmbench",
+        table_file(tmp_path / "m.tsv", early),
+        "--questions",
+        questions,
     )
     assert code == 0 and "PARTIAL" not in said and not list(command.out.glob("partial_*")), (
         "a wrong pass ends a question"
@@ -167,10 +175,20 @@ def test_base_rows_alone_are_whole_as_vanilla(command, tmp_path):
     whole = [one for base in range(1, 5) for one in passes(base, RIGHT)]
     questions = table_file(tmp_path / "mmbench.tsv", whole, COLUMNS[:-1])
     base = [one for one in whole if int(one["index"]) < PASS]
-    _, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", base), "--questions", questions)
+    _, said, _ = command(
+        "score",
+        "--benchmark=mmbench",
+        table_file(tmp_path / "m.tsv", base),
+        "--questions",
+        questions,
+    )
     assert "base rows only" in said and "PARTIAL" not in said
     _, said, _ = command(
-        "mmbench", table_file(tmp_path / "m.tsv", base[1:]), "--questions", questions
+        "score",
+        "--benchmark=mmbench",
+        table_file(tmp_path / "m.tsv", base[1:]),
+        "--questions",
+        questions,
     )
     assert "PARTIAL: 1 of the 4 questions of the question file has no answer: index 1" in said
 
@@ -208,11 +226,15 @@ def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
 @pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
 def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
     rows = [{**one, "split": ""} for one in mmt_rows("VAL")]
-    _, said, _ = command("mmt-bench", table_file(tmp_path / name, rows), "--no-judge")
+    _, said, _ = command(
+        "score", "--benchmark=mmt-bench", table_file(tmp_path / name, rows), "--no-judge"
+    )
     assert " on MMT-Bench VAL (" in said and "ALL" not in said
     assert len(list(command.out.glob("*-levels*.csv"))) == 1
     strange = [{**one, "category": "no subtask"} if one["index"] == "0" else one for one in rows]
-    _, said, _ = command("mmt-bench", table_file(tmp_path / name, strange), "--no-judge")
+    _, said, _ = command(
+        "score", "--benchmark=mmt-bench", table_file(tmp_path / name, strange), "--no-judge"
+    )
     assert " on MMT-Bench (" in said and "not checked against an edition" in said
 
 
@@ -269,17 +291,17 @@ def test_mm_vet_names_what_is_missing_first(command, tmp_path):
     file.write_text(json.dumps({id: text for id, text in answers.items() if id not in gone}))
     with OpenAIServer(lambda body, sample: "0.5") as judge:
         words = (
-            "--missing",
-            "unscored",
-            "--runs",
-            "1",
+            "-o",
+            "missing=unscored",
+            "-o",
+            "runs=1",
             "--judge",
             "test-judge",
             "--base-url",
             judge.address,
             "--yes",
         )
-        code, said, _ = command("mm-vet", "--sample", file, *words)
+        code, said, _ = command("score", "--benchmark=mm-vet", "-o", "sample=true", file, *words)
     assert code == 0 and said.index(
         f"PARTIAL: 2 of 16 questions have no prediction: {', '.join(gone)}"
     ) < said.index("Capabilities")

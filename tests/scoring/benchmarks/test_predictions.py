@@ -435,7 +435,7 @@ def test_all_problems_are_told_at_once_with_counts_and_mends(tmp_path):
         fill(THREE, upload, "stop")
     assert caught.value.problems == (
         "questions without an answer: 2 (v1_1, v1_2); add them, or score without them (Details: Leave them "
-        "unscored; command line: --missing unscored)",
+        "unscored; command line: -o missing=unscored)",
         "ids that are not in three questions: 2 (v9_1, v9_2); correct or delete them",
         "ids that stand there more than once: 2 (v1_0, v9_2); keep one of each",
     )

@@ -110,7 +110,7 @@ def test_what_the_toolkits_judge_could_not_score_is_told_from_a_zero(tmp_path):
     report = graded_report(grades_for(path, SAMPLE), SAMPLE)
     zeros = "1 of 16 grades is 0 because the judge's reply held no score: id own_0."
     assert zeros in " ".join(one.text for one in MM_VET.caveats(report))
-    done = Command(tmp_path)("mm-vet", path, "--sample")
+    done = Command(tmp_path)("score", "--benchmark=mm-vet", path, "-o", "sample=true")
     assert zeros in done.out
     for row in rows:
         row |= {"score": "0.0", "log": "Try 0: Failed to parse great.\n"}
@@ -232,8 +232,10 @@ def test_grades_of_another_benchmark_are_told_and_not_reported(tmp_path):
 def test_the_command_reports_a_toolkits_grades_and_no_judge_is_asked(tmp_path):
     scores = [0.5] * len(SAMPLE.questions)
     path = put(tmp_path / "m_MMVet_gpt-4-turbo.tsv", judged(SAMPLE, scores))
-    done = Command(tmp_path)("mm-vet", path, "--sample")
+    done = Command(tmp_path)("score", "--benchmark=mm-vet", path, "-o", "sample=true")
     assert done.code == 0, done.err
     assert "grades of gpt-4-turbo" in done.out
-    idle = Command(tmp_path)("mm-vet", path, "--sample", "--judge", "j")
+    idle = Command(tmp_path)(
+        "score", "--benchmark=mm-vet", path, "-o", "sample=true", "--judge", "j"
+    )
     assert idle.code == 2 and "delete the grades to have the answers judged" in idle.err

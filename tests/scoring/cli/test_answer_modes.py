@@ -183,7 +183,8 @@ def test_a_rewritten_file_is_scored_with_the_question_file_by_its_own_options(pl
         catalogue(place, server)
         assert answer(place, "--mode", "pixel") == 0
     words = [
-        "mmt-bench",
+        "score",
+        "--benchmark=mmt-bench",
         str(place / "o-pixel.tsv"),
         "--questions",
         str(place / "mmt.tsv"),

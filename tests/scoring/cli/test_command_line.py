@@ -65,14 +65,14 @@ def test_every_command_says_how_it_is_called(half, word, option):
     [
         (
             "scoring",
-            ["mmvet"],
-            "Error: No such command 'mmvet'. Did you mean 'mm-vet', 'mm-vet-v2'?",
+            ["scor"],
+            "Error: No such command 'scor'. Did you mean 'score'?",
         ),
         ("arena", ["votes", "exprt"], "Error: No such command 'exprt'. Did you mean 'export'?"),
-        ("scoring", ["mmbench", "x.tsv"], "Error: Missing option '--out'."),
+        ("scoring", ["score", "x.tsv"], "Error: Missing option '--out'."),
         (
             "scoring",
-            ["mmbench", "x.tsv", "--ou", "y"],
+            ["score", "x.tsv", "--ou", "y"],
             "Error: No such option: --ou (Possible options: --out)",
         ),
         ("arena", [], "Error: Missing command."),
@@ -108,14 +108,15 @@ def test_a_reader_who_has_enough_lines_ends_a_command_without_a_word(capsys):
 
 def test_a_process_that_is_interrupted_says_how_to_go_on(tmp_path):
     words = (
-        "--sample",
+        "-o",
+        "sample=true",
         SAMPLE_PREDICTIONS,
         "--judge",
         "test-judge",
         "--base-url",
         "http://127.0.0.1:9",
     )
-    with ScoringCommand(tmp_path).process("mm-vet", *words) as process:
+    with ScoringCommand(tmp_path).process("score", "--benchmark=mm-vet", *words) as process:
         assert "test-judge is not known here" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)

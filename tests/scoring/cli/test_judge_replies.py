@@ -41,7 +41,9 @@ def marks_file(folder: Path, number: int) -> Path:
 
 def test_a_letter_is_read_in_every_form(command, tmp_path):
     with OpenAIServer(answered_by_case(LETTERS)) as server:
-        done = judged(command, server, "mmbench", letters_file(tmp_path, len(LETTERS)))
+        done = judged(
+            command, server, "score", "--benchmark=mmbench", letters_file(tmp_path, len(LETTERS))
+        )
     assert done.code == 0, done.err
     read = {index: (item["letter"], item["rule"]) for index, item in command.items().items()}
     assert read == {case: ("B", "judge") for case in range(len(LETTERS))}
@@ -51,7 +53,7 @@ def test_a_letter_is_read_in_every_form(command, tmp_path):
 def test_a_mark_is_read_in_every_form(command, tmp_path):
     with OpenAIServer(answered_by_case(MARKS)) as server:
         file = marks_file(tmp_path, len(MARKS))
-        done = judged(command, server, "vqa", file, "--dataset", "GQA")
+        done = judged(command, server, "score", file, "--benchmark", "GQA")
     assert done.code == 0, done.err
     lines = map(json.loads, command.text("-audit.jsonl").splitlines())
     assert {line["index"]: line["mark"] for line in lines} == {
@@ -70,7 +72,17 @@ def test_a_score_is_read_in_every_form(command, tmp_path):
         )
         subset.write_text(json.dumps(sample_ids()[: len(part)]))
         with OpenAIServer(answered_by_case(part, other="0.0")) as server:
-            words = ("mm-vet", "--sample", file, "--subset", subset, "--runs", "1")
+            words = (
+                "score",
+                "--benchmark=mm-vet",
+                "-o",
+                "sample=true",
+                file,
+                "-o",
+                f"subset={subset}",
+                "-o",
+                "runs=1",
+            )
             done = judged(command, server, *words)
         assert done.code == 0, done.err
         (grades,) = command.out.glob("*-grade-1runs.json")
@@ -95,38 +107,37 @@ def test_a_judge_that_nobody_can_read_stops_after_ten_replies_and_another_goes_o
 ):
     file = letters_file(tmp_path, 40)
     with OpenAIServer(lambda body, sample: f"Hm, {prompt(body)[-30:-15]}") as server:
-        done = judged(command, server, "mmbench", file)
+        done = judged(command, server, "score", "--benchmark=mmbench", file)
         asked = server.counts.calls
     assert (done.code, command.out.exists()) == (4, False)
     assert "The last 10 replies of test-judge could not be read, such as 'Hm, " in done.err
     assert "' and 'Hm, " in done.err and "with another --judge MODEL" in done.err
     assert asked < 40, "the other answers cost nothing"
     with OpenAIServer(lambda body, sample: "B") as server:
-        assert judged(command, server, "mmbench", file).code == 0
+        assert judged(command, server, "score", "--benchmark=mmbench", file).code == 0
 
 
 def test_a_reply_that_can_be_read_among_them_lets_a_run_go_on(command, tmp_path):
     forms = [*["Hm."] * 3, "B"] * 3
     with OpenAIServer(answered_by_case(forms)) as server:
         words = (letters_file(tmp_path, 12), "--judge", "test-judge", "--base-url", server.address)
-        done = command("mmbench", *words, "--yes", JUDGE_CONCURRENCY="1")
+        done = command("score", "--benchmark=mmbench", *words, "--yes", JUDGE_CONCURRENCY="1")
     assert done.code == 5 and "9 of 12" in done.err, "of ten replies in a row one can be read"
 
 
 @pytest.mark.parametrize(("unread", "code"), [(4, 0), (5, 0), (6, 5)])
-@pytest.mark.parametrize("benchmark", ["mmbench", "vqa"])
+@pytest.mark.parametrize("benchmark", ["mmbench", "GQA"])
 def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, benchmark, unread, code):
     monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
-    forms = ["Hm."] * unread + ["4" if benchmark == "vqa" else "B"] * (10 - unread)
+    forms = ["Hm."] * unread + ["4" if benchmark == "GQA" else "B"] * (10 - unread)
     file = letters_file(tmp_path, 10) if benchmark == "mmbench" else marks_file(tmp_path, 10)
-    more = ("--dataset", "GQA") if benchmark == "vqa" else ()
     with OpenAIServer(answered_by_case(forms)) as server:
-        done = judged(command, server, benchmark, file, *more)
+        done = judged(command, server, "score", file, "--benchmark", benchmark)
     assert done.code == code, done.err
     assert ("No score: the judge's replies could not be read for 6 of 10" in done.err) == (
         code == 5
     )
-    if benchmark == "vqa":
+    if benchmark == "GQA":
         has_score = any(name.endswith("-mean-mark.csv") for name in command.files())
     else:
         has_score = command.table("-levels.csv")[0]["vanilla"] != ""
@@ -138,7 +149,17 @@ def test_more_than_half_unread_of_mm_vet_is_no_score(command, tmp_path, monkeypa
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(dict(zip(sample_ids(), map(case_words, range(16)), strict=True))))
     with OpenAIServer(answered_by_case(["Hm."] * 9 + ["0.7"] * 7, other="0.0")) as server:
-        done = judged(command, server, "mm-vet", "--sample", file, "--runs", "1")
+        done = judged(
+            command,
+            server,
+            "score",
+            "--benchmark=mm-vet",
+            "-o",
+            "sample=true",
+            file,
+            "-o",
+            "runs=1",
+        )
     assert done.code == 5 and "9 of 16 grades, more than half" in done.err
     assert {line["mean"] for line in command.table("-capabilities.csv")} == {""}
 
@@ -147,14 +168,14 @@ def test_a_retired_model_is_told_by_its_servers_sentence_and_not_to_be_gone_on_w
     command, tmp_path
 ):
     with OpenAIServer(models=("another",)) as server:
-        done = judged(command, server, "mmbench", letters_file(tmp_path, 3))
+        done = judged(command, server, "score", "--benchmark=mmbench", letters_file(tmp_path, 3))
     assert done.code == 2 and "The server says: 'The model `test-judge` does not exist'" in done.err
     assert "again" not in done.err and "Name another with --judge MODEL" in done.err
 
 
 def test_a_judge_whose_trial_replies_cannot_be_read_is_refused(command, tmp_path):
     with OpenAIServer(lambda body, sample: "Hello!", trial=None) as server:
-        done = judged(command, server, "mmbench", letters_file(tmp_path, 3))
+        done = judged(command, server, "score", "--benchmark=mmbench", letters_file(tmp_path, 3))
     assert done.code == 2 and "'Hello!'" in done.err and not command.out.exists()
 
 
@@ -165,7 +186,12 @@ def test_a_judge_whose_trial_replies_cannot_be_read_is_refused(command, tmp_path
 def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path, protocol, told):
     rows = [row("1", "B"), row("2", "Error: 429"), row("3", "B")]
     done = command(
-        "mmbench", table_file(tmp_path / "m.tsv", rows), "--no-judge", "--protocol", protocol
+        "score",
+        "--benchmark=mmbench",
+        table_file(tmp_path / "m.tsv", rows),
+        "--no-judge",
+        "--protocol",
+        protocol,
     )
     assert done.out.count("1 of the 3 answers is no answer of a model") == 1, done.out
     assert told in done.out and "stays unscored" not in done.out
@@ -174,6 +200,6 @@ def test_what_is_no_answer_is_told_once_as_the_protocol_has_it(command, tmp_path
 def test_a_key_that_is_refused_is_told_without_judged_answers(command, tmp_path):
     faults = Faults(rate=1.0, kinds=("401",), in_a_row=1000)
     with OpenAIServer(lambda body, sample: "B", faults=faults) as server:
-        done = judged(command, server, "mmbench", letters_file(tmp_path, 3))
+        done = judged(command, server, "score", "--benchmark=mmbench", letters_file(tmp_path, 3))
     assert done.code == 4 and "does not accept the key (401)" in done.err
     assert "Nothing is judged yet: give the same command again" in done.err

@@ -12,7 +12,7 @@ from tests.support.openai_server import OpenAIServer
 
 
 class MMVet(Command):
-    """`python -m scoring mm-vet` with a judge on loopback."""
+    """`python -m scoring score` for MM-Vet with a judge on loopback."""
 
     def __init__(self, folder: Path, judge: OpenAIServer) -> None:
         super().__init__(folder)
@@ -20,7 +20,9 @@ class MMVet(Command):
 
     def __call__(self, *words: object, answer: str = "", **environ: str) -> Done:
         judge = ("--judge", "test-judge", "--base-url", self.judge.address)
-        return super().__call__("mm-vet", *words, *judge, answer=answer, **environ)
+        return super().__call__(
+            "score", "--benchmark=mm-vet", *words, *judge, answer=answer, **environ
+        )
 
 
 @pytest.fixture
@@ -34,12 +36,12 @@ def command(tmp_path):
 
 
 def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
-    done = command("--sample", SAMPLE_PREDICTIONS, "--yes")
+    done = command("-o", "sample=true", SAMPLE_PREDICTIONS, "--yes")
     assert done.code == 0, done.err
     assert "not MM-Vet: 16 questions, 5 runs, hardened" in done.out and "total" in done.out
     first, calls = command.files(), command.judge.counts.calls
     assert len(first) == 10
-    again = command("--sample", SAMPLE_PREDICTIONS, "--yes")
+    again = command("-o", "sample=true", SAMPLE_PREDICTIONS, "--yes")
     assert re.search(r"\n[0-5] calls to test-judge", again.out), (
         "the secret canaries of a job are drawn anew"
     )
@@ -54,14 +56,14 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
 
 
 def test_the_cost_is_asked_first(command):
-    done = command("--sample", SAMPLE_PREDICTIONS, answer="n\n")
+    done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="n\n")
     assert done.code == 3 and "test-judge is not known here" in done.out
-    done = command("--sample", SAMPLE_PREDICTIONS, answer="")
+    done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="")
     assert done.code == 3 and "Give --yes" in done.err and "Aborted" not in done.err, (
         "nobody answers, as in a script"
     )
     assert command.judge.counts.calls == 0 and "Nothing was sent" in done.err
-    done = command("--sample", SAMPLE_PREDICTIONS, answer="y\nn\n")
+    done = command("-o", "sample=true", SAMPLE_PREDICTIONS, answer="y\nn\n")
     assert done.code == 3 and "105 calls to test-judge" in done.out
     assert command.judge.counts.calls in (5, 6), (
         "what the judge takes was found out, and nothing else was asked"
@@ -73,7 +75,7 @@ def test_a_budget_is_kept_and_the_same_command_goes_on(command, tmp_path, monkey
     monkeypatch.setattr(judging, "RESERVE_SECONDS", 0.02)
     prices = tmp_path / "prices.csv"
     prices.write_text("model,prompt,completion\ntest-judge,30,60\n")
-    few = ("--sample", SAMPLE_PREDICTIONS, "--yes", "--runs", "1")
+    few = ("-o", "sample=true", SAMPLE_PREDICTIONS, "--yes", "-o", "runs=1")
     refused = command(*few, "--budget", "0.2")
     assert (
         refused.code == 4

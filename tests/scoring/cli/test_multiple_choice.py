@@ -1,4 +1,4 @@
-"""`python -m scoring mmbench|mmt-bench|vqa`: golden files, files that people hold, a judge for what rules leave."""
+"""`python -m scoring score` by rules: golden files, files that people hold, a judge for what rules leave."""
 
 import csv
 import json
@@ -29,7 +29,7 @@ GAP = "question 2 lacks pass 3 and no pass of it is wrong; add them, or score th
     ("name", "overall", "problems"), [("complete", 0.5, []), ("missing_pass", 1.0, [GAP])]
 )
 def test_a_circular_file_gets_its_accuracy_and_its_problems(command, name, overall, problems):
-    assert command("mmbench", GOLDEN / f"{name}.tsv", "--no-judge").code == 0
+    assert command("score", "--benchmark=mmbench", GOLDEN / f"{name}.tsv", "--no-judge").code == 0
     assert command.overall() == overall
     partial, *others = [line["problem"] for line in command.table("-problems.csv")]
     assert (
@@ -39,7 +39,9 @@ def test_a_circular_file_gets_its_accuracy_and_its_problems(command, name, overa
 
 
 def test_a_file_that_cannot_be_scored_is_refused_and_nothing_is_written(command):
-    code, _, complaint = command("mmbench", GOLDEN / "double_row.tsv", "--no-judge")
+    code, _, complaint = command(
+        "score", "--benchmark=mmbench", GOLDEN / "double_row.tsv", "--no-judge"
+    )
     assert (
         code == 2
         and complaint
@@ -51,7 +53,7 @@ def test_a_file_that_cannot_be_scored_is_refused_and_nothing_is_written(command)
 def test_a_file_with_a_long_chinese_name_gets_its_results(command, tmp_path):
     file = tmp_path / f"{'模' * 83}.tsv"
     file.write_bytes((GOLDEN / "undecidable.tsv").read_bytes())
-    code, _, complaint = command("mmbench", file, "--no-judge")
+    code, _, complaint = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0, complaint
     assert all(path.name.startswith("partial_" + "模" * 33) for path in command.out.iterdir())
 
@@ -64,7 +66,7 @@ def test_a_file_with_too_many_rows_is_refused_before_it_is_read(command, tmp_pat
     lines = ["index,A,B,answer,prediction"] if name == "a.csv" else []
     lines += [row.format(number) for number in range(250_001)]
     (tmp_path / name).write_text("\n".join([*lines, '"never closed']) + "\n")
-    code, _, complaint = command("mmbench", tmp_path / name, "--no-judge")
+    code, _, complaint = command("score", "--benchmark=mmbench", tmp_path / name, "--no-judge")
     place = f"{name}, row {len(lines)}"
     assert (code, complaint.strip()) == (
         2,
@@ -76,7 +78,7 @@ def test_letters_steps_and_differences_are_in_files_and_told(command, tmp_path):
     file = table_file(
         tmp_path / "m.tsv", [row(1, "B"), row(2, "A cat"), row(3, "Hard to put in words.")]
     )
-    code, said, _ = command("mmbench", file, "--no-judge")
+    code, said, _ = command("score", "--benchmark=mmbench", file, "--no-judge")
     assert code == 0 and "B               2  100.0%      3  100.0%" in said
     letters = {
         line["letter"]: (line["predicted"], line["right"]) for line in command.table("-letters.csv")
@@ -118,32 +120,32 @@ def test_a_file_of_answers_takes_its_questions_from_the_dataset(command, tmp_pat
     lines = json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows))
     (tmp_path / name).write_text(lines)
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
-    options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
-    assert command("vqa", tmp_path / name, *options)[0] == 0
+    options = ("--no-judge", "--benchmark", "GQA", "--questions", tmp_path / "questions.json")
+    assert command("score", tmp_path / name, *options)[0] == 0
     assert command.table("_acc.csv")[0]["Overall"] == "50.0"
 
 
 def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path, command):
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "1", "prediction": "no"}]))
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
-    options = ("--no-judge", "--dataset", "GQA", "--questions", tmp_path / "questions.json")
-    code, said, _ = command("vqa", tmp_path / "a.json", *options)
+    options = ("--no-judge", "--benchmark", "GQA", "--questions", tmp_path / "questions.json")
+    code, said, _ = command("score", tmp_path / "a.json", *options)
     assert (
         code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
     )
     assert "[50.0, 100.0]" in said and (command.out / "partial_a_acc.csv").exists()
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
-    code, _, complaint = command("vqa", tmp_path / "a.json", *options)
+    code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert code == 2 and "index 3 is none of the question file's" in complaint
     (tmp_path / "a.json").write_text(
         json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()})
     )
-    code, _, complaint = command("vqa", tmp_path / "a.json", *options)
+    code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert code == 2 and "expected a column prediction with text" in complaint, (
         "the dataset's own answers score nobody"
     )
     (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
-    assert command("vqa", tmp_path / "a.csv", *options)[0] == 0
+    assert command("score", tmp_path / "a.csv", *options)[0] == 0
 
 
 def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path):
@@ -153,7 +155,7 @@ def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path):
         rows = list(csv.DictReader(file))
     file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:100], list(rows[0]))
     with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
-        words = ("vqa", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = ("score", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
         code, said, _ = command(*words)
         assert code == 0 and "100 of 100 answers for the judge" in said and "mean mark" in said
         (marked,) = command.table("_acc.csv")
@@ -178,22 +180,32 @@ def unsure(path: Path) -> Path:
 
 
 def test_without_a_word_on_the_judge_it_says_what_to_choose(command, tmp_path):
-    code, _, complaint = command("mmbench", unsure(tmp_path / "m.tsv"))
+    code, _, complaint = command("score", "--benchmark=mmbench", unsure(tmp_path / "m.tsv"))
     assert code == 2 and "left to a judge: 6 of 8 answers" in complaint
     assert "--judge MODEL" in complaint and "--no-judge" in complaint and not command.out.exists()
-    both = command("mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge")
+    both = command(
+        "score", "--benchmark=mmbench", tmp_path / "m.tsv", "--judge", "test-judge", "--no-judge"
+    )
     assert both.code == 2 and "--no-judge leaves no work to --judge" in both.err
 
 
 def test_rules_that_leave_nothing_open_need_no_word_on_the_judge(command, tmp_path):
-    assert command("mmbench", table_file(tmp_path / "m.tsv", [row()]))[0] == 0
+    assert command("score", "--benchmark=mmbench", table_file(tmp_path / "m.tsv", [row()]))[0] == 0
     assert command.items()[1]["letter"] == "B"
 
 
 def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
     file = unsure(tmp_path / "m.tsv")
     with OpenAIServer(lambda body, sample: "A") as judge:
-        words = ("mmbench", file, "--judge", "test-judge", "--base-url", judge.address)
+        words = (
+            "score",
+            "--benchmark=mmbench",
+            file,
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+        )
         assert (
             command(*words, answer="n\n").code == 3
             and judge.counts.calls == 0
@@ -227,7 +239,7 @@ def test_letters_assigned_at_random_are_told_with_their_seed(command, tmp_path):
             judge.address,
             "--yes",
         )
-        code, said, _ = command("mmbench", unsure(tmp_path / "m.tsv"), *words)
+        code, said, _ = command("score", "--benchmark=mmbench", unsure(tmp_path / "m.tsv"), *words)
     assert code == 5 and "No score: " in said
     assert {item["rule"] for index, item in command.items().items() if index < 7} == {
         "random assignment"
@@ -239,7 +251,16 @@ def test_a_failing_judge_is_an_error_to_resume_from_and_never_a_letter(command, 
     with OpenAIServer(
         lambda body, sample: "A", faults=Faults(rate=1.0, kinds=("401",), in_a_row=1000)
     ) as judge:
-        words = ("mmbench", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = (
+            "score",
+            "--benchmark=mmbench",
+            file,
+            "--judge",
+            "test-judge",
+            "--base-url",
+            judge.address,
+            "--yes",
+        )
         code, _, complaint = command(*words)
         assert code == 4 and "give the same command again" in complaint and not command.out.exists()
         judge.faults = Faults()
@@ -263,7 +284,7 @@ def test_rows_that_people_hold(command, tmp_path):
             **{"l2-category": ""},
         ),
     ]
-    code, said, _ = command("mmbench", table_file(tmp_path / "m.tsv", rows))
+    code, said, _ = command("score", "--benchmark=mmbench", table_file(tmp_path / "m.tsv", rows))
     assert code == 0
     problems = {line["index"]: line["problem"] for line in command.table("-problems.csv")}
     assert "the answer 'E' is none of the options" in problems["2"]
@@ -297,14 +318,17 @@ def test_predictions_alone_take_the_benchmarks_own_questions(command, tmp_path):
         '[{"index": 1, "prediction": "cat"}, {"index": 2, "prediction": "C"}]',
     ):
         answers.write_text(written)
-        assert command("mmbench", answers, "--questions", questions)[0] == 0
+        assert command("score", "--benchmark=mmbench", answers, "--questions", questions)[0] == 0
         assert command.overall() == 1.0
-    assert "rows 1, 1: expected option columns" in command("mmbench", answers, "--no-judge")[2]
+    assert (
+        "rows 1, 1: expected option columns"
+        in command("score", "--benchmark=mmbench", answers, "--no-judge")[2]
+    )
     answers.write_text('{"7": "cat"}')
-    code, _, complaint = command("mmbench", answers, "--questions", questions)
+    code, _, complaint = command("score", "--benchmark=mmbench", answers, "--questions", questions)
     assert code == 2 and "index 7 is none of the benchmark's" in complaint
     other = table_file(tmp_path / "turned.tsv", [row(1, A="cat", B="dog")])
-    code, _, complaint = command("mmbench", other, "--questions", questions)
+    code, _, complaint = command("score", "--benchmark=mmbench", other, "--questions", questions)
     assert code == 2 and "index 1" in complaint and "other options" in complaint
 
 
@@ -313,7 +337,7 @@ def test_two_models_are_compared(command, tmp_path):
     second = table_file(
         tmp_path / "two.tsv", [row(index, "A" if index < 8 else "B") for index in range(1, 11)]
     )
-    code, said, _ = command("mmbench", first, "--against", second)
+    code, said, _ = command("score", "--benchmark=mmbench", first, "--against", second)
     assert code == 0 and "one against two, base rows" in said
     found = {line["name"]: line for line in command.table("one-against-two-base-rows.csv")}
     assert list(found) == ["Overall", "perception", "CP", "image_topic"]
@@ -328,7 +352,7 @@ def test_two_models_are_compared(command, tmp_path):
     )
     assert float(found["CP"]["p"]) == pytest.approx(2 / 2**7)
     table_file(second, [row(index, "B", answer="C") for index in range(1, 11)])
-    code, _, complaint = command("mmbench", first, "--against", second)
+    code, _, complaint = command("score", "--benchmark=mmbench", first, "--against", second)
     assert code == 2 and "another answer in each file" in complaint
 
 
@@ -339,15 +363,17 @@ def test_two_files_of_different_questions_are_not_compared_by_their_indices(
     rows = [row(index, "B") for index in range(1, 5)]
     first = table_file(tmp_path / "one.tsv", rows)
     second = table_file(tmp_path / "two.tsv", [*rows[:2], *({**one, **cells} for one in rows[2:])])
-    code, _, complaint = command("mmbench", first, "--against", second)
+    code, _, complaint = command("score", "--benchmark=mmbench", first, "--against", second)
     assert code == 2 and "index 3 and 1 more ask another question in each file" in complaint
     assert not command.out.exists(), "refused before a judge is asked"
     spaced = table_file(
         second, [{**one, "question": f" {one['question']} ", "C": f"{one['C']} "} for one in rows]
     )
-    assert command("mmbench", first, "--against", spaced)[0] == 0
+    assert command("score", "--benchmark=mmbench", first, "--against", spaced)[0] == 0
     chinese = table_file(second, [{**one, "question": "这是什么？"} for one in rows])
-    assert command("mmbench", first, "--against", chinese)[0] == 0, "a model in another language"
+    assert command("score", "--benchmark=mmbench", first, "--against", chinese)[0] == 0, (
+        "a model in another language"
+    )
 
 
 # As large as MMT-Bench's ALL
@@ -405,7 +431,14 @@ def test_700_mb_with_pictures_take_less_than_300_mb_of_memory(tmp_path):
         for number, cells in enumerate(csv.reader(source, delimiter="\t")):
             writer.writerow([*cells, picture if number else "image"])
     assert large.stat().st_size > 700_000_000
-    words = ["mmt-bench", str(large), "--no-judge", "--out", str(tmp_path / "out")]
+    words = [
+        "score",
+        "--benchmark=mmt-bench",
+        str(large),
+        "--no-judge",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     settings = {**os.environ, "DATA_DIR": str(tmp_path / "data")}
     told = subprocess.check_output(
         [sys.executable, "-c", TELLS_MEMORY, *words], cwd=ROOT, env=settings, text=True

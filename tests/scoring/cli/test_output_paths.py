@@ -73,8 +73,10 @@ def test_a_table_goes_over_neither_marks_nor_an_audit(command, tmp_path):
 def test_a_grade_file_stays_as_it_is_where_it_lies_in_the_folder_of_results(
     command, grades, tmp_path
 ):
-    refused(command, grades, "mm-vet", grades, "--out", tmp_path)
-    assert command.run("mm-vet", grades, "--out", tmp_path / "results").code == 0
+    refused(command, grades, "score", "--benchmark=mm-vet", grades, "--out", tmp_path)
+    assert (
+        command.run("score", "--benchmark=mm-vet", grades, "--out", tmp_path / "results").code == 0
+    )
 
 
 def test_grades_to_compare_with_stay_and_nothing_is_asked_before(command, grades, data, tmp_path):
@@ -85,13 +87,13 @@ def test_grades_to_compare_with_stay_and_nothing_is_asked_before(command, grades
             "test-judge",
             "--base-url",
             judge.address,
-            "--runs",
-            "1",
+            "-o",
+            "runs=1",
             "--yes",
             "--against",
             grades,
         )
-        refused(command, grades, "mm-vet", outputs, *words, "--out", tmp_path)
+        refused(command, grades, "score", "--benchmark=mm-vet", outputs, *words, "--out", tmp_path)
         assert judge.counts.calls <= TRIALS, "no answer was judged"
 
 

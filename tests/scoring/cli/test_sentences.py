@@ -50,19 +50,8 @@ def say(tmp_path, monkeypatch):
     ("words", "told"),
     [
         (
-            "vqa choices.csv --no-judge --out o",
-            "choices.csv: expected the columns question, answer and prediction, found options as of mmbench; "
-            "score it with python -m scoring mmbench",
-        ),
-        (
-            "vqa choices.csv --dataset GQA --no-judge --out o",
+            "score choices.csv --benchmark GQA --no-judge --out o",
             "and 43 more: expected a question without options, found multiple choice; choose its benchmark",
-        ),
-        (
-            "vqa own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as several benchmarks have. Only if it is one of these, "
-            "say which: --dataset GQA or OK-VQA or TextVQA; short answers of other data sets, such as OCR-VQA or "
-            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ...",
         ),
         (
             "score own.csv --no-judge --out o",
@@ -75,45 +64,38 @@ def say(tmp_path, monkeypatch):
             "bare.csv: expected the columns question, answer and prediction, for multiple choice also A, B, ... with "
             "the options, found 'index', 'question'; add what is missing, or give it with --questions to",
         ),
+        ("score toolkit.csv --out o", "MM-Vet's questions are not here; give --questions, or set"),
+        ("score v2.csv --out o", "MM-Vet v2's questions are not here; give --questions, or set"),
         (
-            "score toolkit.csv --no-judge --out o",
-            "toolkit.csv: found a table of MM-Vet; score it with python -m scorin",
+            "score v2.json --benchmark mm-vet-v2 -o sample=true --judge j --out o",
+            "-o sample is of MM-Vet's first edition; score it with --benchmark mm-vet",
         ),
-        (
-            "vqa toolkit.csv --no-judge --out o",
-            "found a table of MM-Vet; score it with python -m scoring mm-vet",
-        ),
-        (
-            "vqa v2.csv --no-judge --out o",
-            "found a table of MM-Vet; score it with python -m scoring mm-vet-v2",
-        ),
-        ("mm-vet-v2 v2.json --sample --judge j --out o", "score it with python -m scoring mm-vet"),
-        ("mm-vet . --sample --out o", "'.' is a directory"),
+        ("score . --benchmark mm-vet -o sample=true --out o", ".: is a folder; choose a file in"),
         ("score . --no-judge --out o", ".: is a folder; choose a file in it"),
         ("agreement . --out o", ".: is a folder; choose a file in it"),
         (
-            "mmbench choices.csv --questions . --no-judge --out o",
+            "score choices.csv --questions . --no-judge --out o",
             ".: is a folder; choose a file in it",
         ),
         (
-            "mm-vet v1.json --questions none --judge j --out o",
+            "score v1.json --questions none --judge j --out o",
             "none is not there; correct --questions, or set MM_VET",
         ),
         (
-            "mm-vet-v2 v1.json --questions . --judge j --out o",
+            "score v1.json --benchmark mm-vet-v2 --questions . --judge j --out o",
             "mm-vet-v2.json is not there; correct --questions, or",
         ),
         (
-            "mm-vet-v2 v2.json --questions v1.json --judge j --out o",
-            "v1.json: holds questions of the other edition (ids v1_...); give it to mm-vet",
+            "score v2.json --questions v1.json --judge j --out o",
+            "v1.json: holds questions of the other edition (ids v1_...); give it with --benchmark mm-vet",
         ),
         (
-            "mm-vet v1.json --questions v2.json --judge j --out o",
-            "v2.json: holds questions of the other edition (ids v2_...); give it to mm-vet-v2",
+            "score v1.json --questions v2.json --judge j --out o",
+            "v2.json: holds questions of the other edition (ids v2_...); give it with --benchmark mm-vet-v2",
         ),
         (
-            "mm-vet v1.json --sample --questions v1.json --judge j --out o",
-            "--sample has questions of its own",
+            "score v1.json -o sample=true --questions v1.json --judge j --out o",
+            "-o sample has questions of its own",
         ),
         (
             "errors shares labels.csv choices.csv",
@@ -141,7 +123,7 @@ def test_a_refusal_names_the_file_what_was_expected_and_the_mend(say, words, tol
 
 def test_letters_stand_beside_right_ones_only_where_these_are_known(say):
     known, hidden = (
-        say("mmbench", f"{name}.csv", "--no-judge", "--out", name).out
+        say("score", "--benchmark=mmbench", f"{name}.csv", "--no-judge", "--out", name).out
         for name in ("choices", "hidden")
     )
     assert "Predicted  Share  Right  Share" in known
@@ -149,7 +131,17 @@ def test_letters_stand_beside_right_ones_only_where_these_are_known(say):
 
 
 def test_questions_without_an_answer_are_called_unscored_where_the_score_is_told(say):
-    done = say("mm-vet", "few-grade-1runs.json", "--sample", "--missing", "unscored", "--out", "o")
+    done = say(
+        "score",
+        "--benchmark=mm-vet",
+        "few-grade-1runs.json",
+        "-o",
+        "sample=true",
+        "-o",
+        "missing=unscored",
+        "--out",
+        "o",
+    )
     assert (
         done.code == 0
         and "PARTIAL: 1 of 16 questions has no prediction: own_0; unscored" in done.out

@@ -1,4 +1,4 @@
-"""`python -m scoring visit-bench`: from a predictions.csv to the board, and back again."""
+"""`python -m scoring score` for VisIT-Bench: from a predictions.csv to the board, and back again."""
 
 import json
 from pathlib import Path
@@ -14,14 +14,14 @@ from tests.support.visit_bank import MODELS, NEW, bank, instances, judge, predic
 
 
 class VisitBench(Command):
-    """`python -m scoring visit-bench` with a bank to compare with, and the operator's judge on loopback."""
+    """`python -m scoring score` for VisIT-Bench with a bank to compare with, and the operator's judge on loopback."""
 
     def __init__(self, folder: Path, server: OpenAIServer) -> None:
         super().__init__(folder, JUDGE_URL=server.address, JUDGE_CONCURRENCY="32")
         self.server = server
 
     def compare(self, *words: object) -> Done:
-        return self("visit-bench", *words, "--judge", "test-judge")
+        return self("score", "--benchmark=visit-bench", *words, "--judge", "test-judge")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def quiet(tmp_path_factory, data):
     predictions(folder / "predictions.csv", instances(data))
     with OpenAIServer(judge) as server:
         command = VisitBench(folder, server)
-        done = command.compare(str(folder / "predictions.csv"), "--yes", "--opponents", "all")
+        done = command.compare(str(folder / "predictions.csv"), "--yes", "-o", "opponents=all")
         assert done.code == 0, done.err
         yield command, done.out
 
@@ -77,7 +77,7 @@ def test_its_battles_come_back_to_the_same_board(quiet):
 def test_a_partial_submission_or_another_address_gives_a_private_report(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)[:3]))
     done = command.compare(
-        file, "--opponents", "1", "--protocol", "paper", "--reference", "backed", "--yes"
+        file, "-o", "opponents=1", "--protocol", "paper", "-o", "reference=backed", "--yes"
     )
     assert (
         "Private: a partial submission." in done.out
@@ -85,7 +85,9 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
     )
     whole = str(predictions(command.folder / "predictions.csv", instances(data)))
     import_summary = command.server.address.replace("127.0.0.1", "localhost")
-    done = command.compare(whole, "--opponents", "reference", "--yes", "--base-url", import_summary)
+    done = command.compare(
+        whole, "-o", "opponents=reference", "--yes", "--base-url", import_summary
+    )
     assert done.code == 0 and "Private: judged elsewhere" in done.out, done.err
     assert SubmissionStore(database := Database(command.database)).board_keys() == ()
     database.close()
@@ -96,13 +98,13 @@ def test_a_partial_submission_or_another_address_gives_a_private_report(command,
 
 
 def test_stored_answers_are_judged_by_name(command):
-    done = command.compare("--stored", "m1", "--opponents", "reference", "--yes")
+    done = command.compare("-o", "stored=m1", "-o", "opponents=reference", "--yes")
     assert done.code == 0 and "On the board as 'm1': 63 new matches." in done.out, done.err
 
 
 def test_the_operator_can_withdraw_a_submission(command, data):
     file = str(predictions(command.folder / "predictions.csv", instances(data)))
-    assert command.compare(file, "--opponents", "reference", "--yes").code == 0
+    assert command.compare(file, "-o", "opponents=reference", "--yes").code == 0
     done = command.run("visit-withdraw", "Nobody")
     assert done.code == 2 and "no submission 'Nobody' on items of 'VisIT-Bench'" in done.err
     done = command.run("visit-withdraw", NEW)
@@ -120,10 +122,10 @@ def test_the_operator_can_withdraw_a_submission(command, data):
     [
         (("no-such-file.csv",), "no-such-file.csv"),
         ((), "name a file of predictions"),
-        (("--stored", "nobody"), "no answers of 'nobody'"),
-        (("predictions.csv", "--opponents", "0"), "expected all, reference or a number"),
+        (("-o", "stored=nobody"), "no answers of 'nobody'"),
+        (("predictions.csv", "-o", "opponents=0"), "expected all, reference or a number"),
         (("predictions.csv", "--title", "m1"), "a model named 'm1' is on the board already"),
-        (("predictions.csv", "--context", "images"), "whose images are not kept: 3"),
+        (("predictions.csv", "-o", "context=images"), "whose images are not kept: 3"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(command, data, words, told):

@@ -213,8 +213,10 @@ def test_the_command_tells_the_half_price_and_scores(tmp_path, monkeypatch):
     with OpenAIServer(batches=Batches(looks=1)) as judge:
         command = Command(tmp_path, JUDGE_PRICES=str(tmp_path / "prices.csv"))
         words = (
-            "mm-vet",
-            "--sample",
+            "score",
+            "--benchmark=mm-vet",
+            "-o",
+            "sample=true",
             SAMPLE_PREDICTIONS,
             "--judge",
             "test-judge",

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from arena.io.tables import Record
+from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.pictures import picture_cell, pictures
-from scoring.registry import open_upload, question_file
+from scoring.registry import open_upload
 from tests.support.choice_tables import COLUMNS, row, table_file, tabulated
 
 DIGEST = "sha256:1"
@@ -91,7 +92,7 @@ def test_the_question_file_tells_pictures_of_answers_without_any(tmp_path):
     rows = asked(20, 8)
     answers = [{"index": one["index"], "prediction": one["prediction"]} for one in rows]
     questions = [{**one, "image": encoded(int(one["index"]) // 8)} for one in rows]
-    given = question_file(table_file(tmp_path / "q.tsv", questions, [*COLUMNS, "image"]))
+    given = MMBENCH.own_questions(table_file(tmp_path / "q.tsv", questions, [*COLUMNS, "image"]))
     path = tmp_path / "m.jsonl"
     path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
     wide, said = told(path, questions=given)

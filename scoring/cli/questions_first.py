@@ -1,0 +1,138 @@
+"""`score` for MM-Vet's answers and grade files, and `fetch`, which downloads MM-Vet's questions."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+
+from typer import BadParameter, Typer
+
+from arena.io.tables import ANSWERS
+from arena.settings import Settings
+from arena.templates import plural
+from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
+from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
+from scoring.benchmarks.mm_vet_questions import subset as part_of
+from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
+from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
+from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
+from scoring.cli import progress
+from scoring.cli.score_request import ScoreRequest
+from scoring.no_answers import fate
+from scoring.report import QuestionSet, Report, missing_notice
+
+app = Typer(rich_markup_mode=None)
+LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
+    MM_VET.key: lambda settings, path: load_mm_vet(path or settings.mm_vet),
+    MM_VET_V2.key: lambda settings, path: load_mm_vet_v2(path or settings.mm_vet_v2),
+}
+
+
+def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
+    options = request.options
+    chosen = _chosen(benchmark, request)
+    baseline = None
+    if request.against:
+        baseline = yield from _graded(request.against, chosen, "unscored")
+    if holds_grades(request.file, ANSWERS):
+        _check_unjudged(request)
+        report = yield from _graded(
+            request.file, chosen, options.missing, request.title, options.answers
+        )
+        yield from told_no_answers(report)
+        judges = ", ".join(report.judge.versions)
+        yield f"{chosen.name}: grades of {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
+    else:
+        report = yield from _judged(benchmark, chosen, request)
+    lines = chain(_warnings(report), progress.report_lines(report))
+    yield from progress.finished(report, lines, request.out, request.read)
+    if baseline:
+        yield from progress.compared(report, baseline, request.out)
+
+
+def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
+    """The questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
+    options = request.options
+    if options.sample and benchmark is not MM_VET:
+        raise BadParameter(
+            f"-o sample is of MM-Vet's first edition; score it with --benchmark {MM_VET.key}"
+        )
+    if options.sample and request.questions:
+        raise BadParameter("-o sample has questions of its own; leave out --questions")
+    load = LOAD[benchmark.key]
+    whole = own_sample() if options.sample else load(request.settings, request.questions)
+    return part_of(whole, options.subset) if options.subset else whole
+
+
+def _check_unjudged(request: ScoreRequest) -> None:
+    """Raise BadParameter for what says how a judge is asked, beside a file of grades."""
+    given = {
+        "--judge": request.judge,
+        "--base-url": request.base_url is not None,
+        "--batch": request.batch,
+        "--budget": request.budget is not None,
+        "--protocol": request.protocol is not None,
+    }
+    given |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
+    if idle := ", ".join(name for name in given if given[name]):
+        raise BadParameter(
+            f"{request.file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
+            "have the answers judged"
+        )
+
+
+def _graded(
+    file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
+) -> progress.Lines[Report]:
+    """The report of a grade file, with the answers that it is about if they are given."""
+    found = grades_for(file, chosen, ANSWERS).within(chosen)
+    if outside := found.upload.outside:
+        yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
+    held = read_predictions(answers, chosen, ANSWERS) if answers else None
+    return graded_report(found, chosen, missing, title, held)
+
+
+def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> progress.Lines[Report]:
+    """The report of a file of answers, by the judge."""
+    asked = request.options
+    if not request.judge or asked.answers:
+        problem = (
+            "-o answers goes with a grade file; leave it out"
+            if request.judge
+            else "choose a judge with --judge MODEL"
+        )
+        raise BadParameter(f"{request.file.name} holds answers: {problem}")
+    protocol = benchmark.protocol_named(request.protocol)
+    options = Options(protocol, asked.runs, asked.samples, asked.missing, asked.probe)
+    serving = request.serving()
+    upload = read_predictions(request.file, chosen, ANSWERS)
+    filled = fill(chosen, upload, options.missing)
+    yield from notices(upload, chosen, fate(protocol))
+    given = [one for one in filled if (one.prediction or "").strip()]
+    if protocol == "hardened":
+        given = [one for one in given if not missed(one)]
+    if not given:
+        raise progress.NothingGradedError(
+            f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
+        )
+    spec = yield from serving.spec()
+    address = serving.address.shown
+    title = request.title or upload.title
+    draft = benchmark.draft(filled, chosen, options, spec, address, request.file.name, title)
+    size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
+    yield f"{chosen.name}: {size}, {draft.protocol} protocol."
+    progress.check_unread_files(draft, request.out, request.read)
+    return (yield from serving.judged(draft, spec))
+
+
+@app.command()
+def fetch(folder: Path) -> Iterator[str]:
+    """Download MM-Vet's questions and images from its authors."""
+    yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
+
+
+def _warnings(report: Report) -> Iterator[str]:
+    if report.missing:
+        yield f"PARTIAL: {missing_notice(report)}"
+    if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
+        yield zeros

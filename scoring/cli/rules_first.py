@@ -1,0 +1,55 @@
+"""`score` for files that hold their questions: rules make a report, and a judge reads what they leave open."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from arena.io.tables import ANSWERS
+from arena.templates import plural
+from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
+from scoring.cli import progress
+from scoring.cli.score_request import ScoreRequest
+from scoring.registry import open_upload
+
+
+def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterator[str]:
+    protocol = benchmark.protocol_named(request.protocol)
+    asked = benchmark.own_questions(request.questions) if request.questions else None
+
+    def opened(path: Path) -> OpenedFile:
+        found = open_upload(path, ANSWERS, benchmark=benchmark.key, questions=asked)
+        assert found, "a benchmark that is given takes any file"
+        return found
+
+    file = request.opened if request.opened and asked is None else opened(request.file)
+    ruled = file.report(protocol, request.title)
+    against = opened(request.against) if request.against else None
+    other = against.report(protocol) if against else None
+    if other:
+        benchmark.compared(ruled, other)  # refuses other questions before a judge is paid
+    report = yield from _judged(file, ruled, request)
+    yield from progress.finished(report, progress.report_lines(report), request.out, request.read)
+    if against:
+        other = yield from _judged(against, other, request)
+        yield from progress.compared(report, other, request.out)
+
+
+def _judged(found: OpenedFile, report: Any, request: ScoreRequest) -> progress.Lines[Any]:
+    """A report by rules, with a judge for what they leave open if one is chosen."""
+    benchmark = found.benchmark
+    yield from benchmark.lines(found.file)
+    yield from benchmark.told_no_answers(report)
+    yield from problem_lines(found.file.problems)
+    if not report.left or request.no_judge:
+        return report
+    answers = plural(len(report.rows), "answer")
+    if not request.judge:
+        raise ChoicesError(
+            f"left to a judge: {report.left:,} of {answers}; choose --judge MODEL to have "
+            "that read, or --no-judge for rules alone"
+        )
+    serving = request.serving()
+    spec = yield from serving.spec()
+    yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
+    draft = benchmark.stamped(report, spec, serving.address.shown)
+    return (yield from serving.judged(draft, spec))

@@ -1,0 +1,112 @@
+"""Command `score`: outputs of any benchmark, recognised from the file or named, become a report in a folder."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Option, Typer
+
+from arena.io.tables import ANSWERS
+from arena.settings import Settings
+from scoring.benchmarks.base import Benchmark, OpenedFile, Workflow
+from scoring.cli import progress
+from scoring.cli.questions_first import questions_first
+from scoring.cli.rules_first import rules_first
+from scoring.cli.score_request import ScoreRequest, option_lines, read_options
+from scoring.cli.visit_bench import compare
+from scoring.jobs.service import question_sets
+from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
+from scoring.report import QuestionSet
+
+app = Typer(rich_markup_mode=None)
+WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
+    "questions first": questions_first,
+    "judge first": rules_first,
+    "rules first": rules_first,
+    "compare": compare,
+}
+_EPILOG = "\n".join(["\b", *option_lines(BENCHMARKS.values())])
+
+
+@app.command(epilog=_EPILOG)
+def score(
+    out: progress.Out,
+    file: Annotated[
+        Path | None,
+        Argument(help="JSON, JSONL, CSV, TSV, XLSX or Parquet; or MM-Vet's *-grade-*.json"),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        Option(metavar="NAME", help=f"{', '.join(BENCHMARKS)}; recognised from the file without"),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="the benchmark's own, for a file without them; MM_VET_PATH, MM_VET_V2_PATH without",
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="another model's, to be compared with; MM-Vet: its *-grade-*.json"
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        Option("-o", metavar="NAME=VALUE", help="an option of the benchmark, as below; several"),
+    ] = None,
+    protocol: Annotated[
+        str | None, Option(metavar="NAME", help="the benchmark's first without")
+    ] = None,
+    judge: progress.JudgeModel = "",
+    no_judge: Annotated[bool, Option("--no-judge", help="rules alone")] = False,
+    base_url: progress.BaseUrl = None,
+    batch: progress.Batch = False,
+    yes: progress.Yes = False,
+    budget: progress.Dollars = None,
+    title: progress.Title = "",
+) -> Iterator[str]:
+    if judge and no_judge:
+        raise BadParameter("--no-judge leaves no work to --judge; give one of them")
+    if benchmark is not None and benchmark not in BENCHMARKS:
+        raise BadParameter(
+            f"expected one of {', '.join(BENCHMARKS)}, found {benchmark!r}",
+            param_hint="--benchmark",
+        )
+    found = BENCHMARKS[benchmark] if benchmark else _recognised(file)
+    opened = found if isinstance(found, OpenedFile) else None
+    record = found.benchmark if isinstance(found, OpenedFile) else found
+    request = ScoreRequest(
+        given=file,
+        opened=opened,
+        questions=questions,
+        against=against,
+        options=read_options(record, option or ()),
+        protocol=protocol,
+        title=title,
+        out=out,
+        judge=judge,
+        no_judge=no_judge,
+        base_url=base_url,
+        batch=batch,
+        yes=yes,
+        budget=budget,
+    )
+    yield from WAYS[record.way](record, request)
+
+
+def _recognised(file: Path | None) -> OpenedFile | Benchmark[Any]:
+    """What a file is; free answers must be MM-Vet's by their ids, or answer a question that is here."""
+    if file is None:
+        raise BadParameter("name a file of outputs", param_hint="FILE")
+    found = recognised(file, _question_sets, "--benchmark", ANSWERS)
+    is_free = isinstance(found, Benchmark) and found.way == "questions first"
+    if is_free and not answers_any(file, _question_sets(), ANSWERS):
+        raise unrecognised(file, "--benchmark")
+    return found
+
+
+def _question_sets() -> Iterable[QuestionSet]:
+    settings = Settings.from_env()
+    return question_sets(settings.mm_vet, settings.mm_vet_v2).values()

@@ -1,0 +1,126 @@
+"""What `score` was asked for, and the options of its benchmark: read, and described from the benchmark's record."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from typer import BadParameter
+
+from arena.settings import Settings
+from arena.types import grouped
+from scoring.benchmarks.base import Benchmark, BenchmarkOptions, OpenedFile
+from scoring.cli.progress import CommandJudge
+
+_HINT = "-o"
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """All that `score` was given, with its benchmark known."""
+
+    given: Path | None
+    """The file of answers, where there is one."""
+    opened: OpenedFile | None
+    """The file, if it was read to recognise its benchmark."""
+    questions: Path | None
+    against: Path | None
+    options: Any
+    """A record of the benchmark's `options`."""
+    protocol: str | None
+    title: str
+    out: Path
+    judge: str
+    """The judge's model; "" for none."""
+    no_judge: bool
+    base_url: str | None
+    batch: bool
+    yes: bool
+    budget: float | None
+
+    @cached_property
+    def settings(self) -> Settings:
+        return Settings.from_env()
+
+    @property
+    def file(self) -> Path:
+        """The file of answers. Raises BadParameter without one."""
+        if self.given is None:
+            raise BadParameter("name a file of outputs", param_hint="FILE")
+        return self.given
+
+    @property
+    def read(self) -> list[Path | None]:
+        """Every file that is read, and so must not be written over."""
+        paths = [value for _, value in self.options if isinstance(value, Path)]
+        return [self.given, self.questions, self.against, *paths]
+
+    def serving(self) -> CommandJudge:
+        return CommandJudge(
+            self.settings, self.judge, self.base_url, self.batch, self.yes, self.budget
+        )
+
+
+def read_options(benchmark: Benchmark[Any], words: Sequence[str]) -> BenchmarkOptions:
+    """What `-o NAME=VALUE` chooses, as the benchmark's record. Raises BadParameter."""
+    known = benchmark.options.model_fields
+    given: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise BadParameter(f"expected NAME=VALUE, found {word!r}", param_hint=_HINT)
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise BadParameter(
+                f"{name!r} is no option of {benchmark.key}, which has {names}", param_hint=_HINT
+            )
+        if name in given:
+            raise BadParameter(f"{name} is given more than once; give it once", param_hint=_HINT)
+        given[name] = value
+    try:
+        return benchmark.options.model_validate(given)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        expected = _values(benchmark.options)[name]
+        raise BadParameter(
+            f"{name}: expected {expected}, found {given[name]!r}", param_hint=_HINT
+        ) from None
+
+
+def option_lines(benchmarks: Iterable[Benchmark[Any]]) -> Iterator[str]:
+    """Every benchmark's options with their values, docs and defaults, from its record."""
+    for record, own in grouped((one.options, one) for one in benchmarks).items():
+        if not record.model_fields:
+            continue
+        yield f"-o of {', '.join(benchmark.key for benchmark in own)}:"
+        values = _values(record)
+        for name, field in record.model_fields.items():
+            default = "" if field.default in (None, False) else f" [default: {field.default}]"
+            yield f"  {name}={values[name]}"
+            yield f"      {field.description}{default}"
+
+
+def _values(record: type[BenchmarkOptions]) -> Mapping[str, str]:
+    """What each option of a record may be, in words."""
+    properties = record.model_json_schema()["properties"]
+    return {name: _either([*_words(properties[name])]) for name in properties}
+
+
+def _either(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _words(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The choices of a field, which its part of the record's JSON schema describes."""
+    for part in schema.get("anyOf", [schema]):
+        if "enum" in part:
+            yield from part["enum"]
+        elif part["type"] == "integer":
+            upper = f" to {part['maximum']}" if "maximum" in part else " up"
+            yield f"a number from {part['minimum']}{upper}"
+        elif part["type"] == "boolean":
+            yield from ("true", "false")
+        elif part["type"] == "string":
+            yield "a file" if part.get("format") == "path" else "a name"
