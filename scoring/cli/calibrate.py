@@ -20,10 +20,10 @@ from scoring.people.mark_files import audits, read_marks
 from scoring.people.measures import (
     LEAST_INTERVAL,
     LEAST_RANKED,
-    PAPER_DELTAS,
     MarksError,
     Measures,
 )
+from scoring.people.published import PAPER_DELTAS
 
 app = Typer(rich_markup_mode=None)
 _COLUMNS = ("delta", "low_95", "high_95", "bias", "within 0.1", "Spearman", "ICC(2,1)", "kappa")

@@ -21,18 +21,17 @@ from scoring.cli import progress
 from scoring.jobs.report_pictures import file_pictures
 from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_errors
 from scoring.people.error_shares import (
-    KEYS,
     ErrorShares,
     LabelsError,
     error_shares,
     without_annotation_errors,
 )
-from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.errors import ERROR_KINDS, KEYS, ErrorKey, Label
 from scoring.people.label_agreement import doubted_questions, label_agreement
 from scoring.people.label_comparison import compare_errors
 from scoring.people.label_files import doubted_csv, draw_csv, labels_csv, named_items, read_labels
 from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
-from scoring.people.published_errors import CASE_MODELS, PAPER_SHARES, error_cases, exam
+from scoring.people.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 

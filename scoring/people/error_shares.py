@@ -21,11 +21,10 @@ from arena.ratings.intervals import LEVEL, NORMAL
 from arena.ratings.shares import Share, design_effects, shares, wilson
 from arena.ratings.votes import Floats
 from scoring.people.error_sample import KnownErrors
-from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
 
 EVEN = 1
-KEYS = tuple(ERROR_KINDS)
 
 
 class LabelsError(ValueError):

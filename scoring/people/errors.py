@@ -1,7 +1,11 @@
 """Kinds of error: MMT-Bench's six types (section 4.4, appendix G), and what is no error of the model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from arena.ratings.votes import Codes
 
 ErrorKey = Literal[
     "perception",
@@ -81,6 +85,7 @@ ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
     )
 }
 assert (*ERROR_KINDS,) == get_args(ErrorKey)
+KEYS = tuple(ERROR_KINDS)
 
 DECISION_ORDER: tuple[tuple[str, ErrorKey], ...] = (
     ("Is the answer right after all?", "right"),
@@ -108,3 +113,11 @@ class Label(NamedTuple):
     note: str = ""
     round: int = 1
     """Later rounds of one person are their later word; the first two tell their agreement with themselves."""
+
+
+def kind_table(pairs: Iterable[tuple[ErrorKey, ErrorKey]]) -> Codes:
+    """How often each kind (row) stands beside each other one (column), in the order of the keys."""
+    table = np.zeros((len(KEYS), len(KEYS)), int)
+    for one, other in pairs:
+        table[KEYS.index(one), KEYS.index(other)] += 1
+    return table

@@ -1,19 +1,15 @@
 """Agreement of labellers on kinds of error, and the questions that they doubt."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
-import numpy as np
-
-from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Estimate, share
-from arena.ratings.intervals import percentiles
+from arena.ratings.agreement import Estimate, share
 from arena.ratings.shares import Share
-from arena.ratings.votes import Floats
 from arena.types import grouped
-from scoring.people.error_shares import KEYS
-from scoring.people.errors import NO_ERRORS, ErrorKey, Label
+from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label
+from scoring.people.measures import alpha
 
 LEAST_DOUBTS = 2
 """People, or models, from which a question is doubted."""
@@ -62,42 +58,6 @@ def label_agreement(labels: Mapping[str, Iterable[Label]]) -> LabelAgreement:
         common=share(sum(pairs), len(pairs)),
         own=alpha(again),
     )
-
-
-def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
-    """Krippendorff's alpha, nominal, of the values that each unit was given, with a bootstrap over the units.
-
-    Undefined (None) where no unit has two values, or all values are the same.
-    """
-    paired = [values for values in units if len(values) > 1]
-    kinds = {
-        value: place
-        for place, value in enumerate(dict.fromkeys(value for values in paired for value in values))
-    }
-    counts = np.zeros((len(paired), len(kinds)))
-    for row, values in enumerate(paired):
-        for value in values:
-            counts[row, kinds[value]] += 1
-    if len(kinds) < 2:
-        return Estimate(None, None, None)
-    value = float(_alpha(np.ones((1, len(paired))), counts)[0])
-    if len(paired) < LEAST_CONTESTS:
-        return Estimate(value, None, None)
-    # units of the same values are drawn as one kind
-    counts, alike = np.unique(counts, axis=0, return_counts=True)
-    drawn = np.random.default_rng(0).multinomial(len(paired), alike / len(paired), ROUNDS)
-    low, high = percentiles(_alpha(drawn.astype(float), counts))
-    return Estimate(value, float(low), float(high))
-
-
-def _alpha(weights: Floats, counts: Floats) -> Floats:
-    """Alpha of each draw (draws x units) of counts (units x values); 1 where a draw has one value only."""
-    size = counts.sum(1)
-    apart = (size**2 - (counts**2).sum(1)) / (size - 1)
-    total = weights @ size
-    values = weights @ counts
-    chance = (total**2 - (values**2).sum(1)) / (total - 1)
-    return 1 - np.divide(weights @ apart, chance, out=np.zeros(len(weights)), where=chance > 0)
 
 
 class DoubtedQuestion(NamedTuple):

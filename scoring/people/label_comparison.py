@@ -11,8 +11,8 @@ import numpy as np
 
 from arena.ratings.votes import Codes
 from scoring.multiple_choice.metrics import Comparison, compared, holm
-from scoring.people.error_shares import KEYS, merged
-from scoring.people.errors import ErrorKey, Label
+from scoring.people.error_shares import merged
+from scoring.people.errors import KEYS, ErrorKey, Label, kind_table
 
 
 class Symmetry(NamedTuple):
@@ -45,13 +45,12 @@ class ErrorComparison(NamedTuple):
 
 def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
     """Compare the main kinds of two models, each with its own labels."""
-    one, other = (
-        {label.item: label.main for label in merged(labels)} for labels in (first, second)
-    )
-    pairs = [(main, other[item]) for item, main in one.items() if item in other]
-    table = np.zeros((len(KEYS), len(KEYS)), int)
-    for here, there in pairs:
-        table[KEYS.index(here), KEYS.index(there)] += 1
+    one = {label.item: label.main for label in merged(first)}
+    other = {label.item: label.main for label in merged(second)}
+    pairs: list[tuple[ErrorKey, ErrorKey]] = [
+        (main, other[item]) for item, main in one.items() if item in other
+    ]
+    table = kind_table(pairs)
     tests: dict[ErrorKey, Comparison] = {
         key: compared(key, [(here == key, there == key) for here, there in pairs])
         for key in KEYS

@@ -6,12 +6,15 @@ eleven grades (Cohen 1968): the two count a judge that is always 0.2 too kind as
 correlation does not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from arena.ratings.votes import Floats, mean_ranks
+from arena.ratings import agreement
+from arena.ratings.agreement import Estimate, estimated
+from arena.ratings.votes import Codes, Floats, mean_ranks
 from scoring.intervals import mean_ends
 
 GRADES = 11
@@ -23,44 +26,6 @@ LEAST_INTERVAL = 10
 LEAST_RANKED = 30
 """Marked answers below which judges are not put in an order."""
 NEAR = 0.1
-PAPER_DELTAS: Mapping[str, float] = {
-    "keyword matching": 0.273,
-    "LLaMA-2-7B": 0.307,
-    "LLaMA-2-13B": 0.254,
-    "LLaMA-2-70B": 0.316,
-    "Mistral-7B-v0.1": 0.188,
-    "Mistral-7B-Instruct-v0.2": 0.173,
-    "Mixtral-8x7B-Instruct-v0.1": 0.234,
-    "Gemini Pro": 0.144,
-    "Claude 3 Opus": 0.137,
-    "GPT-3.5 (turbo-0613)": 0.178,
-    "GPT-4 (0613)": 0.0423,
-}
-"""MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
-PAPER_PANELS: Mapping[tuple[str, ...], float] = {
-    ("GPT-4 (0613)",): 0.0423,
-    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
-    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
-    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
-    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
-    (
-        "GPT-4 (0613)",
-        "LLaMA-2-13B",
-        "Mistral-7B-Instruct-v0.2",
-        "Gemini Pro",
-        "Claude 3 Opus",
-    ): 0.1502,
-}
-"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
-PAPER_EXAMPLES: Mapping[str, float] = {
-    "none": 0.0630,
-    "(1) (5)": 0.0625,
-    "(1) (2) (3) (5)": 0.0619,
-    "(1) (2) (3) (4) (5)": 0.0551,
-    "(1) (2) (3) (4) (5) (7)": 0.0520,
-    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
-}
-"""MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
 
 
 class MarksError(ValueError):
@@ -175,15 +140,38 @@ def icc(ratings: Floats) -> float | None:
 
 def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
     """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where both are constant."""
-    one, other = (
-        np.rint(np.asarray(values) * (GRADES - 1)).astype(int) for values in (scores, marks)
-    )
-    counts = np.zeros((GRADES, GRADES))
-    np.add.at(counts, (one, other), 1)
+    table = np.zeros((GRADES, GRADES))
+    np.add.at(table, (_grades(scores), _grades(marks)), 1)
     grade = np.arange(GRADES)
-    weights = (grade[:, None] - grade[None, :]) ** 2
-    expected = (weights * np.outer(counts.sum(1), counts.sum(0))).sum() / counts.sum()
-    return float(1 - (weights * counts).sum() / expected) if expected > 0 else None
+    return kappa(table, (grade[:, None] - grade[None, :]) ** 2)
+
+
+def _grades(scores: Floats) -> Codes:
+    return np.rint(np.asarray(scores) * (GRADES - 1)).astype(int)
+
+
+def kappa(table: Floats | Codes, distances: Floats | Codes | None = None) -> float | None:
+    """Cohen's kappa of a square table of counts; None where everything is one kind.
+
+    `distances` between the kinds weigh what disagrees; without, any two kinds are as far apart.
+    """
+    far = 1 - np.eye(len(table)) if distances is None else distances
+    expected = (far * np.outer(table.sum(1), table.sum(0))).sum() / max(table.sum(), 1)
+    return float(1 - (far * table).sum() / expected) if expected > 0 else None
+
+
+def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
+    """Krippendorff's alpha, nominal, of the values that each unit was given.
+
+    Undefined (None) where no unit has two values, or all values are the same.
+    """
+    paired = [Counter(values) for values in units if len(values) > 1]
+    kinds = list(dict.fromkeys(value for counts in paired for value in counts))
+    if len(kinds) < 2:
+        return Estimate(None, None, None)
+    counts = np.array([[unit[kind] for kind in kinds] for unit in paired], np.float64)
+    alike, times = np.unique(counts, axis=0, return_counts=True)
+    return estimated(agreement.alpha, alike, times.astype(np.float64))
 
 
 def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:

@@ -20,9 +20,16 @@ from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Message, Reply, ShownImage, prompt_text
 from scoring.multiple_choice.strict import refuses
 from scoring.people.corrected_mean import CorrectedMean, MarkedScores, corrected_mean
-from scoring.people.error_shares import KEYS, LabelsError, merged
-from scoring.people.errors import DECISION_ORDER, ERROR_KINDS, ErrorKey, Label
-from scoring.people.published_errors import kappa
+from scoring.people.error_shares import LabelsError, merged
+from scoring.people.errors import (
+    DECISION_ORDER,
+    ERROR_KINDS,
+    KEYS,
+    ErrorKey,
+    Label,
+    kind_table,
+)
+from scoring.people.measures import kappa
 
 RULES = "rules"
 """Who proposes what a rule tells."""
@@ -146,10 +153,8 @@ def confusion(labels: Iterable[Label], proposals: Mapping[str, Label]) -> Confus
     """Compare people's main kinds with those proposed, by item."""
     both = [one for one in merged(labels) if one.item in proposals]
     pairs: list[tuple[ErrorKey, ErrorKey]] = [(one.main, proposals[one.item].main) for one in both]
-    table = np.zeros((len(KEYS), len(KEYS)), int)
-    for told, proposed in pairs:
-        table[KEYS.index(told), KEYS.index(proposed)] += 1
-    return Confusion(table, kappa(pairs))
+    table = kind_table(pairs)
+    return Confusion(table, kappa(table))
 
 
 def corrected_shares(

@@ -7,7 +7,7 @@ from arena.templates import plural
 from scoring.people.error_shares import by_group, merged
 from scoring.people.errors import ERROR_KINDS, ErrorKey
 from scoring.people.labels import LabelResults
-from scoring.people.published_errors import PAPER_SHARES
+from scoring.people.published import PAPER_SHARES
 from scoring.web.people_view import HTML
 from scoring.web.report_parts import REPORT
 

@@ -11,12 +11,10 @@ from scoring.people.measures import (
     LEAST_INTERVAL,
     LEAST_MARKS,
     LEAST_RANKED,
-    PAPER_DELTAS,
-    PAPER_EXAMPLES,
-    PAPER_PANELS,
     Interval,
     Measures,
 )
+from scoring.people.published import PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS
 from scoring.web.report_parts import REPORT
 
 HTML = macros("people.html")

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from scoring.people.errors import ERROR_KINDS, Label
-from scoring.people.label_agreement import alpha, doubted_questions, label_agreement
+from scoring.people.label_agreement import doubted_questions, label_agreement
 from scoring.people.label_comparison import compare_errors
+from scoring.people.measures import alpha
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers.json").read_text())
 

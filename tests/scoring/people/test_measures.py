@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from scoring.benchmarks.mm_vet_questions import truth_parts
 from scoring.people.measures import (
     LEAST_INTERVAL,
-    PAPER_DELTAS,
-    PAPER_PANELS,
     MarksError,
     compared,
     delta_of_mean,
@@ -24,6 +22,7 @@ from scoring.people.measures import (
     spearman,
     weighted_kappa,
 )
+from scoring.people.published import PAPER_DELTAS, PAPER_PANELS
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "calibration_peers.json").read_text())
 """Numbers of pingouin (ICC), scikit-learn (kappa) and SciPy (Spearman) on made-up grades; of ppi-python."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scoring.people.errors import NO_ERRORS
-from scoring.people.published_errors import CASE_MODELS, PAPER_SHARES, error_cases, exam
+from scoring.people.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers.json").read_text())
 COUNTS = {

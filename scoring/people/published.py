@@ -1,14 +1,54 @@
-"""Published kinds of error: MMT-Bench's shares (section 4.4), and its case study's labels (Table A11) as an exam."""
+"""Published: MM-Vet's distances of judges from people (Tables 6 to 8), MMT-Bench's shares of kinds of error (section
+4.4), and its case study's labels (Table A11) as an exam."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple, get_args
 
 from arena.io.tables import read_records
-from scoring.people.errors import ErrorKey
+from scoring.people.errors import ErrorKey, kind_table
+from scoring.people.measures import kappa
 from scoring.report import DATA
 
+PAPER_DELTAS: Mapping[str, float] = {
+    "keyword matching": 0.273,
+    "LLaMA-2-7B": 0.307,
+    "LLaMA-2-13B": 0.254,
+    "LLaMA-2-70B": 0.316,
+    "Mistral-7B-v0.1": 0.188,
+    "Mistral-7B-Instruct-v0.2": 0.173,
+    "Mixtral-8x7B-Instruct-v0.1": 0.234,
+    "Gemini Pro": 0.144,
+    "Claude 3 Opus": 0.137,
+    "GPT-3.5 (turbo-0613)": 0.178,
+    "GPT-4 (0613)": 0.0423,
+}
+"""MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
+PAPER_PANELS: Mapping[tuple[str, ...], float] = {
+    ("GPT-4 (0613)",): 0.0423,
+    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
+    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
+    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
+    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
+    (
+        "GPT-4 (0613)",
+        "LLaMA-2-13B",
+        "Mistral-7B-Instruct-v0.2",
+        "Gemini Pro",
+        "Claude 3 Opus",
+    ): 0.1502,
+}
+"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
+PAPER_EXAMPLES: Mapping[str, float] = {
+    "none": 0.0630,
+    "(1) (5)": 0.0625,
+    "(1) (2) (3) (5)": 0.0619,
+    "(1) (2) (3) (4) (5)": 0.0551,
+    "(1) (2) (3) (4) (5) (7)": 0.0520,
+    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
+}
+"""MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
 PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
     "GPT-4V": {
         "perception": 0.51,
@@ -61,15 +101,4 @@ def exam(given: Mapping[tuple[str, str], ErrorKey]) -> Exam:
     ]
     right = sum(kind == said for kind, said in pairs)
     often = Counter(truth.values()).most_common(1)[0][1]
-    return Exam(len(truth), right, len(truth) - len(pairs), kappa(pairs), often)
-
-
-def kappa(pairs: Sequence[tuple[ErrorKey, ErrorKey]]) -> float | None:
-    """Cohen's kappa; None where everything is one kind."""
-    if not pairs:
-        return None
-    here, there = (Counter(side) for side in zip(*pairs, strict=True))
-    n = len(pairs)
-    agreed = sum(one == other for one, other in pairs) / n
-    chance = sum(here[kind] * there[kind] for kind in here) / n**2
-    return (agreed - chance) / (1 - chance) if chance < 1 else None
+    return Exam(len(truth), right, len(truth) - len(pairs), kappa(kind_table(pairs)), often)
