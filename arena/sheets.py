@@ -22,8 +22,8 @@ Place = Literal["main", "beside", "below", "folded"]
 _SPECS: Mapping[Kind, str] = {
     "count": ",.0f",
     "percent": ".{places}%",
-    "score": ".{places}f",
-    "difference": "+.{places}f",
+    "score": "z.{places}f",
+    "difference": "+z.{places}f",
     "rank": ".0f",
     "p": ".4f",
     "interval": ".{places}f",

@@ -102,22 +102,6 @@ def agreement_json(found: PeopleAgreement) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def measures_csv(found: PeopleAgreement) -> str:
-    """Figure 9 as a table: a row for each measure and level of unanimity, "all" first."""
-    rows: list[Sequence[object]] = [
-        ("measure", "level", "reproduced", "n", "share", "low_95", "high_95")
-    ]
-    for one in found.reproductions:
-        shares = {"all": one.overall} | {
-            f"{level.most} of {level.votes}": share for level, share in one.levels.items()
-        }
-        for level, share in shares.items():
-            rows.append(
-                (one.measure, level, share.hits, share.n, share.value, share.low, share.high)
-            )
-    return csv_text(rows)
-
-
 def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
     """A template for `read_scores`: one row per (item, model), its metric and score empty."""
     empty = ((item, model, "", "") for item, model in answers)

@@ -45,8 +45,8 @@ class ErrorComparison(NamedTuple):
 
 def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
     """Compare the main kinds of two models, each with its own labels."""
-    one = {label.item: label.main for label in merged(first)}
-    other = {label.item: label.main for label in merged(second)}
+    one: dict[str, ErrorKey] = {label.item: label.main for label in merged(first)}
+    other: dict[str, ErrorKey] = {label.item: label.main for label in merged(second)}
     pairs: list[tuple[ErrorKey, ErrorKey]] = [
         (main, other[item]) for item, main in one.items() if item in other
     ]

@@ -10,7 +10,6 @@ from arena.io.tables import Record, read_records, told_rows
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import DrawnError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
-from scoring.people.label_agreement import DoubtedQuestion
 from scoring.report import answer_digest
 
 Who = Literal["labeller", "proposed_by"]
@@ -41,11 +40,6 @@ def labels_csv(labels: Iterable[Label], digests: Mapping[str, str], who: Who = "
         for one in labels
     ]
     return csv_text([[who if name == "labeller" else name for name in COLUMNS], *rows])
-
-
-def doubted_csv(questions: Iterable[DoubtedQuestion]) -> str:
-    rows = [(*one[:-1], "; ".join(one.notes)) for one in questions]
-    return csv_text([("item", "group", "people", "models", "annotation", "right", "notes"), *rows])
 
 
 class ReadLabels(NamedTuple):

@@ -145,6 +145,10 @@ class Confusion(NamedTuple):
     """Cohen's; None where everything is one kind."""
 
     @property
+    def answers(self) -> int:
+        return int(self.table.sum())
+
+    @property
     def same(self) -> int:
         return int(self.table.trace())
 

@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
+from arena.sheets import as_csv
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
@@ -19,7 +20,8 @@ from arena.web.words import EVERYWHERE, page_words
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
-from scoring.people.label_files import doubted_csv, labels_csv
+from scoring.people.label_files import labels_csv
+from scoring.people.label_sheets import doubted_sheet
 from scoring.people.labels import LabelResults, label_results
 from scoring.people.marking import Marking, shown_answers
 from scoring.people.marks import mark_results
@@ -88,7 +90,7 @@ class PeoplePages:
         if labels:
             files["labels.csv"] = partial(_labels_csv, report, labels)
         if labels and labels.doubted:
-            files["doubted.csv"] = partial(doubted_csv, labels.doubted)
+            files["doubted.csv"] = partial(as_csv, doubted_sheet(labels.doubted))
         return files
 
     def file(self, link: str, name: str, owner: str) -> str | None:
