@@ -98,10 +98,10 @@ def panel_sheet(panel: Panel) -> Sheet:
 
 def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
     """What people would have given to all answers, by each judge's scores, in percent."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for judge in judges:
-        rows.append({"measured": judge.name, "capability": "", "unscored": judge.unscored})
-        rows[-1] |= _mean(judge.mean)
+        row = {"measured": judge.name, "capability": "", "unscored": judge.unscored}
+        rows.append(row | _mean(judge.mean))
         for group, mean in judge.group_means.items():
             row = {"measured": judge.name, "capability": capability_words(group)}
             rows.append(row | _mean(mean))
@@ -129,7 +129,8 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
 
 def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
     if mean is None:
-        return {"judge": None, **_percent("corrected", None), **_percent("alone", None)}
+        unknown = dict.fromkeys(("judge", "marks", "worth"))
+        return {**unknown, **_percent("corrected", None), **_percent("alone", None)}
     return {
         "judge": 100 * mean.judge,
         **_percent("corrected", mean.alone if mean.is_whole else mean.corrected),
