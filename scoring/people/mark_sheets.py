@@ -15,6 +15,9 @@ from scoring.people.published import PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS
 NO_INTERVAL = f"Delta has no interval below {LEAST_INTERVAL} answers."
 
 
+PEOPLE = "people"
+
+
 class Measured(NamedTuple):
     """A row of measures."""
 
@@ -22,6 +25,8 @@ class Measured(NamedTuple):
     measures: Measures
     capability: str = ""
     """In words; "" for all answers."""
+    beside: str = PEOPLE
+    """With whose scores they are compared."""
 
 
 def calibration_rows(found: Calibration) -> Iterator[Measured]:
@@ -39,7 +44,7 @@ def calibration_rows(found: Calibration) -> Iterator[Measured]:
 
 
 def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[Measured]:
-    return [Measured(f"{one} beside {other}", found) for (one, other), found in pairs.items()]
+    return [Measured(one, found, beside=other) for (one, other), found in pairs.items()]
 
 
 def distance_sheet(
@@ -52,6 +57,8 @@ def distance_sheet(
     """A row of measures each; `dollars`: what MM-Vet's 218 answers cost at each judge."""
     shown = [_distance(row, dollars or {}) for row in rows]
     columns = [Column("measured", "Measured")]
+    if any(row["beside"] != PEOPLE for row in shown):
+        columns.append(Column("beside", "Beside"))
     if any(row["capability"] for row in shown):
         columns.append(Column("capability", "Capability"))
     columns += [
@@ -73,6 +80,7 @@ def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
     measures = row.measures
     return {
         "measured": row.name,
+        "beside": row.beside,
         "capability": row.capability,
         "answers": measures.answers,
         "delta": measures.delta,

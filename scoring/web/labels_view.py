@@ -1,6 +1,7 @@
 """Labels' view: the kinds of error that people found, as a report's page of people shows them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from arena.interval_text import interval_text
 from arena.sheets import Sheet
@@ -36,10 +37,8 @@ def labels_line(found: LabelResults | None) -> str:
     )
 
 
-def labels_html(found: LabelResults | None, mmt_bench: bool) -> str:
+def labels_html(found: LabelResults, mmt_bench: bool) -> str:
     """Everything that labels say; `mmt_bench`: whether the paper's shares stand beside."""
-    if found is None:
-        return ""
     told = [HTML.said(sentence) for sentence in _sentences(found)]
     sheets = label_sheets(found, mmt_bench)
     return REPORT.together([*told, HTML.sheets(sheets_html(sheets))])
@@ -65,5 +64,7 @@ def label_sheets(found: LabelResults, mmt_bench: bool) -> list[Sheet]:
         sheets.append(agreement_sheet(found.agreement))
     if found.doubted:
         sheets.append(doubted_sheet(found.doubted))
-    compared = found.compared.items()
-    return [*sheets, *(comparison_sheet("This model", title, one) for title, one in compared)]
+    for number, (title, one) in enumerate(found.compared.items(), 1):
+        sheet = comparison_sheet("This model", title, one)
+        sheets.append(replace(sheet, name=f"{sheet.name}-{number}"))
+    return sheets

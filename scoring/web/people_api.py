@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -12,31 +13,38 @@ from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
-from arena.sheets import as_csv
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.words import EVERYWHERE, page_words
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
+from scoring.people.bringing import bring_labels, bring_marks, marks_csv
 from scoring.people.label_files import labels_csv
-from scoring.people.label_sheets import doubted_sheet
 from scoring.people.labels import LabelResults, label_results
 from scoring.people.marking import Marking, shown_answers
-from scoring.people.marks import mark_results
+from scoring.people.marks import MarkResults, mark_results
+from scoring.people.plan import answer_key
 from scoring.people.spec import MarkKind
 from scoring.people.store import OWNER, MarkError
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest, file_stem
-from scoring.web.labels_view import labels_html
-from scoring.web.people_view import HTML, marks_html
+from scoring.score_sheets import sheet_files
+from scoring.web.labels_view import label_sheets, labels_html
+from scoring.web.people_view import HTML, mark_sheets, marks_html
 from scoring.web.scoring_api import attachment, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
 """Bytes of a file of marks."""
 KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
+
+
+class _SaidHere(NamedTuple):
+    """What people said of one report; None: it is not judged, or has no label."""
+
+    marks: MarkResults | None
+    labels: LabelResults | None
 
 
 @dataclass(frozen=True)
@@ -53,14 +61,15 @@ class PeoplePages:
         if job is None or report is None:
             return None
         parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
-        is_owner = job.owner == owner  # others do not learn what else the owner scored
+        is_owner = job.owner == owner
         if is_owner:
             parts.append(self._owned(job))
-        if isinstance(report, Report):
-            parts.append(marks_html(mark_results(self.marking, job, report, beside=is_owner)))
-        labels = label_results(self.marking, job, report, beside=is_owner)
-        parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
-        parts.append(HTML.files(link, list(self._files(job, report, labels))))
+        said_here = self._said(job, report, is_owner)
+        if said_here.marks:
+            parts.append(marks_html(said_here.marks))
+        if said_here.labels:
+            parts.append(labels_html(said_here.labels, report.benchmark == "mmt-bench"))
+        parts.append(HTML.files(link, list(_files(report, said_here))))
         words = {"en": page_words(EVERYWHERE)["en"]}
         return campaign_api.HTML.document(
             report.title, "en", campaign_api.VERSION, words, "people", parts
@@ -76,31 +85,20 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _files(
-        self, job: Job, report: AnyReport, labels: LabelResults | None
-    ) -> Mapping[str, Callable[[], str]]:
-        """The downloads by name, each to be written when it is asked for."""
-        files = {}
+    def _said(self, job: Job, report: AnyReport, is_owner: bool) -> _SaidHere:
+        """What was said of a report; others than its owner do not learn what else the owner scored."""
+        marks = None
         if isinstance(report, Report):
-            file, keys = by_item(report)
-            marks = self.marking.store.of_report("marks", job.link, job.owner, set(keys.values()))
-            if marks:
-                digests = {keys[id]: one.digest for id, one in file.answers.items()}
-                files["marks.csv"] = partial(marks_csv, marks, digests)
-        if labels:
-            files["labels.csv"] = partial(_labels_csv, report, labels)
-        if labels and labels.doubted:
-            files["doubted.csv"] = partial(as_csv, doubted_sheet(labels.doubted))
-        return files
+            marks = mark_results(self.marking, job, report, beside=is_owner)
+        return _SaidHere(marks, label_results(self.marking, job, report, beside=is_owner))
 
-    def file(self, link: str, name: str, owner: str) -> str | None:
+    def file(self, link: str, name: str, owner: str) -> str | bytes | None:
         job = self.marking.jobs.find(link)
         report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
-        labels = label_results(self.marking, job, report, beside=job.owner == owner)
-        written = self._files(job, report, labels).get(name)
-        return written() if written else None
+        write = _files(report, self._said(job, report, job.owner == owner)).get(name)
+        return write() if write else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
@@ -134,11 +132,20 @@ class PeoplePages:
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
 
 
-def _labels_csv(report: AnyReport, labels: LabelResults) -> str:
-    return labels_csv(
-        labels.labels,
-        {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)},
-    )
+def _files(report: AnyReport, said: _SaidHere) -> Mapping[str, Callable[[], str | bytes]]:
+    """The downloads by name, each to be written when it is asked for."""
+    files: dict[str, Callable[[], str | bytes]] = {}
+    answers = shown_answers("labels", report)
+    if said.marks and said.marks.marks:
+        digests = {answer_key(one): answer_digest(one.answer) for one in answers}
+        files["marks.csv"] = partial(marks_csv, said.marks.marks, digests)
+    if said.marks and said.marks.calibration:
+        files |= sheet_files("marks", mark_sheets(said.marks))
+    if said.labels:
+        digests = {one.id: answer_digest(one.answer) for one in answers}
+        files["labels.csv"] = partial(labels_csv, said.labels.labels, digests)
+        files |= sheet_files("labels", label_sheets(said.labels, report.benchmark == "mmt-bench"))
+    return files
 
 
 class _Routes:

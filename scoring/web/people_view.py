@@ -63,7 +63,7 @@ def _percent(mean: Interval) -> str:
 
 def marks_html(found: MarkResults) -> str:
     """Everything that marks say."""
-    sheets = mark_sheets(found)
+    sheets = [*mark_sheets(found), *published_sheets()]
     told = [HTML.said(sentence) for sentence in _sentences(found)]
     return REPORT.together([*told, HTML.sheets(sheets_html(sheets))])
 
@@ -98,4 +98,4 @@ def mark_sheets(found: MarkResults) -> list[Sheet]:
     if found.between:
         title = "Judge beside judge, over all answers, without marks"
         sheets.append(distance_sheet("judges", title, paired_rows(found.between)))
-    return [*sheets, *published_sheets()]
+    return sheets

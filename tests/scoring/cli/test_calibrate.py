@@ -73,7 +73,9 @@ def test_the_nearest_judge_stands_first_with_people_and_rules_beside(judged, tmp
     )
     told = capsys.readouterr().out
     rows = list(csv.DictReader((tmp_path / "t.csv").open(encoding="utf-8")))
-    found = {row["measured"]: row for row in rows if not row["capability"]}
+    found = {
+        row["measured"]: row for row in rows if row["beside"] == "people" and not row["capability"]
+    }
     assert list(found)[0] == "near, hardened" and "far, hardened" in found
     assert (
         0 < float(found["near, hardened"]["delta"]) <= 0.02 < float(found["far, hardened"]["delta"])
@@ -154,7 +156,7 @@ def test_judges_are_set_beside_each_other_without_marks(judged, capsys):
     assert main(["calibrate", *map(str, files)]) == 0
     told = capsys.readouterr().out
     assert "No marks: judge beside judge" in told
-    assert told.splitlines()[-2].startswith("far, hardened beside near, hardened")
+    assert told.splitlines()[-2].startswith("far, hardened  near, hardened  ")
     assert main(["calibrate", str(files[0])]) == 2
     assert "one judge and no marks: name --marks FILE" in capsys.readouterr().err
 
@@ -169,7 +171,8 @@ def test_a_judge_that_has_changed_is_seen_beside_itself(tmp_path, capsys):
     table = tmp_path / "table.csv"
     assert main(["calibrate", *map(str, files), "--out", str(table)]) == 0
     capsys.readouterr()
-    pairs = {row["measured"]: row for row in csv.DictReader(table.read_text("utf-8").splitlines())}
+    rows = csv.DictReader(table.read_text("utf-8").splitlines())
+    pairs = {f"{row['measured']} beside {row['beside']}": row for row in rows}
     may, june, july = (f"judge, hardened ({file})" for file in files)
     assert list(pairs) == [f"{may} beside {june}", f"{may} beside {july}", f"{june} beside {july}"]
     assert float(pairs[f"{may} beside {june}"]["bias"]) == pytest.approx(-0.0025, abs=0.001)
