@@ -22,8 +22,7 @@ from scoring.jobs.report_pictures import file_pictures
 from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_errors
 from scoring.people.error_shares import LabelsError, error_shares, without_annotation_errors
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
-from scoring.people.label_agreement import doubted_questions, label_agreement
-from scoring.people.label_comparison import compare_errors
+from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
 from scoring.people.label_files import draw_csv, labels_csv, named_items, read_labels
 from scoring.people.label_sheets import (
     agreement_sheet,

@@ -1,14 +1,24 @@
-"""Agreement of labellers on kinds of error, and the questions that they doubt."""
+"""Agreement of labellers on kinds of error, the questions that they doubt, and two models' kinds side by side.
+
+Of the questions that two models got wrong, Bowker's test of symmetry (1948) asks whether the models exchange kinds
+alike, over the pairs of kinds that occur; McNemar's exact test asks of each kind whether one model has it more often,
+with Holm's (1979) correction over the kinds.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
+import numpy as np
+
 from arena.ratings.agreement import Estimate, share
 from arena.ratings.shares import Share
+from arena.ratings.votes import Codes
 from arena.types import grouped
-from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label
+from scoring.multiple_choice.metrics import Comparison, compared, holm
+from scoring.people.error_shares import merged
+from scoring.people.errors import KEYS, NO_ERRORS, ErrorKey, Label, kind_table
 from scoring.people.measures import alpha
 
 LEAST_DOUBTS = 2
@@ -100,3 +110,63 @@ def _doubted(item: str, given: Sequence[tuple[str, Label]]) -> DoubtedQuestion:
     return DoubtedQuestion(
         item, labels[0].group, len(people), len(models), annotation, right, notes
     )
+
+
+class Symmetry(NamedTuple):
+    """Bowker's test."""
+
+    statistic: float
+    freedom: int
+    """Pairs of kinds that the models exchange at least once."""
+    p: float
+    """1.0 if they never differ."""
+
+
+class KindDifference(NamedTuple):
+    """One kind in two models."""
+
+    counts: Comparison
+    holm: float
+    """p with Holm's correction over the kinds that occur."""
+
+
+class ErrorComparison(NamedTuple):
+    """Two models on common items."""
+
+    items: int
+    table: Codes
+    """Items by the first model's kind (row) and the second's (column), in the order of the keys."""
+    symmetry: Symmetry
+    kinds: Mapping[ErrorKey, KindDifference]
+
+
+def compare_errors(first: Iterable[Label], second: Iterable[Label]) -> ErrorComparison:
+    """Compare the main kinds of two models, each with its own labels."""
+    one: dict[str, ErrorKey] = {label.item: label.main for label in merged(first)}
+    other: dict[str, ErrorKey] = {label.item: label.main for label in merged(second)}
+    pairs: list[tuple[ErrorKey, ErrorKey]] = [
+        (main, other[item]) for item, main in one.items() if item in other
+    ]
+    table = kind_table(pairs)
+    tests: dict[ErrorKey, Comparison] = {
+        key: compared(key, [(here == key, there == key) for here, there in pairs])
+        for key in KEYS
+        if any(key in pair for pair in pairs)
+    }
+    corrected = holm([test.p for test in tests.values()])
+    kinds: dict[ErrorKey, KindDifference] = {
+        key: KindDifference(test, p)
+        for (key, test), p in zip(tests.items(), corrected, strict=True)
+    }
+    return ErrorComparison(len(pairs), table, bowker(table), kinds)
+
+
+def bowker(table: Codes) -> Symmetry:
+    """Bowker's test of a square table of counts; pairs that never occur have no degree of freedom."""
+    from scipy.special import chdtrc
+
+    above, below = (side[np.triu_indices(len(table), 1)] for side in (table, table.T))
+    seen = above + below > 0
+    freedom = int(seen.sum())
+    statistic = float(((above - below)[seen] ** 2 / (above + below)[seen]).sum())
+    return Symmetry(statistic, freedom, float(chdtrc(freedom, statistic)) if freedom else 1.0)

@@ -11,8 +11,7 @@ from arena.templates import plural
 from scoring.people.corrected_mean import CorrectedMean
 from scoring.people.error_shares import ErrorShares, ScoreBounds, by_group, merged
 from scoring.people.errors import ERROR_KINDS, KEYS, ErrorKey, Label
-from scoring.people.label_agreement import DoubtedQuestion, LabelAgreement
-from scoring.people.label_comparison import ErrorComparison
+from scoring.people.label_agreement import DoubtedQuestion, ErrorComparison, LabelAgreement
 from scoring.people.proposals import Confusion
 from scoring.people.published import PAPER_SHARES
 

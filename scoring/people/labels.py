@@ -14,11 +14,12 @@ from scoring.people.error_shares import (
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.people.label_agreement import (
     DoubtedQuestion,
+    ErrorComparison,
     LabelAgreement,
+    compare_errors,
     doubted_questions,
     label_agreement,
 )
-from scoring.people.label_comparison import ErrorComparison, compare_errors
 from scoring.people.marking import Marking, shown_answers
 from scoring.people.plan import answer_key
 from scoring.report import AnyReport

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arena.ratings.agreement import Estimate
 from scoring.people.errors import ERROR_KINDS, Label
-from scoring.people.label_agreement import doubted_questions, label_agreement
-from scoring.people.label_comparison import compare_errors
+from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
 from scoring.people.measures import alpha
 
 PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers.json").read_text())
@@ -19,6 +19,7 @@ PEERS = json.loads((Path(__file__).parents[2] / "golden" / "error_analysis_peers
 def test_alpha_is_krippendorffs():
     assert alpha(PEERS["units"]).value == pytest.approx(PEERS["alpha"], abs=1e-12)
     assert alpha([["a", "a"], ["b", "b"]]).value == 1.0
+    assert alpha([["a", "a"], ["b", "b"]] * 10) == Estimate(1.0, None, None), "no draw moves it"
     assert alpha([["a", "a"]]).value is None and alpha([["a"], ["b"]]).value is None
 
 

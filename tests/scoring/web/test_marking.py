@@ -230,6 +230,11 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
     shoot(owner, "people", whole=True)
     with owner.expect_download() as download:
         owner.get_by_role("link", name="marks.csv").click()
+    for name in ("marks-distances.csv", "marks-means.csv"):
+        table = httpx.get(f"{server.address}/report/{link}/people/{name}").content.decode(
+            "utf-8-sig"
+        )
+        assert table.startswith("measured,") and '\n"gpt-4-0613, paper",' in table
     path = tmp_path / "marks.csv"
     download.value.save_as(path)
     lines = path.read_text("utf-8").splitlines()
