@@ -69,6 +69,18 @@ def interval(low: str, high: str, head: str = "95% interval", places: int = 1) -
     return Column(low, head, "interval", low, high, places=places)
 
 
+def estimate(key: str, head: str, kind: Kind = "score", places: int = 1) -> Column:
+    """A column of numbers with their intervals, whose cells `estimate_cells` makes."""
+    return Column(key, head, kind, f"{key}_low", f"{key}_high", places=places)
+
+
+def estimate_cells(
+    key: str, value: float | None, low: float | None, high: float | None
+) -> dict[str, float | None]:
+    """A number and the ends of its interval by the columns of a frame; None where there is none."""
+    return {key: value, f"{key}_low": low, f"{key}_high": high}
+
+
 @dataclass(frozen=True, eq=False)
 class Sheet:
     """A table with its title and a note. The first column names the rows."""

@@ -7,7 +7,7 @@ import pandas as pd
 
 from arena.ratings.agreement import LEAST_CONTESTS, Level, People
 from arena.ratings.shares import Share
-from arena.sheets import Column, Sheet
+from arena.sheets import Column, Sheet, estimate, estimate_cells
 from scoring.people.agreement import PeopleAgreement
 
 TITLE = "How often each measure reproduces what most people chose"
@@ -16,17 +16,17 @@ TITLE = "How often each measure reproduces what most people chose"
 def level_sheet(people: People) -> Sheet:
     """How many pairs were judged alike, by the number of their votes; single votes last."""
     rows = [
-        {"votes": f"{level} chose the same", **_share("share", share)}
+        {"votes": f"{level} chose the same", **_cells("share", share)}
         for level, share in people.levels.items()
     ]
     if people.with_majority.n:
-        single = _share("share", people.with_majority)
+        single = _cells("share", people.with_majority)
         rows.append({"votes": "A single vote went with its pair's majority", **single})
     columns = (
         Column("votes", "Votes on a pair"),
         Column("share_hits", "Alike", "count"),
         Column("share_n", "n", "count"),
-        _share_column("share", "Share"),
+        estimate("share", "Share", "percent"),
     )
     return Sheet("levels", "How far people agree", pd.DataFrame(rows), columns)
 
@@ -39,9 +39,7 @@ def coefficient_sheet(people: People) -> Sheet:
             "coefficient": name,
             "pairs": people.contests,
             "votes": people.votes,
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
+            **estimate_cells("value", one.value, one.low, one.high),
         }
         for name, one in coefficients.items()
     ]
@@ -49,7 +47,7 @@ def coefficient_sheet(people: People) -> Sheet:
         Column("coefficient", "Coefficient"),
         Column("pairs", "Pairs", "count"),
         Column("votes", "Votes", "count"),
-        Column("value", "Value", "score", "low", "high", places=3),
+        estimate("value", "Value", places=3),
     )
     notes = []
     if people.alpha.value is None:
@@ -67,13 +65,13 @@ def measure_sheet(found: PeopleAgreement, levels: Sequence[Level] | None = None)
     keys = {level: f"{level.most}_of_{level.votes}" for level in levels}
     rows = []
     for one in found.reproductions:
-        row: dict[str, Any] = {"measure": one.measure, **_share("all", one.overall)}
+        row: dict[str, Any] = {"measure": one.measure, **_cells("all", one.overall)}
         for level, key in keys.items():
-            row |= _share(key, one.levels[level])
+            row |= _cells(key, one.levels[level])
         rows.append(row | {"ties": one.ties, "missing": one.missing})
     columns = [Column("measure", "Measure")]
     for key, head in {"all": "All", **{key: str(level) for level, key in keys.items()}}.items():
-        columns += [_share_column(key, head), Column(f"{key}_n", "n", "count")]
+        columns += [estimate(key, head, "percent"), Column(f"{key}_n", "n", "count")]
     columns += [Column("ties", "Ties", "count"), Column("missing", "Missing", "count")]
     return Sheet("measures", TITLE, pd.DataFrame(rows), tuple(columns))
 
@@ -85,15 +83,8 @@ def shown_levels(people: People) -> list[Level]:
     return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
 
 
-def _share_column(key: str, head: str) -> Column:
-    return Column(key, head, "percent", f"{key}_low", f"{key}_high")
-
-
-def _share(key: str, share: Share) -> dict[str, float | None]:
-    return {
-        key: share.value,
-        f"{key}_low": share.low if share.n else None,
-        f"{key}_high": share.high if share.n else None,
-        f"{key}_hits": share.hits,
-        f"{key}_n": share.n,
-    }
+def _cells(key: str, share: Share) -> dict[str, float | None]:
+    low = share.low if share.n else None
+    high = share.high if share.n else None
+    cells = estimate_cells(key, share.value, low, high)
+    return cells | {f"{key}_hits": share.hits, f"{key}_n": share.n}

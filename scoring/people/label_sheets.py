@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from arena.ratings.agreement import Estimate
-from arena.sheets import Column, Sheet
+from arena.sheets import Column, Sheet, estimate, estimate_cells
 from arena.templates import plural
 from scoring.people.corrected_mean import CorrectedMean
 from scoring.people.error_shares import ErrorShares, ScoreBounds, by_group, merged
@@ -22,22 +22,16 @@ def kind_sheet(found: ErrorShares, published: bool) -> Sheet:
     """How often each kind is the main one; `published`: whether MMT-Bench's shares stand beside."""
     rows = []
     for key, kind in found.kinds.items():
-        row: dict[str, Any] = {
-            "kind": ERROR_KINDS[key].title,
-            "labels": kind.sample.hits,
-            "sample": kind.sample.value or 0.0,
-            "sample_low": kind.sample.low,
-            "sample_high": kind.sample.high,
-            "weighted": kind.weighted.value,
-            "weighted_low": kind.weighted.low,
-            "weighted_high": kind.weighted.high,
-        }
+        sample = kind.sample
+        row: dict[str, Any] = {"kind": ERROR_KINDS[key].title, "labels": sample.hits}
+        row |= estimate_cells("sample", sample.value or 0.0, sample.low, sample.high)
+        row |= estimate_cells("weighted", *kind.weighted)
         rows.append(row | {model: shares.get(key) for model, shares in PAPER_SHARES.items()})
     columns = [
         _KIND,
         Column("labels", "Labels", "count"),
-        Column("sample", "Of the sample", "percent", "sample_low", "sample_high"),
-        Column("weighted", "Of all errors", "percent", "weighted_low", "weighted_high"),
+        estimate("sample", "Of the sample", "percent"),
+        estimate("weighted", "Of all errors", "percent"),
     ]
     note = ""
     if published:
@@ -75,7 +69,7 @@ def agreement_sheet(found: LabelAgreement) -> Sheet:
         rows.append(_alpha("the main kind, the same person twice", found.own))
     columns = (
         Column("named", "Whether people name"),
-        Column("alpha", "Krippendorff's alpha", "score", "alpha_low", "alpha_high", places=3),
+        estimate("alpha", "Krippendorff's alpha", places=3),
     )
     note = (
         f"{plural(found.answers, 'answer')} have labels of several people; "
@@ -85,7 +79,7 @@ def agreement_sheet(found: LabelAgreement) -> Sheet:
 
 
 def _alpha(named: str, one: Estimate) -> dict[str, Any]:
-    return {"named": named, "alpha": one.value, "alpha_low": one.low, "alpha_high": one.high}
+    return {"named": named, **estimate_cells("alpha", one.value, one.low, one.high)}
 
 
 def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
@@ -149,9 +143,7 @@ def corrected_sheet(shares: Mapping[ErrorKey, CorrectedMean]) -> Sheet:
         {
             "kind": ERROR_KINDS[key].title,
             "proposed": one.judge,
-            "corrected": one.corrected.value,
-            "corrected_low": one.corrected.low,
-            "corrected_high": one.corrected.high,
+            **estimate_cells("corrected", *one.corrected),
             "alone": one.alone.value,
         }
         for key, one in shares.items()
@@ -159,7 +151,7 @@ def corrected_sheet(shares: Mapping[ErrorKey, CorrectedMean]) -> Sheet:
     columns = (
         _KIND,
         Column("proposed", "Proposed", "percent"),
-        Column("corrected", "Corrected", "percent", "corrected_low", "corrected_high"),
+        estimate("corrected", "Corrected", "percent"),
         Column("alone", "By labels alone", "percent"),
     )
     return Sheet("corrected", "Of all with a proposal", pd.DataFrame(rows), columns)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from arena.sheets import Column, Place, Sheet
+from arena.sheets import Column, Place, Sheet, estimate, estimate_cells
 from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.people.calibration import Calibration, JudgeCalibration, Panel
 from scoring.people.corrected_mean import LEAST, CorrectedMean
@@ -63,7 +63,7 @@ def distance_sheet(
         columns.append(Column("capability", "Capability"))
     columns += [
         Column("answers", "n", "count"),
-        Column("delta", "Delta", "score", "delta_low", "delta_high", places=3),
+        estimate("delta", "Delta", places=3),
         Column("bias", "Bias", "difference", places=3),
         Column("near", "Within 0.1", "percent"),
         Column("spearman", "Spearman", "score", places=3),
@@ -78,13 +78,15 @@ def distance_sheet(
 
 def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
     measures = row.measures
+    interval = measures.delta_interval
+    low = interval.low if interval else None
+    high = interval.high if interval else None
     return {
         "measured": row.name,
         "beside": row.beside,
         "capability": row.capability,
         "answers": measures.answers,
-        "delta": measures.delta,
-        **_ends("delta", measures.delta_interval),
+        **estimate_cells("delta", measures.delta, low, high),
         "bias": measures.bias,
         "near": measures.near,
         "spearman": measures.spearman,
@@ -119,8 +121,8 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         columns.append(Column("capability", "Capability"))
     columns += [
         Column("judge", "Judge's mean", "score"),
-        Column("corrected", "People's, corrected", "score", "corrected_low", "corrected_high"),
-        Column("alone", "By marks alone", "score", "alone_low", "alone_high"),
+        estimate("corrected", "People's, corrected"),
+        estimate("alone", "By marks alone"),
         Column("marks", "Marks", "count"),
         Column("worth", "Worth", "score", places=0),
     ]
@@ -131,14 +133,13 @@ def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
         notes.append(f"No mean below {LEAST} marks, or where an answer has no score.")
     if any(judge.mean and judge.mean.is_whole for judge in judges):
         notes.append("No interval where every answer is marked.")
-    title = "What people would have given"
-    return Sheet("means", title, pd.DataFrame(rows), tuple(columns), " ".join(notes))
+    frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
+    return Sheet("means", "What people would have given", frame, tuple(columns), " ".join(notes))
 
 
 def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
     if mean is None:
-        unknown = dict.fromkeys(("judge", "marks", "worth"))
-        return {**unknown, **_percent("corrected", None), **_percent("alone", None)}
+        return {}
     return {
         "judge": 100 * mean.judge,
         **_percent("corrected", mean.alone if mean.is_whole else mean.corrected),
@@ -162,7 +163,7 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
     columns = (
         Column("model", "Model"),
         Column("questions", "Marked in both", "count"),
-        Column("people", "People's difference", "difference", "people_low", "people_high"),
+        estimate("people", "People's difference", "difference"),
         Column("judge", "Judge's difference", "difference"),
     )
     return Sheet("differences", "Other models less this one", pd.DataFrame(rows), columns)
@@ -188,14 +189,8 @@ def _delta_sheet(name: str, title: str, deltas: Mapping[str, float], place: Plac
     return Sheet(name, title, pd.DataFrame(rows), columns, place=place)
 
 
-def _percent(key: str, interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {key: None, **_ends(key, None)}
-    value, low, high = (100 * end for end in interval)
-    return {key: value, **_ends(key, Interval(value, low, high) if low < high else None)}
-
-
-def _ends(key: str, interval: Interval | None) -> dict[str, float | None]:
-    low = interval.low if interval else None
-    high = interval.high if interval else None
-    return {f"{key}_low": low, f"{key}_high": high}
+def _percent(key: str, mean: Interval) -> dict[str, float | None]:
+    """A mean in percent, with its interval where something is left to estimate."""
+    value, low, high = (100 * end for end in mean)
+    is_exact = low == high
+    return estimate_cells(key, value, None if is_exact else low, None if is_exact else high)
