@@ -163,22 +163,20 @@ def gives_shares(
     if doubted:
         check_unread([doubted], labels, file, proposals)
     known = _errors(file, _answers(file, protocol))
-    read = read_labels(labels, known.by_item)
-    yield from read.problems
-    _check_labelled(labels, read.labels)
-    found = error_shares(read.labels, known)
+    given = yield from _labelled(labels, known)
+    found = error_shares(given, known)
     yield f"{found.labelled:,} of {found.errors:,} wrong answers are labelled, of groups with {found.covered:,}"
     yield BRACKETS
     yield from progress.sheet_lines([kind_sheet(found, published=True)])
     if bounds := without_annotation_errors(found, known):
         yield bounds_text(found, bounds)
-    agreed = label_agreement({"": read.labels})
+    agreed = label_agreement({"": given})
     if agreed.answers or agreed.own.value is not None:
         yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
-        yield from _proposed(read.labels, proposals, known)
+        yield from _proposed(given, proposals, known)
     if doubted:
-        questions = doubted_questions({file.name: read.labels})
+        questions = doubted_questions({file.name: given})
         doubted.write_text(as_csv(doubted_sheet(questions)), "utf-8")
         yield f"{len(questions):,} doubted questions: {doubted}"
 
@@ -192,8 +190,9 @@ def compare(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
-    first = yield from _labelled(labels, file, protocol)
-    second = yield from _labelled(other_labels, other_file, protocol)
+    first = yield from _labelled(labels, _errors(file, _answers(file, protocol)))
+    other_errors = _errors(other_file, _answers(other_file, protocol))
+    second = yield from _labelled(other_labels, other_errors)
     found = compare_errors(first, second)
     yield from progress.sheet_lines([comparison_sheet(file.name, other_file.name, found)])
 
@@ -249,18 +248,14 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     return known
 
 
-def _labelled(labels: Path, file: Path, protocol: str) -> progress.Lines[tuple[Label, ...]]:
+def _labelled(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
     """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
-    read = read_labels(labels, _errors(file, _answers(file, protocol)).by_item)
-    yield from (f"{labels.name}: {problem}" for problem in read.problems)
-    _check_labelled(labels, read.labels)
-    return read.labels
-
-
-def _check_labelled(file: Path, labels: Sequence[Label]) -> None:
-    if not labels:
+    read = read_labels(file, known.by_item)
+    yield from (f"{file.name}: {problem}" for problem in read.problems)
+    if not read.labels:
         told = "expected a kind in the column main of one row or more, found no label that can be used; write one of"
         raise RowsError(f"{told} {', '.join(ERROR_KINDS)}", file.name)
+    return read.labels
 
 
 def _pictures(

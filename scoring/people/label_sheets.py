@@ -1,6 +1,6 @@
 """Label sheets: which errors a model makes, how far labellers agree, what they doubt, and two models' kinds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -101,14 +101,7 @@ def doubted_sheet(questions: Iterable[DoubtedQuestion]) -> Sheet:
 def comparison_sheet(first: str, second: str, found: ErrorComparison) -> Sheet:
     """Two models' main kinds on common errors, with McNemar's exact p."""
     rows = [
-        {
-            "kind": ERROR_KINDS[key].title,
-            "first_only": counts.first_only,
-            "second_only": counts.second_only,
-            "both": counts.both,
-            "p": counts.p,
-            "holm": holm,
-        }
+        {**vars(counts), "kind": ERROR_KINDS[key].title, "holm": holm}
         for key, (counts, holm) in found.kinds.items()
     ]
     columns = (
@@ -139,7 +132,7 @@ def confusion_sheet(found: Confusion) -> Sheet:
 
 def corrected_sheet(shares: Mapping[ErrorKey, CorrectedMean]) -> Sheet:
     """The share of each kind that people would name among all answers with a proposal."""
-    rows: Sequence[Mapping[str, Any]] = [
+    rows = [
         {
             "kind": ERROR_KINDS[key].title,
             "proposed": one.judge,

@@ -13,8 +13,6 @@ from scoring.people.measures import LEAST_INTERVAL, Interval, Measures
 from scoring.people.published import PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS
 
 NO_INTERVAL = f"Delta has no interval below {LEAST_INTERVAL} answers."
-
-
 PEOPLE = "people"
 
 
@@ -77,21 +75,14 @@ def distance_sheet(
 
 
 def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
-    measures = row.measures
-    interval = measures.delta_interval
-    low = interval.low if interval else None
-    high = interval.high if interval else None
+    interval = row.measures.delta_interval
     return {
         "measured": row.name,
         "beside": row.beside,
         "capability": row.capability,
-        "answers": measures.answers,
-        **estimate_cells("delta", measures.delta, low, high),
-        "bias": measures.bias,
-        "near": measures.near,
-        "spearman": measures.spearman,
-        "icc": measures.icc,
-        "kappa": measures.kappa,
+        **row.measures._asdict(),
+        "delta_low": interval.low if interval else None,
+        "delta_high": interval.high if interval else None,
         "dollars": None if row.capability else dollars.get(row.name),
     }
 

@@ -23,8 +23,7 @@ from scoring.people.bringing import bring_labels, bring_marks, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import LabelResults, label_results
 from scoring.people.marking import Marking, shown_answers
-from scoring.people.marks import MarkResults, mark_results
-from scoring.people.plan import answer_key
+from scoring.people.marks import MarkResults, judged_file, mark_results
 from scoring.people.spec import MarkKind
 from scoring.people.store import OWNER, MarkError
 from scoring.registry import BENCHMARKS
@@ -40,7 +39,7 @@ MOST_MARKS = 2_000_000
 KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
 
 
-class _SaidHere(NamedTuple):
+class _Results(NamedTuple):
     """What people said of one report; None: it is not judged, or has no label."""
 
     marks: MarkResults | None
@@ -64,12 +63,12 @@ class PeoplePages:
         is_owner = job.owner == owner
         if is_owner:
             parts.append(self._owned(job))
-        said_here = self._said(job, report, is_owner)
-        if said_here.marks:
-            parts.append(marks_html(said_here.marks))
-        if said_here.labels:
-            parts.append(labels_html(said_here.labels, report.benchmark == "mmt-bench"))
-        parts.append(HTML.files(link, list(_files(report, said_here))))
+        results = self._results(job, report, is_owner)
+        if results.marks:
+            parts.append(marks_html(results.marks))
+        if results.labels:
+            parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
+        parts.append(HTML.files(link, list(_files(report, results))))
         words = {"en": page_words(EVERYWHERE)["en"]}
         return campaign_api.HTML.document(
             report.title, "en", campaign_api.VERSION, words, "people", parts
@@ -85,19 +84,19 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _said(self, job: Job, report: AnyReport, is_owner: bool) -> _SaidHere:
+    def _results(self, job: Job, report: AnyReport, is_owner: bool) -> _Results:
         """What was said of a report; others than its owner do not learn what else the owner scored."""
         marks = None
         if isinstance(report, Report):
             marks = mark_results(self.marking, job, report, beside=is_owner)
-        return _SaidHere(marks, label_results(self.marking, job, report, beside=is_owner))
+        return _Results(marks, label_results(self.marking, job, report, beside=is_owner))
 
     def file(self, link: str, name: str, owner: str) -> str | bytes | None:
         job = self.marking.jobs.find(link)
         report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
-        write = _files(report, self._said(job, report, job.owner == owner)).get(name)
+        write = _files(report, self._results(job, report, job.owner == owner)).get(name)
         return write() if write else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
@@ -132,19 +131,21 @@ class PeoplePages:
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
 
 
-def _files(report: AnyReport, said: _SaidHere) -> Mapping[str, Callable[[], str | bytes]]:
+def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], str | bytes]]:
     """The downloads by name, each to be written when it is asked for."""
     files: dict[str, Callable[[], str | bytes]] = {}
-    answers = shown_answers("labels", report)
-    if said.marks and said.marks.marks:
-        digests = {answer_key(one): answer_digest(one.answer) for one in answers}
-        files["marks.csv"] = partial(marks_csv, said.marks.marks, digests)
-    if said.marks and said.marks.calibration:
-        files |= sheet_files("marks", mark_sheets(said.marks))
-    if said.labels:
+    if isinstance(report, Report) and results.marks and results.marks.marks:
+        digests = {key: one.digest for key, one in judged_file(report).answers.items()}
+        files["marks.csv"] = partial(marks_csv, results.marks.marks, digests)
+    if results.marks and results.marks.calibration:
+        files |= sheet_files("marks", mark_sheets(results.marks))
+    if results.labels:
+        answers = shown_answers("labels", report)
         digests = {one.id: answer_digest(one.answer) for one in answers}
-        files["labels.csv"] = partial(labels_csv, said.labels.labels, digests)
-        files |= sheet_files("labels", label_sheets(said.labels, report.benchmark == "mmt-bench"))
+        files["labels.csv"] = partial(labels_csv, results.labels.labels, digests)
+        files |= sheet_files(
+            "labels", label_sheets(results.labels, report.benchmark == "mmt-bench")
+        )
     return files
 
 
