@@ -19,6 +19,7 @@ from arena.drawings import (
     svg,
 )
 from arena.interval_text import dashed
+from arena.sheets import Sheet, as_html
 from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ class Plot:
     note: str
     """Caption: what the plot shows, in one sentence."""
     drawing: Drawing | None = None
-    table: PlotTable | None = None
+    table: PlotTable | Sheet | None = None
 
 
 def interval_plot(
@@ -217,7 +218,13 @@ def _grid_plot(
 def plots_page(title: str, plots: Iterable[Plot]) -> str:
     """Return a self-contained HTML page of plots and their tables."""
     drawn = [
-        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
+        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "", _table_html(plot))
         for place, plot in enumerate(plots)
     ]
     return macros("plots.html").page(title, drawn)
+
+
+def _table_html(plot: Plot) -> str:
+    if isinstance(plot.table, Sheet):
+        return as_html(plot.table)
+    return macros("plots.html").as_table(plot.title, plot.table) if plot.table else ""

@@ -22,8 +22,8 @@ Place = Literal["main", "beside", "below", "folded"]
 _SPECS: Mapping[Kind, str] = {
     "count": ",.0f",
     "percent": ".{places}%",
-    "score": ".{places}f",
-    "difference": "+.{places}f",
+    "score": "z.{places}f",
+    "difference": "+z.{places}f",
     "rank": ".0f",
     "p": ".4f",
     "interval": ".{places}f",
@@ -67,6 +67,18 @@ class Column:
 def interval(low: str, high: str, head: str = "95% interval", places: int = 1) -> Column:
     """A column of the two ends alone."""
     return Column(low, head, "interval", low, high, places=places)
+
+
+def estimate(key: str, head: str, kind: Kind = "score", places: int = 1) -> Column:
+    """A column of numbers with their intervals, whose cells `estimate_cells` makes."""
+    return Column(key, head, kind, f"{key}_low", f"{key}_high", places=places)
+
+
+def estimate_cells(
+    key: str, value: float | None, low: float | None, high: float | None
+) -> dict[str, float | None]:
+    """A number and the ends of its interval by the columns of a frame; None where there is none."""
+    return {key: value, f"{key}_low": low, f"{key}_high": high}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ votes.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,8 @@ ROUNDS = 1000
 """Bootstrap draws."""
 LEAST_CONTESTS = 10
 """Contests below which there is no bootstrap interval."""
+Coefficient = Callable[[Floats, Floats], Floats]
+"""Returns a coefficient of each draw (draws x kinds), given how the values of each kind of unit are counted."""
 
 
 class Contest(NamedTuple):
@@ -159,6 +161,8 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
     for chosen, contests in kinds.items():
         levels[chosen.level] += contests
         alike[sum(chosen)] += contests
+    counts = np.array(list(kinds), dtype=np.float64).reshape(-1, 2)
+    times = np.array(list(kinds.values()), dtype=np.float64)
     decided = [
         (level, contests) for level, contests in levels.items() if 2 * level.most > level.votes
     ]
@@ -171,7 +175,8 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
             sum(level.votes * contests for level, contests in decided),
         ),
         undecided=kinds.total() - sum(contests for _, contests in decided),
-        **_coefficients(kinds, rounds),
+        alpha=estimated(_mirrored_alpha, counts, times, rounds),
+        ac1=estimated(_ac1, counts, times, rounds),
     )
 
 
@@ -257,38 +262,44 @@ def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Repro
     )
 
 
-def _coefficients(kinds: Mapping[Choices, int], rounds: int) -> dict[str, Estimate]:
-    """Alpha and AC1 with percentile intervals over draws of the contests."""
-    counts = np.array(list(kinds), dtype=np.float64).reshape(-1, 2)
-    weights = np.array([list(kinds.values())], dtype=np.float64)
-    contests = int(weights.sum())
-    drawn = np.zeros((0, len(counts)))
-    if contests >= LEAST_CONTESTS:
-        coins = np.random.default_rng(0)
-        drawn = coins.multinomial(contests, weights[0] / contests, rounds).astype(np.float64)
-    return {
-        name: _estimate(float(coefficient(weights, counts)[0]), coefficient(drawn, counts))
-        for name, coefficient in (("alpha", _alpha), ("ac1", _ac1))
-    }
+def estimated(
+    coefficient: Coefficient, counts: Floats, times: Floats, rounds: int = ROUNDS
+) -> Estimate:
+    """A coefficient of units of each kind (units x values), which occur so many times, with its bootstrap over units.
 
-
-def _estimate(value: float, draws: Floats) -> Estimate:
-    """A coefficient with its interval; without one if a draw leaves it undefined or no draw moves it."""
+    It has no interval below LEAST_CONTESTS units, if a draw leaves it undefined, or if no draw moves it.
+    """
+    units = int(times.sum())
+    (value,) = coefficient(times[None, :], counts)
     if np.isnan(value):
         return Estimate(None, None, None)
-    if not len(draws) or np.isnan(draws).any() or draws.min() == draws.max():
-        return Estimate(value, None, None)
+    if units < LEAST_CONTESTS:
+        return Estimate(float(value), None, None)
+    drawn = np.random.default_rng(0).multinomial(units, times / units, rounds)
+    draws = coefficient(drawn.astype(np.float64), counts)
+    if np.isnan(draws).any() or draws.min() == draws.max():
+        return Estimate(float(value), None, None)
     bounds = percentiles(draws)
-    return Estimate(value, float(bounds.low), float(bounds.high))
+    return Estimate(float(value), float(bounds.low), float(bounds.high))
 
 
-def _alpha(weights: Floats, counts: Floats) -> Floats:
-    """Krippendorff's alpha, nominal, of each draw (draws x kinds) with its mirror image; NaN without contests."""
-    first, second = counts.T
-    votes = weights @ (first + second)
-    observed = weights @ (2 * first * second / (first + second - 1))
-    expected = votes**2 / (2 * votes - 1)
-    return 1 - np.divide(observed, expected, out=np.full(len(weights), np.nan), where=votes > 0)
+def alpha(weights: Floats, counts: Floats) -> Floats:
+    """Krippendorff's alpha, nominal, of each draw (draws x kinds) of units (kinds x values).
+
+    1 where a draw has one value only; NaN without units. Every unit has two values or more.
+    """
+    size = counts.sum(1)
+    observed = weights @ ((size**2 - (counts**2).sum(1)) / (size - 1))
+    values = weights @ counts
+    total = values.sum(1)
+    chance = (total**2 - (values**2).sum(1)) / np.maximum(total - 1, 1)
+    ratio = np.divide(observed, chance, out=np.zeros(len(weights)), where=chance > 0)
+    return np.where(total > 0, 1 - ratio, np.nan)
+
+
+def _mirrored_alpha(weights: Floats, counts: Floats) -> Floats:
+    """Alpha of each draw with its mirror image."""
+    return alpha(np.hstack([weights, weights]), np.vstack([counts, counts[:, ::-1]]))
 
 
 def _ac1(weights: Floats, counts: Floats) -> Floats:

@@ -37,7 +37,9 @@ from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
 
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
-STYLE = "".join((_HERE / name).read_text("utf-8") for name in ("page.css", "campaign.css"))
+STYLE = "".join(
+    (_HERE / name).read_text("utf-8") for name in ("page.css", "sheet.css", "campaign.css")
+)
 SCRIPT = ";\n".join(
     (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
 )

@@ -11,15 +11,20 @@ from typer.core import TyperCommand
 
 from arena.cli.output_paths import check_unread
 from arena.imports.poll_files import read_poll
-from arena.interval_text import BRACKETS, bracketed
+from arena.interval_text import BRACKETS
 from arena.plots import plots_page
-from arena.ratings.agreement import Estimate
-from arena.ratings.shares import Share
-from scoring.agreement.people_agreement import PeopleAgreement, Scores, people_agreement
-from scoring.agreement.reader import agreement_json, measures_csv, noted, read_answers, read_scores
-from scoring.agreement.text_metrics import KEPT, MetricName
+from arena.sheets import as_csv
 from scoring.cli import progress
-from scoring.web.agreement_view import TITLE, measures_table, reproduction_plot
+from scoring.people.agreement import Scores, people_agreement
+from scoring.people.agreement_files import (
+    agreement_json,
+    noted,
+    read_answers,
+    read_scores,
+)
+from scoring.people.agreement_sheets import TITLE, coefficient_sheet, level_sheet, measure_sheet
+from scoring.people.text_metrics import KEPT, MetricName
+from scoring.web.agreement_view import reproduction_plot
 
 METRICS = get_args(MetricName)
 FILES = ("agreement.json", "measures.csv", "measures.html")
@@ -81,46 +86,18 @@ def agreement(
         own = read_scores(scores, {*chosen, *(verdict.judge for verdict in poll.verdicts)})
         poll = noted(poll, [key for given in own.values() for key in given], scores.name)
     found = people_agreement(poll, own, chosen)
-    plot = replace(reproduction_plot(found), table=measures_table(found))
-    texts = dict(
-        zip(
-            FILES,
-            (agreement_json(found), measures_csv(found), plots_page(TITLE, [plot])),
-            strict=True,
-        )
-    )
-    yield from _said(found)
-    yield progress.written({name: text.encode() for name, text in texts.items()}, out)
-
-
-def _said(found: PeopleAgreement) -> Iterator[str]:
     people = found.people
+    measures = measure_sheet(found)
+    plot = replace(reproduction_plot(found), table=measures)
     yield from found.notices
-    yield BRACKETS
     left_out = f"{found.with_reference:,} more with the reference are left out"
     yield f"pairs with several votes: {people.contests:,} ({people.votes:,} votes); {left_out}"
-    for level, share in people.levels.items():
-        yield f"{level}: {share.hits:,} of {share.n:,}, {_share(share)}"
-    yield f"a single vote with its majority: {_share(people.with_majority)}"
-    yield f"Krippendorff's alpha: {_estimate(people.alpha)}"
-    yield f"Gwet's AC1: {_estimate(people.ac1)}"
-    for one in found.reproductions:
-        levels = ", ".join(
-            f"{level} {_share(share)}" for level, share in one.levels.items() if share.n
-        )
-        about = f"n={one.overall.n:,}, {one.ties:,} ties, {one.missing:,} missing"
-        yield f"{one.measure}: {_share(one.overall)} ({about}){levels and f'; {levels}'}"
-
-
-def _share(share: Share) -> str:
-    return (
-        "nothing"
-        if share.value is None
-        else f"{share.value:.2%} {bracketed(share.low, share.high, '.2%')}"
-    )
-
-
-def _estimate(one: Estimate) -> str:
-    if one.value is None:
-        return "undefined"
-    return f"{one.value:.4f} {bracketed(one.low, one.high, '.4f', 'no interval')}"
+    yield BRACKETS
+    yield from progress.sheet_lines([level_sheet(people), coefficient_sheet(people), measures])
+    texts = {
+        "agreement.json": agreement_json(found),
+        "measures.csv": as_csv(measures),
+        "measures.html": plots_page(TITLE, [plot]),
+    }
+    kept = progress.written({name: text.encode() for name, text in texts.items()}, out)
+    yield f"\n{kept}"

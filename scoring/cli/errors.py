@@ -8,31 +8,33 @@ from typing import Annotated
 from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
-from arena.interval_text import interval_text, spanned
+from arena.interval_text import BRACKETS
 from arena.io.images import Picture, PictureError, read_picture
 from arena.io.named_files import named_file
 from arena.io.strict_json import RowsError
 from arena.io.tables import read_records
-from arena.ratings.agreement import Estimate
 from arena.settings import Settings
+from arena.sheets import as_csv
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.cli import progress
-from scoring.error_analysis.agreement import doubted_questions, label_agreement
-from scoring.error_analysis.comparison import compare_errors
-from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, named_items, read_labels
-from scoring.error_analysis.proposals import by_rules, confusion, corrected_shares, proposal_task
-from scoring.error_analysis.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
-from scoring.error_analysis.sample import PER_GROUP, KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import (
-    KEYS,
-    ErrorShares,
-    LabelsError,
-    error_shares,
-    without_annotation_errors,
-)
-from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
 from scoring.jobs.report_pictures import file_pictures
+from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_errors
+from scoring.people.error_shares import LabelsError, error_shares, without_annotation_errors
+from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
+from scoring.people.label_files import draw_csv, labels_csv, named_items, read_labels
+from scoring.people.label_sheets import (
+    agreement_sheet,
+    bounds_text,
+    comparison_sheet,
+    confusion_sheet,
+    corrected_sheet,
+    doubted_sheet,
+    kind_sheet,
+)
+from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
+from scoring.people.published import CASE_MODELS, error_cases, exam
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 
@@ -161,24 +163,21 @@ def gives_shares(
     if doubted:
         check_unread([doubted], labels, file, proposals)
     known = _errors(file, _answers(file, protocol))
-    read = read_labels(labels, known.by_item)
-    yield from read.problems
-    _check_labelled(labels, read.labels)
-    found = error_shares(read.labels, known)
+    given = yield from _labelled(labels, known)
+    found = error_shares(given, known)
     yield f"{found.labelled:,} of {found.errors:,} wrong answers are labelled, of groups with {found.covered:,}"
-    yield f"{'kind':<30}{'sample':>8}  {'95% interval':<16}{'weighted':>8}  {'95% interval':<16}{'MMT-Bench, 4.4'}"
-    yield from (_row(found, key) for key in ERROR_KINDS)
+    yield BRACKETS
+    yield from progress.sheet_lines([kind_sheet(found, published=True)])
     if bounds := without_annotation_errors(found, known):
-        yield (
-            f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} errors that "
-            f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}"
-        )
-    yield from _agreement(read.labels)
+        yield bounds_text(found, bounds)
+    agreed = label_agreement({"": given})
+    if agreed.answers or agreed.own.value is not None:
+        yield from progress.sheet_lines([agreement_sheet(agreed)])
     if proposals:
-        yield from _proposed(read.labels, proposals, known)
+        yield from _proposed(given, proposals, known)
     if doubted:
-        questions = doubted_questions({file.name: read.labels})
-        doubted.write_text(doubted_csv(questions), "utf-8")
+        questions = doubted_questions({file.name: given})
+        doubted.write_text(as_csv(doubted_sheet(questions)), "utf-8")
         yield f"{len(questions):,} doubted questions: {doubted}"
 
 
@@ -191,16 +190,11 @@ def compare(
     protocol: Protocol = "",
 ) -> Iterator[str]:
     """Compare two models' kinds of error on the questions that both got wrong and people labelled."""
-    first = yield from _labelled(labels, file, protocol)
-    second = yield from _labelled(other_labels, other_file, protocol)
+    first = yield from _labelled(labels, _errors(file, _answers(file, protocol)))
+    other_errors = _errors(other_file, _answers(other_file, protocol))
+    second = yield from _labelled(other_labels, other_errors)
     found = compare_errors(first, second)
-    value, freedom, p = found.symmetry
-    yield f"{found.items:,} questions have labels of both; Bowker {value:.2f}, df {freedom}, p {p:.3g}"
-    for key, (counts, holm) in found.kinds.items():
-        yield (
-            f"{ERROR_KINDS[key].title}: {counts.first_only:,} in {file.name} alone, {counts.second_only:,} in "
-            f"{other_file.name} alone, {counts.both:,} in both; p {counts.p:.3g}, with Holm's correction {holm:.3g}"
-        )
+    yield from progress.sheet_lines([comparison_sheet(file.name, other_file.name, found)])
 
 
 @errors.command("exam")
@@ -254,18 +248,14 @@ def _errors(file: Path, answers: Sequence[ScoredAnswer]) -> KnownErrors:
     return known
 
 
-def _labelled(labels: Path, file: Path, protocol: str) -> progress.Lines[tuple[Label, ...]]:
+def _labelled(file: Path, known: KnownErrors) -> progress.Lines[tuple[Label, ...]]:
     """People's labels of a model's errors; their file's problems are lines. Raises RowsError without any label."""
-    read = read_labels(labels, _errors(file, _answers(file, protocol)).by_item)
-    yield from (f"{labels.name}: {problem}" for problem in read.problems)
-    _check_labelled(labels, read.labels)
-    return read.labels
-
-
-def _check_labelled(file: Path, labels: Sequence[Label]) -> None:
-    if not labels:
+    read = read_labels(file, known.by_item)
+    yield from (f"{file.name}: {problem}" for problem in read.problems)
+    if not read.labels:
         told = "expected a kind in the column main of one row or more, found no label that can be used; write one of"
         raise RowsError(f"{told} {', '.join(ERROR_KINDS)}", file.name)
+    return read.labels
 
 
 def _pictures(
@@ -295,56 +285,13 @@ def _proposed(labels: Sequence[Label], proposals: Path, known: KnownErrors) -> I
     yield from (f"{proposals.name}: {problem}" for problem in read.problems)
     proposed = {one.item: one for one in read.labels}
     found = confusion(labels, proposed)
-    answers = int(found.table.sum())
-    yield f"Proposals: {len(proposed):,} of {sum(known.sizes.values()):,} wrong answers; {answers:,} have labels too"
-    if answers:
-        yield f"the same kind: {found.same:,}; Cohen's kappa {'none' if found.kappa is None else f'{found.kappa:.3f}'}"
-        yield from (
-            f"people {ERROR_KINDS[told].title}, proposed {ERROR_KINDS[other].title}: {found.table[here, there]:,}"
-            for here, told in enumerate(KEYS)
-            for there, other in enumerate(KEYS)
-            if found.table[here, there]
-        )
+    errors = sum(known.sizes.values())
+    yield f"Proposals: {len(proposed):,} of {errors:,} wrong answers; {found.answers:,} have labels too"
+    if found.answers:
+        yield from progress.sheet_lines([confusion_sheet(found)])
     try:
         corrected = corrected_shares(labels, proposed)
     except LabelsError as error:
         yield f"{error}."
         return
-    yield f"{'kind, of all with a proposal':<30}{'proposed':>8}  {'corrected':>9}  {'95% interval':<16}{'labels alone'}"
-    for key, one in corrected.items():
-        interval = spanned(one.corrected.low, one.corrected.high, ".1%")
-        yield (
-            f"{ERROR_KINDS[key].title:<30}{one.judge:>8.1%}  {one.corrected.value:>9.1%}  "
-            f"{interval:<16}{one.alone.value:.1%}"
-        )
-
-
-def _row(found: ErrorShares, key: ErrorKey) -> str:
-    one = found.kinds[key]
-    papers = [
-        f"{model} {shares[key]:.1%}" for model, shares in PAPER_SHARES.items() if key in shares
-    ]
-    sample = spanned(one.sample.low, one.sample.high, ".1%")
-    weighted = spanned(one.weighted.low, one.weighted.high, ".1%")
-    return (
-        f"{ERROR_KINDS[key].title:<30}{one.sample.value or 0:>8.1%}  {sample:<16}{one.weighted.value:>8.1%}  "
-        f"{weighted:<16}{', '.join(papers)}"
-    ).rstrip()
-
-
-def _agreement(labels: tuple[Label, ...]) -> Iterator[str]:
-    found = label_agreement({"": labels})
-    if found.answers:
-        yield f"{found.answers:,} answers have labels of several people: Krippendorff's alpha {_alpha(found.main)}"
-        kinds = (f"{ERROR_KINDS[key].title} {_alpha(one)}" for key, one in found.kinds.items())
-        yield f"alpha of each kind: {', '.join(kinds)}"
-        yield f"{found.common.hits:,} of {found.common.n:,} pairs of labels have a kind in common"
-    if found.own.value is not None:
-        yield f"the same person twice: alpha {_alpha(found.own)}"
-
-
-def _alpha(one: Estimate) -> str:
-    if one.value is None:
-        return "undefined"
-    interval = interval_text(one.low, one.high, ".3f")
-    return f"{one.value:.3f}{f' ({interval})' if interval else ''}"
+    yield from progress.sheet_lines([corrected_sheet(corrected)])

@@ -1,54 +1,36 @@
 """Agreement view: HTML and Figure 9 for how far people agree and how far judges and metrics follow them."""
 
+from dataclasses import replace
+
 from arena.drawings import ShareRow, shares_drawing
-from arena.interval_text import dashed
-from arena.plots import Plot, PlotTable
-from arena.ratings.agreement import Level, People
-from arena.ratings.shares import Share
+from arena.plots import Plot
+from arena.ratings.agreement import People
+from arena.sheets import as_html
 from arena.templates import macros
-from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.web.report_parts import REPORT, TableRow
+from scoring.people.agreement import PeopleAgreement
+from scoring.people.agreement_sheets import (
+    TITLE,
+    coefficient_sheet,
+    level_sheet,
+    measure_sheet,
+    shown_levels,
+)
+from scoring.web.report_parts import sheets_html
 
 AGREEMENT = macros("agreement.html")
-TITLE = "How often each measure reproduces what most people chose"
 
 
 def people_html(people: People) -> str:
     if not people.contests:
         return ""
-    rows = [
-        TableRow((f"{level} chose the same", f"{share.hits:,}", AGREEMENT.share(share)))
-        for level, share in people.levels.items()
-    ]
-    columns = {"Votes on a pair": "", "Pairs": "", "Share, 95% interval": ""}
-    return AGREEMENT.people(
-        REPORT.table("agreement", "How far people agree", columns, rows), people
-    )
+    return sheets_html([level_sheet(people), replace(coefficient_sheet(people), place="beside")])
 
 
 def measures_html(found: PeopleAgreement) -> str:
     """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
     if not any(one.overall.n for one in found.reproductions):
         return ""
-    levels = shown_levels(found.people)
-    columns = dict.fromkeys(("Measure", "All", *map(str, levels), "Ties"), "")
-    rows = []
-    for one in found.reproductions:
-        shares = (one.overall, *(one.levels[level] for level in levels))
-        rows.append(
-            TableRow(
-                (one.measure, *(AGREEMENT.share(share, True) for share in shares), f"{one.ties:,}")
-            )
-        )
-    caption = f"{TITLE}, with 95% intervals"
-    return REPORT.table("agreement agreement-measures", caption, columns, rows)
-
-
-def shown_levels(people: People) -> list[Level]:
-    """Return the levels with a majority, for the most common number of votes per pair."""
-    pairs = {level.votes: share.n for level, share in people.levels.items()}
-    usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
-    return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
+    return as_html(measure_sheet(found, shown_levels(found.people)))
 
 
 def reproduction_plot(found: PeopleAgreement) -> Plot:
@@ -67,19 +49,3 @@ def reproduction_plot(found: PeopleAgreement) -> Plot:
     if found.people.with_majority.value is not None:
         guides["a single vote"] = found.people.with_majority.value
     return Plot(TITLE, note, shares_drawing(TITLE, note, rows, guides))
-
-
-def measures_table(found: PeopleAgreement) -> PlotTable:
-    """Return Figure 9 as a table of texts, by how many of a pair's voters agreed."""
-    levels = shown_levels(found.people)
-    rows = []
-    for one in found.reproductions:
-        shares = (one.overall, *(one.levels[level] for level in levels))
-        rows.append([one.measure, *map(_share_text, shares), f"{one.ties:,}"])
-    return PlotTable(["Measure", "All", *map(str, levels), "Ties"], rows)
-
-
-def _share_text(share: Share) -> str:
-    if share.value is None:
-        return "–"
-    return f"{share.value:.1%} ({dashed(share.low, share.high, '.0%')}, n = {share.n:,})"

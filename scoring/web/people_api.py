@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -16,25 +17,33 @@ from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.words import EVERYWHERE, page_words
-from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
-from scoring.marking.label_results import LabelResults, label_results
-from scoring.marking.results import mark_results
-from scoring.marking.spec import MarkKind
-from scoring.marking.store import OWNER, MarkError
-from scoring.marking.work import Marking, shown_answers
+from scoring.people.bringing import bring_labels, bring_marks, marks_csv
+from scoring.people.label_files import labels_csv
+from scoring.people.labels import LabelResults, label_results
+from scoring.people.marking import Marking, shown_answers
+from scoring.people.marks import MarkResults, judged_file, mark_results
+from scoring.people.spec import MarkKind
+from scoring.people.store import OWNER, MarkError
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest, file_stem
-from scoring.web.labels_view import labels_html
-from scoring.web.people_view import HTML, marks_html
+from scoring.score_sheets import sheet_files
+from scoring.web.labels_view import label_sheets, labels_html
+from scoring.web.people_view import HTML, mark_sheets, marks_html
 from scoring.web.scoring_api import attachment, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
 """Bytes of a file of marks."""
 KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
+
+
+class _Results(NamedTuple):
+    """What people said of one report; None: it is not judged, or has no label."""
+
+    marks: MarkResults | None
+    labels: LabelResults | None
 
 
 @dataclass(frozen=True)
@@ -51,14 +60,15 @@ class PeoplePages:
         if job is None or report is None:
             return None
         parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
-        is_owner = job.owner == owner  # others do not learn what else the owner scored
+        is_owner = job.owner == owner
         if is_owner:
             parts.append(self._owned(job))
-        if isinstance(report, Report):
-            parts.append(marks_html(mark_results(self.marking, job, report, beside=is_owner)))
-        labels = label_results(self.marking, job, report, beside=is_owner)
-        parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
-        parts.append(HTML.files(link, list(self._files(job, report, labels))))
+        results = self._results(job, report, is_owner)
+        if results.marks:
+            parts.append(marks_html(results.marks))
+        if results.labels:
+            parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
+        parts.append(HTML.files(link, list(_files(report, results))))
         words = {"en": page_words(EVERYWHERE)["en"]}
         return campaign_api.HTML.document(
             report.title, "en", campaign_api.VERSION, words, "people", parts
@@ -74,31 +84,20 @@ class PeoplePages:
                 begun[kind] = (label, self.marking.links(campaign) if campaign else {})
         return HTML.owned(job.link, begun, OWNER)
 
-    def _files(
-        self, job: Job, report: AnyReport, labels: LabelResults | None
-    ) -> Mapping[str, Callable[[], str]]:
-        """The downloads by name, each to be written when it is asked for."""
-        files = {}
+    def _results(self, job: Job, report: AnyReport, is_owner: bool) -> _Results:
+        """What was said of a report; others than its owner do not learn what else the owner scored."""
+        marks = None
         if isinstance(report, Report):
-            file, keys = by_item(report)
-            marks = self.marking.store.of_report("marks", job.link, job.owner, set(keys.values()))
-            if marks:
-                digests = {keys[id]: one.digest for id, one in file.answers.items()}
-                files["marks.csv"] = partial(marks_csv, marks, digests)
-        if labels:
-            files["labels.csv"] = partial(_labels_csv, report, labels)
-        if labels and labels.doubted:
-            files["doubted.csv"] = partial(doubted_csv, labels.doubted)
-        return files
+            marks = mark_results(self.marking, job, report, beside=is_owner)
+        return _Results(marks, label_results(self.marking, job, report, beside=is_owner))
 
-    def file(self, link: str, name: str, owner: str) -> str | None:
+    def file(self, link: str, name: str, owner: str) -> str | bytes | None:
         job = self.marking.jobs.find(link)
         report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
-        labels = label_results(self.marking, job, report, beside=job.owner == owner)
-        written = self._files(job, report, labels).get(name)
-        return written() if written else None
+        write = _files(report, self._results(job, report, job.owner == owner)).get(name)
+        return write() if write else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
@@ -132,11 +131,22 @@ class PeoplePages:
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
 
 
-def _labels_csv(report: AnyReport, labels: LabelResults) -> str:
-    return labels_csv(
-        labels.labels,
-        {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)},
-    )
+def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], str | bytes]]:
+    """The downloads by name, each to be written when it is asked for."""
+    files: dict[str, Callable[[], str | bytes]] = {}
+    if isinstance(report, Report) and results.marks and results.marks.marks:
+        digests = {key: one.digest for key, one in judged_file(report).answers.items()}
+        files["marks.csv"] = partial(marks_csv, results.marks.marks, digests)
+    if results.marks and results.marks.calibration:
+        files |= sheet_files("marks", mark_sheets(results.marks))
+    if results.labels:
+        answers = shown_answers("labels", report)
+        digests = {one.id: answer_digest(one.answer) for one in answers}
+        files["labels.csv"] = partial(labels_csv, results.labels.labels, digests)
+        files |= sheet_files(
+            "labels", label_sheets(results.labels, report.benchmark == "mmt-bench")
+        )
+    return files
 
 
 class _Routes:

@@ -10,14 +10,16 @@ from arena.drawing_png import png
 from arena.drawings import Drawing, svg_file
 from arena.io.tables import RowsError
 from arena.plots import Plot
+from arena.sheets import as_csv
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
-from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
-from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.people.agreement_files import agreement_json, scores_csv
+from scoring.people.agreement_service import AgreementService
+from scoring.people.agreement_sheets import measure_sheet
 from scoring.registry import BENCHMARKS
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
@@ -29,7 +31,7 @@ from scoring.web.submissions_tab import family_plot
 
 UPLOADS = "/uploads"
 FIGURES = {
-    "measures.csv": measures_csv,
+    "measures.csv": lambda found: as_csv(measure_sheet(found)),
     "agreement.json": agreement_json,
     "figure.svg": lambda found: drawn_file("figure.svg", reproduction_plot(found)),
     "figure.png": lambda found: drawn_file("figure.png", reproduction_plot(found)),

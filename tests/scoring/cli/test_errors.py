@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,8 +12,8 @@ import pytest
 from PIL import Image
 
 from scoring.__main__ import main
-from scoring.error_analysis.published import error_cases
 from scoring.judges import run as judging
+from scoring.people.published import error_cases
 from scoring.report import audit, read_audit
 from tests.support.commands import Command
 from tests.support.mm_vet_reports import mm_vet_report
@@ -49,9 +50,10 @@ def test_what_is_drawn_is_labelled_and_gives_shares(outputs, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "left out, it is none of the wrong answers of this file: row " in told
     assert f"{len(rows)} of {len(rows)} wrong answers are labelled" in told
-    assert "GPT-4V 51.0%" in told and "Score " in told and "1 doubted questions" in told
-    assert "alpha of each kind: The question is wrong undefined" in told
-    assert "1 of 1 pairs of labels have a kind in common" in told
+    assert "GPT-4V" in told and " 51.0%  " in told
+    assert "Score " in told and "1 doubted questions" in told
+    assert "\nThe question is wrong\n" in told, "its alpha is undefined"
+    assert "1 of 1 pair of labels have a kind in common" in told
     assert "two are right" in doubted.read_text("utf-8")
 
 
@@ -62,8 +64,9 @@ def test_two_models_are_set_beside_each_other(outputs, tmp_path, capsys):
     capsys.readouterr()
     assert main(["errors", "compare", str(first), str(outputs), str(second), str(outputs)]) == 0
     told = capsys.readouterr().out
-    assert f"{len(rows)} questions have labels of both; Bowker {len(rows)}.00, df 1" in told
-    assert "Perception error: " in told and "Holm" in told
+    assert f"model.csv against model.csv, on {len(rows)} common errors" in told
+    assert f"Bowker's test of symmetry: {len(rows)}.00, 1 degrees of freedom" in told
+    assert "Perception error " in told and "Holm" in told
 
 
 def test_a_judge_sits_the_exam_of_the_papers_cases(tmp_path, capsys):
@@ -142,8 +145,10 @@ def test_a_judge_that_sees_the_pictures_proposes_kinds_which_are_no_labels(
         f"Proposals: {len(rows) - 1} of {len(rows)} wrong answers; {len(rows) - 1} have labels too"
         in told
     )
-    assert f"the same kind: {same}; Cohen's kappa 0.000" in told
-    assert f"people Refuse to answer, proposed Reasoning error: {len(rows) - 1 - same}" in told
+    assert f"The same kind: {same} of {len(rows) - 1}; Cohen's kappa 0.000" in told
+    heads = re.search("People's kind .*", told)[0].split()
+    refused = re.search("Refuse to answer  .*(?=\n(?:.*\n){3}The same kind)", told)[0].split()
+    assert refused[-8:][heads.index("reasoning") - 2] == str(len(rows) - 1 - same)
     assert "from 50 on, proposals correct the shares" in told
     mixed = command.run("errors", "shares", proposals, outputs)
     assert (

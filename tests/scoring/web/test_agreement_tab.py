@@ -36,12 +36,14 @@ from arena.ratings.agreement import (
     Winner,
     coin,
 )
+from arena.sheets import as_csv
 from arena.types import REFERENCE, Item, item_key
-from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
-from scoring.agreement.reader import measures_csv, read_scores, scores_csv
-from scoring.agreement.service import AgreementService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.people.agreement import PeopleAgreement, people_agreement
+from scoring.people.agreement_files import read_scores, scores_csv
+from scoring.people.agreement_service import AgreementService
+from scoring.people.agreement_sheets import measure_sheet
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder
@@ -49,7 +51,6 @@ from scoring.visit_bench.store import SubmissionStore, labels
 from scoring.web.agreement_view import (
     AGREEMENT,
     measures_html,
-    measures_table,
     people_html,
     reproduction_plot,
 )
@@ -215,7 +216,7 @@ def test_a_file_of_scores_is_read_for_its_owner_alone(tmp_path):
     assert [(one.measure, one.overall.n) for one in own] == [("=mine", 1), ("<b>", 0)]
     assert "=mine</b> (1 of 2 pairs), <b>&lt;b&gt;</b> (0 of 2 pairs)." in AGREEMENT.own(own)
     assert "must be called as in the file" in AGREEMENT.own(own[1:]) and AGREEMENT.own(()) == ""
-    assert "'=mine,all" in measures_csv(found)
+    assert "\n'=mine," in as_csv(measure_sheet(found))
     assert service.of("one") == people_agreement(polls.poll_now)
     for owner, other in (("bob", token), ("ada", "forged")):
         with pytest.raises(UploadStoreError, match="no longer here"):
@@ -350,15 +351,18 @@ def test_the_page_has_the_hand_computed_figures():
     text = page_of(poll, verdicts)
     assert "<b>8 pairs</b> of models' answers have votes of several people." in text
     assert "These are too few for an interval" in text
-    assert "<dd>0.556 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
-    assert "<dd>0.550 <small>no interval</small> <small>n = 8 pairs, 40 votes</small></dd>" in text
-    assert re.search(r"5/5 chose the same</th><td>4</td><td>50\.0% <small>22–78%</small>", text)
+    text = re.sub(r' class="\w+"', "", text)
+    assert "alpha</th><td>8</td><td>40</td><td>0.556</td>" in text
+    assert "AC1</th><td>8</td><td>40</td><td>0.550</td>" in text
+    assert "No interval below 10 pairs." in text
+    half = "50.0% <small>21.5% to 78.5%</small>"
+    assert f"5/5 chose the same</th><td>4</td><td>8</td><td>{half}</td>" in text
     assert re.search(
-        r"length</th><td>75\.0% <small>41–93%</small> <small>n = 8</small></td><td>75\.0%", text
+        r"length</th><td>75\.0% <small>40\.9% to 92\.9%</small></td><td>8</td><td>75\.0%", text
     )
     right = 5 + (coin(Contest("i6", "m1", "m2")) == "second")
     assert re.search(
-        rf"free</th><td>{right / 7:.1%} <small>\d+–\d+%</small> <small>n = 7</small>.*?<td>1</td></tr>",
+        rf"free</th><td>{right / 7:.1%} <small>[\d.]+% to [\d.]+%</small></td><td>7</td>.*?<td>1</td><td>1</td></tr>",
         text,
     )
     assert "<img" not in text, "a judge's name is text"
@@ -409,16 +413,17 @@ def test_figure_9_shows_what_the_table_has():
     poll = poll_of((5, 0), (5, 0), (5, 0), (0, 5), (4, 1), (4, 1), (1, 4), (3, 2))
     verdicts = [Verdict("i0", "m1", "m2", "a", HOSTILE)]
     found = people_agreement(replace(poll, verdicts=tuple(verdicts)))
-    table = measures_table(found)
-    assert table.heads == ["Measure", "All", "5/5", "4/5", "3/5", "Ties"]
+    sheet = measure_sheet(found)
+    heads = [column.head for column in sheet.columns if column.head != "n"]
+    assert heads == ["Measure", "All", "5/5", "4/5", "3/5", "Ties", "Missing"]
     drawing = reproduction_plot(found).drawing
     hovers = list(dict.fromkeys(mark.title for mark in drawing.marks if mark.kind == "dot"))
     assert hovers[0].startswith(f"{found.reproductions[0].measure}: ")
     shown = [one for one in found.reproductions if one.overall.n]
     numbers = [f"{one.overall.value:.1%} ({100 * one.overall.low:.0f}–" for one in shown]
     assert all(number in hover for number, hover in zip(numbers, hovers, strict=True))
-    assert [row[1] for row in table.rows if row[1] != "–"] == [
-        hover.rpartition(": ")[2] for hover in hovers
+    assert [f"{row['measure']}: {row['all']:.1%} " for row in sheet.rows if row["all_n"]] == [
+        hover[: hover.index("(")] for hover in hovers
     ]
     assert "<img" not in svg(drawing, "agreement")
 
@@ -462,7 +467,7 @@ def test_the_tab_shows_people_measures_and_the_plot(page):
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
     expect(page.locator("#agreement-people")).to_contain_text(
-        re.compile(r"alpha\s*-?0\.\d{3} 95% interval −?0\.\d\d to 0\.\d\d")
+        re.compile(r"alpha\s*60\s*\d+\s*−?0\.\d{3} −?0\.\d{3} to 0\.\d{3}")
     )
     expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible(timeout=15_000)
     page.get_by_text("How this is counted").click()
@@ -506,7 +511,7 @@ def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, 
         "another visitor's token is none"
     )
     open_to_all = httpx.get(address.split("&own=")[0]).text
-    assert open_to_all.startswith("measure,level") and "img src" not in open_to_all
+    assert open_to_all.startswith("measure,all,") and "img src" not in open_to_all
     for wrong in ("measures.csv?source=nowhere", "else.csv?source=test"):
         assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
     page.locator("#scores-file").set_input_files(scores_file(tmp_path, ("i", "m", "random", 1)))

@@ -13,8 +13,8 @@ from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
-from scoring.marking.store import Said
-from scoring.marking.work import Marking
+from scoring.people.marking import Marking
+from scoring.people.store import Said
 from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
@@ -209,9 +209,7 @@ def test_errors_are_labelled_by_keyboard_with_further_kinds_and_a_note(owner, ap
     server, link = app
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People labelled")
-    expect(owner.get_by_role("region", name="Which errors it makes")).to_contain_text(
-        "Lack of capability"
-    )
+    expect(owner.locator("[data-sheet=kinds]")).to_contain_text("Lack of capability")
     shoot(owner, "people-labels", whole=True)
     text = httpx.get(f"{server.address}/report/{link}/people/labels.csv").text
     assert "reasoning,perception knowledge,It is 5 o'clock. 12" in text
@@ -228,12 +226,15 @@ def test_what_people_said_stands_on_the_page_and_goes_out_and_in(owner, app, tmp
         press(owner, "6")
     owner.goto(f"{server.address}/report/{link}/people")
     expect(owner.locator("main")).to_contain_text("People marked")
-    expect(owner.get_by_role("region", name="How far from people")).to_contain_text(
-        "gpt-4-0613, paper"
-    )
+    expect(owner.locator("[data-sheet=distances]")).to_contain_text("gpt-4-0613, paper")
     shoot(owner, "people", whole=True)
     with owner.expect_download() as download:
         owner.get_by_role("link", name="marks.csv").click()
+    for name in ("marks-distances.csv", "marks-means.csv"):
+        table = httpx.get(f"{server.address}/report/{link}/people/{name}").content.decode(
+            "utf-8-sig"
+        )
+        assert table.startswith("measured,") and '\n"gpt-4-0613, paper",' in table
     path = tmp_path / "marks.csv"
     download.value.save_as(path)
     lines = path.read_text("utf-8").splitlines()

@@ -1,0 +1,90 @@
+"""Agreement sheets: how far people agree, and how often each measure reproduces what most of them chose."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from arena.ratings.agreement import LEAST_CONTESTS, Level, People
+from arena.ratings.shares import Share
+from arena.sheets import Column, Sheet, estimate, estimate_cells
+from scoring.people.agreement import PeopleAgreement
+
+TITLE = "How often each measure reproduces what most people chose"
+
+
+def level_sheet(people: People) -> Sheet:
+    """How many pairs were judged alike, by the number of their votes; single votes last."""
+    rows = [
+        {"votes": f"{level} chose the same", **_cells("share", share)}
+        for level, share in people.levels.items()
+    ]
+    if people.with_majority.n:
+        single = _cells("share", people.with_majority)
+        rows.append({"votes": "A single vote went with its pair's majority", **single})
+    columns = (
+        Column("votes", "Votes on a pair"),
+        Column("share_hits", "Alike", "count"),
+        Column("share_n", "n", "count"),
+        estimate("share", "Share", "percent"),
+    )
+    return Sheet("levels", "How far people agree", pd.DataFrame(rows), columns)
+
+
+def coefficient_sheet(people: People) -> Sheet:
+    """Krippendorff's alpha and Gwet's AC1."""
+    coefficients = {"Krippendorff's alpha": people.alpha, "Gwet's AC1": people.ac1}
+    rows = [
+        {
+            "coefficient": name,
+            "pairs": people.contests,
+            "votes": people.votes,
+            **estimate_cells("value", one.value, one.low, one.high),
+        }
+        for name, one in coefficients.items()
+    ]
+    columns = (
+        Column("coefficient", "Coefficient"),
+        Column("pairs", "Pairs", "count"),
+        Column("votes", "Votes", "count"),
+        estimate("value", "Value", places=3),
+    )
+    notes = []
+    if people.alpha.value is None:
+        notes.append("Undefined: no pair has the votes of several people.")
+    elif people.contests < LEAST_CONTESTS:
+        notes.append(f"No interval below {LEAST_CONTESTS} pairs.")
+    title = "Agreement beyond chance"
+    return Sheet("coefficients", title, pd.DataFrame(rows), columns, " ".join(notes))
+
+
+def measure_sheet(found: PeopleAgreement, levels: Sequence[Level] | None = None) -> Sheet:
+    """Figure 9, best measure first; by `levels` of unanimity, without: by all that have a majority."""
+    if levels is None:
+        levels = [level for level in found.people.levels if 2 * level.most > level.votes]
+    keys = {level: f"{level.most}_of_{level.votes}" for level in levels}
+    rows = []
+    for one in found.reproductions:
+        row: dict[str, Any] = {"measure": one.measure, **_cells("all", one.overall)}
+        for level, key in keys.items():
+            row |= _cells(key, one.levels[level])
+        rows.append(row | {"ties": one.ties, "missing": one.missing})
+    columns = [Column("measure", "Measure")]
+    for key, head in {"all": "All", **{key: str(level) for level, key in keys.items()}}.items():
+        columns += [estimate(key, head, "percent"), Column(f"{key}_n", "n", "count")]
+    columns += [Column("ties", "Ties", "count"), Column("missing", "Missing", "count")]
+    return Sheet("measures", TITLE, pd.DataFrame(rows), tuple(columns))
+
+
+def shown_levels(people: People) -> list[Level]:
+    """Return the levels with a majority, for the most common number of votes per pair."""
+    pairs = {level.votes: share.n for level, share in people.levels.items()}
+    usual = max(pairs, key=lambda votes: (pairs[votes], votes), default=0)
+    return [level for level in people.levels if level.votes == usual and 2 * level.most > usual]
+
+
+def _cells(key: str, share: Share) -> dict[str, float | None]:
+    low = share.low if share.n else None
+    high = share.high if share.n else None
+    cells = estimate_cells(key, share.value, low, high)
+    return cells | {f"{key}_hits": share.hits, f"{key}_n": share.n}

@@ -1,0 +1,123 @@
+"""Kinds of error: MMT-Bench's six types (section 4.4, appendix G), and what is no error of the model."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from arena.ratings.votes import Codes
+
+ErrorKey = Literal[
+    "perception",
+    "reasoning",
+    "knowledge",
+    "capability",
+    "refuse",
+    "instruction",
+    "annotation",
+    "right",
+]
+"""In the order of the label screen's keys, 1 to 8."""
+NO_ERRORS: frozenset[ErrorKey] = frozenset({"annotation", "right"})
+"""Kinds that say that the model did not err: the question or how it was scored did."""
+
+
+class ErrorKind(NamedTuple):
+    """What a labeller is shown of one kind of error."""
+
+    key: ErrorKey
+    title: str
+    definition: str
+    example: str
+
+
+ERROR_KINDS: Mapping[ErrorKey, ErrorKind] = {
+    kind.key: kind
+    for kind in (
+        ErrorKind(
+            "perception",
+            "Perception error",
+            "It fails to recognise, classify or detect objects or content of the image.",
+            "A picture of four dogs: “There are three dogs, so B.”",
+        ),
+        ErrorKind(
+            "reasoning",
+            "Reasoning error",
+            "It perceives the image's content correctly, but errs in reasoning from it.",
+            "“Three red and two blue balls, so blue is more common: C.”",
+        ),
+        ErrorKind(
+            "knowledge",
+            "Lack of knowledge",
+            "It lacks what one has to know of the domain, as where a landmark stands or when a painting was made.",
+            "“This is the Atomium. It stands in Antwerp.”",
+        ),
+        ErrorKind(
+            "capability",
+            "Lack of capability",
+            "It does not have the capability to solve the task, and often says so.",
+            "“I am not able to give pixel coordinates.”",
+        ),
+        ErrorKind(
+            "refuse",
+            "Refuse to answer",
+            "It refuses a question that concerns people or is sensitive.",
+            "“I'm sorry, I can't help with questions about the person in this picture.”",
+        ),
+        ErrorKind(
+            "instruction",
+            "Fail to follow the instruction",
+            "It does not understand the stated conditions, or ignores the instruction, as by a caption instead.",
+            "Asked which of four options fits: “A street in the rain, with people under umbrellas.”",
+        ),
+        ErrorKind(
+            "annotation",
+            "The question is wrong",
+            "Annotation error: the question, its options or its published answer is wrong, or several are right.",
+            "The published answer is “cat”; the picture shows a dog.",
+        ),
+        ErrorKind(
+            "right",
+            "The answer is right",
+            "It says what the published answer says: it was read wrongly, or the published answer is too narrow.",
+            "The published answer is “sofa”; it says “a couch”.",
+        ),
+    )
+}
+assert (*ERROR_KINDS,) == get_args(ErrorKey)
+KEYS = tuple(ERROR_KINDS)
+
+DECISION_ORDER: tuple[tuple[str, ErrorKey], ...] = (
+    ("Is the answer right after all?", "right"),
+    ("Is the question, or its published answer, wrong?", "annotation"),
+    ("Did it refuse?", "refuse"),
+    ("Does it say that it cannot?", "capability"),
+    ("Did it answer another question?", "instruction"),
+    ("Is what it says of the picture false?", "perception"),
+    ("Is a fact from outside the picture missing?", "knowledge"),
+    ("None of these: it reasoned wrongly.", "reasoning"),
+)
+"""Questions in the order in which a labeller asks them: the first yes is the main kind."""
+
+
+class Label(NamedTuple):
+    """What one person says of one wrong answer, in one round."""
+
+    item: str
+    group: str
+    """The stratum that the answer was drawn from: subtask, ability, set of capabilities."""
+    labeller: str
+    main: ErrorKey
+    further: tuple[ErrorKey, ...] = ()
+    """Other kinds that apply, without `main`, in the order of the keys."""
+    note: str = ""
+    round: int = 1
+    """Later rounds of one person are their later word; the first two tell their agreement with themselves."""
+
+
+def kind_table(pairs: Iterable[tuple[ErrorKey, ErrorKey]]) -> Codes:
+    """How often each kind (row) stands beside each other one (column), in the order of the keys."""
+    table = np.zeros((len(KEYS), len(KEYS)), int)
+    for one, other in pairs:
+        table[KEYS.index(one), KEYS.index(other)] += 1
+    return table

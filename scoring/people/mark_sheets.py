@@ -1,0 +1,187 @@
+"""Mark sheets: how far judges are from people, what people would have given, and MM-Vet's own numbers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from arena.sheets import Column, Place, Sheet, estimate, estimate_cells
+from scoring.benchmarks.mm_vet_tables import capability_words
+from scoring.people.calibration import Calibration, JudgeCalibration, Panel
+from scoring.people.corrected_mean import LEAST, CorrectedMean
+from scoring.people.measures import LEAST_INTERVAL, Interval, Measures
+from scoring.people.published import PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS
+
+NO_INTERVAL = f"Delta has no interval below {LEAST_INTERVAL} answers."
+PEOPLE = "people"
+
+
+class Measured(NamedTuple):
+    """A row of measures."""
+
+    name: str
+    measures: Measures
+    capability: str = ""
+    """In words; "" for all answers."""
+    beside: str = PEOPLE
+    """With whose scores they are compared."""
+
+
+def calibration_rows(found: Calibration) -> Iterator[Measured]:
+    """Yield each judge with its capabilities, then people beside people, and rules without a judge."""
+    for judge in found.judges:
+        yield Measured(judge.name, judge.measures)
+        for group, measures in judge.groups.items():
+            yield Measured(judge.name, measures, capability_words(group))
+    if found.people:
+        yield Measured("people, one beside another", found.people)
+    if found.repeated:
+        yield Measured("people, the second time", found.repeated)
+    for name, measures in found.baselines.items():
+        yield Measured(f"without a judge: {name}", measures)
+
+
+def paired_rows(pairs: Mapping[tuple[str, str], Measures]) -> list[Measured]:
+    return [Measured(one, found, beside=other) for (one, other), found in pairs.items()]
+
+
+def distance_sheet(
+    name: str,
+    title: str,
+    rows: Iterable[Measured],
+    dollars: Mapping[str, float] | None = None,
+    **how: Any,
+) -> Sheet:
+    """A row of measures each; `dollars`: what MM-Vet's 218 answers cost at each judge."""
+    shown = [_distance(row, dollars or {}) for row in rows]
+    columns = [Column("measured", "Measured")]
+    if any(row["beside"] != PEOPLE for row in shown):
+        columns.append(Column("beside", "Beside"))
+    if any(row["capability"] for row in shown):
+        columns.append(Column("capability", "Capability"))
+    columns += [
+        Column("answers", "n", "count"),
+        estimate("delta", "Delta", places=3),
+        Column("bias", "Bias", "difference", places=3),
+        Column("near", "Within 0.1", "percent"),
+        Column("spearman", "Spearman", "score", places=3),
+        Column("icc", "ICC(2,1)", "score", places=3),
+        Column("kappa", "Kappa", "score", places=3),
+    ]
+    if dollars:
+        columns.append(Column("dollars", "Dollars for 218", "score", places=2))
+    note = NO_INTERVAL if any(row["delta_low"] is None for row in shown) else ""
+    return Sheet(name, title, pd.DataFrame(shown), tuple(columns), note, **how)
+
+
+def _distance(row: Measured, dollars: Mapping[str, float]) -> dict[str, Any]:
+    interval = row.measures.delta_interval
+    return {
+        "measured": row.name,
+        "beside": row.beside,
+        "capability": row.capability,
+        **row.measures._asdict(),
+        "delta_low": interval.low if interval else None,
+        "delta_high": interval.high if interval else None,
+        "dollars": None if row.capability else dollars.get(row.name),
+    }
+
+
+def panel_sheet(panel: Panel) -> Sheet:
+    """How far the judges are from people together."""
+    deltas = {
+        "mean of the judges' deltas (as MM-Vet's Table 7)": panel.mean_of_deltas,
+        "the judges' mean score": panel.delta_of_mean,
+        "the judges' median score": panel.delta_of_median,
+    }
+    return _delta_sheet("panel", "The judges together", deltas, "main")
+
+
+def mean_sheet(judges: Sequence[JudgeCalibration]) -> Sheet:
+    """What people would have given to all answers, by each judge's scores, in percent."""
+    rows: list[dict[str, Any]] = []
+    for judge in judges:
+        row = {"measured": judge.name, "capability": "", "unscored": judge.unscored}
+        rows.append(row | _mean(judge.mean))
+        for group, mean in judge.group_means.items():
+            row = {"measured": judge.name, "capability": capability_words(group)}
+            rows.append(row | _mean(mean))
+    columns = [Column("measured", "Judge")]
+    notes = []
+    if any(row["capability"] for row in rows):
+        columns.append(Column("capability", "Capability"))
+    columns += [
+        Column("judge", "Judge's mean", "score"),
+        estimate("corrected", "People's, corrected"),
+        estimate("alone", "By marks alone"),
+        Column("marks", "Marks", "count"),
+        Column("worth", "Worth", "score", places=0),
+    ]
+    if any(judge.unscored for judge in judges):
+        columns.append(Column("unscored", "Unscored", "count"))
+        notes.append("Unscored: marked answers without a score, in no number.")
+    if not all(judge.mean for judge in judges):
+        notes.append(f"No mean below {LEAST} marks, or where an answer has no score.")
+    if any(judge.mean and judge.mean.is_whole for judge in judges):
+        notes.append("No interval where every answer is marked.")
+    frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
+    return Sheet("means", "What people would have given", frame, tuple(columns), " ".join(notes))
+
+
+def _mean(mean: CorrectedMean | None) -> dict[str, float | None]:
+    if mean is None:
+        return {}
+    return {
+        "judge": 100 * mean.judge,
+        **_percent("corrected", mean.alone if mean.is_whole else mean.corrected),
+        **_percent("alone", mean.alone),
+        "marks": mean.marks,
+        "worth": mean.worth,
+    }
+
+
+def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
+    """Other models' means less this one's, question by question, in percent."""
+    rows = [
+        {
+            "model": title,
+            "questions": mean.marks,
+            "judge": 100 * mean.judge,
+            **_percent("people", mean.corrected),
+        }
+        for title, mean in differences.items()
+    ]
+    columns = (
+        Column("model", "Model"),
+        Column("questions", "Marked in both", "count"),
+        estimate("people", "People's difference", "difference"),
+        Column("judge", "Judge's difference", "difference"),
+    )
+    return Sheet("differences", "Other models less this one", pd.DataFrame(rows), columns)
+
+
+def published_sheets() -> list[Sheet]:
+    """MM-Vet's own numbers, on 138 answers of MM-ReAct-GPT-4."""
+    combined = {", ".join(names): delta for names, delta in PAPER_PANELS.items()}
+    return [
+        _delta_sheet("table-6", "MM-Vet's Table 6: each judge", PAPER_DELTAS, "folded"),
+        _delta_sheet(
+            "table-7", "MM-Vet's Table 7: means of the members' deltas", combined, "folded"
+        ),
+        _delta_sheet(
+            "table-8", "MM-Vet's Table 8: GPT-4 by examples kept", PAPER_EXAMPLES, "folded"
+        ),
+    ]
+
+
+def _delta_sheet(name: str, title: str, deltas: Mapping[str, float], place: Place) -> Sheet:
+    rows = [{"measured": measured, "delta": delta} for measured, delta in deltas.items()]
+    columns = (Column("measured", "Measured"), Column("delta", "Delta", "score", places=4))
+    return Sheet(name, title, pd.DataFrame(rows), columns, place=place)
+
+
+def _percent(key: str, mean: Interval) -> dict[str, float | None]:
+    """A mean in percent, with its interval where something is left to estimate."""
+    value, low, high = (100 * end for end in mean)
+    is_exact = low == high
+    return estimate_cells(key, value, None if is_exact else low, None if is_exact else high)

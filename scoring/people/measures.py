@@ -1,0 +1,183 @@
+"""Measures of a judge against people who marked the same answers, in tenths from 0 to 1.
+
+Delta, the mean distance, is MM-Vet's (section 4.4, Tables 6 to 8). Agreement is also measured as ICC(2,1), two-way
+random, absolute agreement, of single scores (Shrout and Fleiss 1979), and as kappa with quadratic weights over the
+eleven grades (Cohen 1968): the two count a judge that is always 0.2 too kind as disagreeing, and Spearman's rank
+correlation does not.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings import agreement
+from arena.ratings.agreement import Estimate, estimated
+from arena.ratings.votes import Codes, Floats, mean_ranks
+from scoring.intervals import mean_ends
+
+GRADES = 11
+"""0.0, 0.1 ... 1.0."""
+LEAST_MARKS = 3
+"""Marked answers below which nothing is measured."""
+LEAST_INTERVAL = 10
+"""Marked answers below which Delta has no interval: so few show too little of how distances vary."""
+LEAST_RANKED = 30
+"""Marked answers below which judges are not put in an order."""
+NEAR = 0.1
+
+
+class MarksError(ValueError):
+    """Scores and marks that cannot be compared; says why."""
+
+
+class Interval(NamedTuple):
+    """A number with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+class Measures(NamedTuple):
+    """How far scores are from marks of the same answers."""
+
+    answers: int
+    delta: float
+    """Mean distance to people."""
+    delta_interval: Interval | None
+    """None below LEAST_INTERVAL answers."""
+    bias: float
+    """Mean of score - mark: positive where the judge is kinder."""
+    near: float
+    """Share within NEAR."""
+    spearman: float | None
+    """None where all scores, or all marks, are alike."""
+    icc: float | None
+    kappa: float | None
+
+
+def compared(scores: Floats, marks: Floats) -> Measures:
+    """Compare scores with marks, answer by answer. Raises MarksError below LEAST_MARKS answers."""
+    if len(scores) != len(marks):
+        raise MarksError(
+            f"{len(scores)} scores and {len(marks)} marks: they belong to different answers"
+        )
+    if len(marks) < LEAST_MARKS:
+        raise MarksError(f"{len(marks)} marked answers; nothing is measured below {LEAST_MARKS}")
+    # means of tenths that are equal differ in the last bit
+    scores = np.round(scores, 9)
+    marks = np.round(marks, 9)
+    gap = scores - marks
+    distance = np.abs(gap)
+    near = float(np.mean(distance <= NEAR + 1e-9))
+    ratings = np.column_stack([scores, marks])
+    return Measures(
+        answers=len(marks),
+        delta=float(distance.mean()),
+        delta_interval=distance_interval(distance),
+        bias=float(gap.mean()),
+        near=near,
+        spearman=spearman(scores, marks),
+        icc=icc(ratings),
+        kappa=weighted_kappa(scores, marks),
+    )
+
+
+def mean_of_deltas(deltas: Sequence[float]) -> float:
+    """What Table 7 gives for a panel: no panel's own delta, which is at most this, since |mean| <= mean of ||."""
+    return float(np.mean(deltas))
+
+
+def delta_of_mean(scores: Floats, marks: Floats) -> float:
+    """Delta of a panel that averages its members' scores: members x answers."""
+    return float(np.abs(scores.mean(0) - marks).mean())
+
+
+def delta_of_median(scores: Floats, marks: Floats) -> float:
+    return float(np.abs(np.median(scores, 0) - marks).mean())
+
+
+def distance_interval(distances: Floats) -> Interval | None:
+    """The 95% interval of a mean distance, all of them from 0 to 1; None below LEAST_INTERVAL.
+
+    A bootstrap of few answers does not see the far ones that it did not draw.
+    """
+    if len(distances) < LEAST_INTERVAL:
+        return None
+    ends = mean_ends(distances[:, None])
+    assert ends is not None
+    return Interval(float(distances.mean()), ends.low, ends.high)
+
+
+def spearman(scores: Floats, marks: Floats) -> float | None:
+    """Rank correlation, ties by their mean rank; None where one side is constant."""
+    one = mean_ranks(scores)
+    other = mean_ranks(marks)
+    if one.std() == 0 or other.std() == 0:
+        return None
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def icc(ratings: Floats) -> float | None:
+    """ICC(2,1) of answers x raters; None where nothing differs."""
+    if ratings.min() == ratings.max():
+        return None
+    answers, raters = ratings.shape
+    mean = ratings.mean()
+    rows = raters * ((ratings.mean(1) - mean) ** 2).sum() / (answers - 1)
+    columns = answers * ((ratings.mean(0) - mean) ** 2).sum() / (raters - 1)
+    rest = ((ratings - mean) ** 2).sum() - rows * (answers - 1) - columns * (raters - 1)
+    error = rest / ((answers - 1) * (raters - 1))
+    whole = rows + (raters - 1) * error + raters * (columns - error) / answers
+    return float((rows - error) / whole)
+
+
+def weighted_kappa(scores: Floats, marks: Floats) -> float | None:
+    """Cohen's kappa with quadratic weights over the grades, scores rounded to them; None where both are constant."""
+    table = np.zeros((GRADES, GRADES))
+    np.add.at(table, (_grades(scores), _grades(marks)), 1)
+    grade = np.arange(GRADES)
+    return kappa(table, (grade[:, None] - grade[None, :]) ** 2)
+
+
+def _grades(scores: Floats) -> Codes:
+    return np.rint(np.asarray(scores) * (GRADES - 1)).astype(int)
+
+
+def kappa(table: Floats | Codes, distances: Floats | Codes | None = None) -> float | None:
+    """Cohen's kappa of a square table of counts; None where everything is one kind.
+
+    `distances` between the kinds weigh what disagrees; without, any two kinds are as far apart.
+    """
+    far = 1 - np.eye(len(table)) if distances is None else distances
+    expected = (far * np.outer(table.sum(1), table.sum(0))).sum() / max(table.sum(), 1)
+    return float(1 - (far * table).sum() / expected) if expected > 0 else None
+
+
+def alpha(units: Iterable[Sequence[Hashable]]) -> Estimate:
+    """Krippendorff's alpha, nominal, of the values that each unit was given.
+
+    Undefined (None) where no unit has two values, or all values are the same.
+    """
+    paired = [Counter(values) for values in units if len(values) > 1]
+    kinds = list(dict.fromkeys(value for counts in paired for value in counts))
+    if len(kinds) < 2:
+        return Estimate(None, None, None)
+    counts = np.array([[unit[kind] for kind in kinds] for unit in paired], np.float64)
+    alike, times = np.unique(counts, axis=0, return_counts=True)
+    return estimated(agreement.alpha, alike, times.astype(np.float64))
+
+
+def keyword_score(parts: Sequence[Sequence[str]], answer: str) -> float:
+    """Score without a judge: of the best alternative, the share of its elements that stand in the answer.
+
+    The paper's keyword matching (0.273) has no published rule; this is ours.
+    """
+    text = answer.casefold()
+    return max(sum(part.casefold() in text for part in one) / len(one) for one in parts)

@@ -1,0 +1,104 @@
+"""Published: MM-Vet's distances of judges from people (Tables 6 to 8), MMT-Bench's shares of kinds of error (section
+4.4), and its case study's labels (Table A11) as an exam."""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple, get_args
+
+from arena.io.tables import read_records
+from scoring.people.errors import ErrorKey, kind_table
+from scoring.people.measures import kappa
+from scoring.report import DATA
+
+PAPER_DELTAS: Mapping[str, float] = {
+    "keyword matching": 0.273,
+    "LLaMA-2-7B": 0.307,
+    "LLaMA-2-13B": 0.254,
+    "LLaMA-2-70B": 0.316,
+    "Mistral-7B-v0.1": 0.188,
+    "Mistral-7B-Instruct-v0.2": 0.173,
+    "Mixtral-8x7B-Instruct-v0.1": 0.234,
+    "Gemini Pro": 0.144,
+    "Claude 3 Opus": 0.137,
+    "GPT-3.5 (turbo-0613)": 0.178,
+    "GPT-4 (0613)": 0.0423,
+}
+"""MM-Vet, Table 6; GPT-4's with the four digits of Table 7."""
+PAPER_PANELS: Mapping[tuple[str, ...], float] = {
+    ("GPT-4 (0613)",): 0.0423,
+    ("GPT-4 (0613)", "LLaMA-2-13B"): 0.1483,
+    ("GPT-4 (0613)", "Mistral-7B-Instruct-v0.2"): 0.1078,
+    ("GPT-4 (0613)", "Gemini Pro"): 0.0933,
+    ("GPT-4 (0613)", "Claude 3 Opus"): 0.0896,
+    (
+        "GPT-4 (0613)",
+        "LLaMA-2-13B",
+        "Mistral-7B-Instruct-v0.2",
+        "Gemini Pro",
+        "Claude 3 Opus",
+    ): 0.1502,
+}
+"""MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
+PAPER_EXAMPLES: Mapping[str, float] = {
+    "none": 0.0630,
+    "(1) (5)": 0.0625,
+    "(1) (2) (3) (5)": 0.0619,
+    "(1) (2) (3) (4) (5)": 0.0551,
+    "(1) (2) (3) (4) (5) (7)": 0.0520,
+    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
+}
+"""MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
+PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
+    "GPT-4V": {
+        "perception": 0.51,
+        "reasoning": 0.0994,
+        "capability": 0.19,
+        "refuse": 0.0611,
+        "instruction": 0.0299,
+    },
+    "GeminiProVision": {"perception": 0.769, "reasoning": 0.104, "instruction": 0.0114},
+    "InternVL-Chat": {"perception": 0.672, "reasoning": 0.148, "instruction": 0.0664},
+}
+"""What the text of section 4.4 tells of up to five wrong answers a subtask; its Fig. 4 has no numbers. Lack of
+knowledge lies between 6.99% and 9.0% in all three."""
+CASE_MODELS = tuple(PAPER_SHARES)
+
+
+@cache
+def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
+    """The kind of error of each case's figure and model, from A5 to A36; None: no error."""
+    found = {}
+    for record in read_records(DATA / "mmt_bench_error_cases.csv"):
+        for model in CASE_MODELS:
+            kind = str(record.values[model])
+            found[str(record.values["figure"]), model] = (
+                kind if kind in get_args(ErrorKey) else None
+            )
+    return found
+
+
+class Exam(NamedTuple):
+    """A labelling judge on the published errors."""
+
+    asked: int
+    right: int
+    unanswered: int
+    """Not among the given labels: counted as wrong."""
+    kappa: float | None
+    """Cohen's, over the answered ones; None where everything is one kind."""
+    most_common: int
+    """How many are right by always saying the most common kind."""
+
+
+def exam(given: Mapping[tuple[str, str], ErrorKey]) -> Exam:
+    """Compare labels, by figure and model, with those of Table A11; cases without an error are not asked."""
+    truth: dict[tuple[str, str], ErrorKey] = {
+        case: kind for case, kind in error_cases().items() if kind is not None
+    }
+    pairs: list[tuple[ErrorKey, ErrorKey]] = [
+        (kind, given[case]) for case, kind in truth.items() if case in given
+    ]
+    right = sum(kind == said for kind, said in pairs)
+    often = Counter(truth.values()).most_common(1)[0][1]
+    return Exam(len(truth), right, len(truth) - len(pairs), kappa(kind_table(pairs)), often)
