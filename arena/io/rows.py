@@ -35,7 +35,6 @@ _EXPECTED: Mapping[str, tuple[str, str]] = {
     "float_type": ("a number", _DIGITS),
     "greater_than": ("a number above {gt}", "change it"),
     "greater_than_equal": ("a number of at least {ge}", "change it"),
-    "int_from_float": ("a whole number", _DIGITS),
     "int_parsing": ("a whole number", _DIGITS),
     "int_parsing_size": ("a number that is not so long", "shorten it"),
     "int_type": ("a whole number", _DIGITS),
@@ -95,9 +94,9 @@ T = TypeVar("T", bound=FileRow)
 
 @dataclass(frozen=True)
 class SoundRows(Generic[T]):
-    """Rows that can be used, by their numbers, and what was said against the others."""
+    """Rows that can be used, with their numbers, and what was said against the others."""
 
-    rows: Mapping[int, T]
+    rows: tuple[tuple[int, T], ...]
     problems: tuple[str, ...]
 
 
@@ -128,9 +127,9 @@ def rows_of(
             raise row.error(record.row)
         if key:
             values = _values(row, key)
-            before = first.setdefault(values, record.row)
-            if before != record.row:
-                raise _twice(reader, key, values, before, record.row)
+            if values in first:
+                raise _twice(reader, key, values, first[values], record.row)
+            first[values] = record.row
         yield record.row, row
 
 
@@ -146,22 +145,30 @@ def sound_rows(
     Raises RowsError for a column that is missing, and for what cannot be read at all.
     """
     reader = _Reader(kind)
-    wrong: dict[str, list[int]] = {}
-    rows: dict[int, T] = {}
+    wrong: dict[str, list[tuple[int, str]]] = {}
+    rows: list[tuple[int, T]] = []
     seen: set[tuple[object, ...]] = set()
     for record in records:
         row = reader.row(record)
-        problem = row.told() if isinstance(row, _Wrong) else check(row)
-        if not problem and not isinstance(row, _Wrong):
-            values = _values(row, key)
-            if key and values in seen:
-                problem = twice
-            else:
-                seen.add(values)
-                rows[record.row] = row
+        if isinstance(row, _Wrong):
+            wrong.setdefault(row.told(), []).append((record.row, row.found))
+            continue
+        values = _values(row, key)
+        problem = check(row) or (twice if key and values in seen else "")
         if problem:
-            wrong.setdefault(problem, []).append(record.row)
-    return SoundRows(rows, tuple(told_rows(problem, those) for problem, those in wrong.items()))
+            wrong.setdefault(problem, []).append((record.row, ""))
+            continue
+        seen.add(values)
+        rows.append((record.row, row))
+    return SoundRows(tuple(rows), tuple(_told(problem, those) for problem, those in wrong.items()))
+
+
+def _told(problem: str, wrong: Sequence[tuple[int, str]]) -> str:
+    """What is said against the rows of one problem, each with its cell; the first of the cells is shown."""
+    first = wrong[0][1]
+    others = " and others" if any(found != first for _, found in wrong) else ""
+    shown = f", found {first}{others}" if first else ""
+    return told_rows(problem + shown, [number for number, _ in wrong])
 
 
 def column_named(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
@@ -187,16 +194,18 @@ class _Wrong(NamedTuple):
     """What is wrong with a row."""
 
     problem: str
-    """Without the cell, so that the same fault in other rows reads the same."""
     column: str | None = None
     found: str = ""
-    """The cell, and how to mend it."""
+    """The cell; empty in a sentence of the model's own."""
+    mend: str = ""
 
     def error(self, row: int) -> RowsError:
-        return RowsError(self.problem + self.found, row=row, column=self.column)
+        problem = f"{self.problem}, found {self.found}; {self.mend}" if self.found else self.problem
+        return RowsError(problem, row=row, column=self.column)
 
     def told(self) -> str:
-        return f"{self.column}: {self.problem}" if self.column else self.problem
+        """The problem without the cell, so that the same fault in other rows reads the same."""
+        return f"{self.column}: {self.problem}" if self.found else self.problem
 
 
 class _Place(NamedTuple):
@@ -275,8 +284,8 @@ class _Reader(Generic[T]):
         expected, mend = _EXPECTED.get(error["type"], _ANOTHER)
         value = error["input"]
         shown = "an empty cell" if value == "" else _shown(str(value))
-        told = f", found {shown}; {mend.format_map(context)}"
-        return _Wrong(f"expected {expected.format_map(context)}", column, told)
+        expected = expected.format_map(context)
+        return _Wrong(f"expected {expected}", column, shown, mend.format_map(context))
 
 
 def _cell(value: JSON, as_written: bool) -> JSON:

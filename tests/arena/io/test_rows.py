@@ -21,7 +21,7 @@ from arena.io.rows import (
     sound_rows,
 )
 from arena.io.strict_json import JSON, RowsError
-from arena.io.tables import Record
+from arena.io.tables import Record, read_records
 
 
 class Mark(FileRow):
@@ -211,6 +211,16 @@ def test_two_rows_of_one_key_are_told(key, told):
     assert str(caught.value) == told
 
 
+def test_two_rows_on_one_line_of_json_are_two(tmp_path):
+    path = tmp_path / "marks.json"
+    path.write_text('[{"item": "i"}, {"item": "j"}, {"item": "i"}]')
+    assert [row.item for _, row in read_rows(path, Only)] == ["i", "j", "i"]
+    with pytest.raises(RowsError, match="row 1, column 'item': 'i' is in row 1 too"):
+        list(read_rows(path, Only, key=("item",)))
+    found = sound_rows(read_records(path), Only, key=("item",))
+    assert [row.item for _, row in found.rows] == ["i", "j"]
+
+
 def written(folder: Path, *rows: tuple[object, ...]) -> Path:
     path = folder / "marks.csv"
     path.write_text(csv_text([("item", "marker", "score"), *rows]), "utf-8")
@@ -234,6 +244,9 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
         {**MARK, "score": "y"},
         {**MARK, "score": "1"},
         {**MARK, "marker": "bob"},
+        {**MARK, "kind": "check", "round": 2},
+        {**MARK, "kind": "x"},
+        {**MARK, "kind": "x"},
     ]
     found = sound_rows(
         [Record(number, row) for number, row in enumerate(rows, 2)],
@@ -242,11 +255,13 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
         key=("item", "marker"),
         twice="this person marked it before",
     )
-    assert {number: row.marker for number, row in found.rows.items()} == {2: "ada", 7: "bob"}
+    assert [(number, row.marker) for number, row in found.rows] == [(2, "ada"), (7, "bob")]
     assert found.problems == (
-        "left out, score: expected a number: rows 3, 5",
+        "left out, score: expected a number, found 'x' and others: rows 3, 5",
         "left out, there is no such item: row 4",
         "left out, this person marked it before: row 6",
+        "left out, expected a check once; delete the second: row 8",
+        "left out, kind: expected 'first' or 'check', found 'x': rows 9, 10",
     )
 
 
