@@ -83,7 +83,7 @@ from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
-from scoring.marking.spec import MarkSpec
+from scoring.people.spec import MarkSpec
 from scoring.web import marking_task, people_api, scoring_api, task_map_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.marking_task import MarkingTask

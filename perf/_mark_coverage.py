@@ -12,14 +12,14 @@ import numpy as np
 
 from arena.ratings.votes import Codes, Floats
 from perf._simulations import Estimates, Simulation, Target
-from scoring.calibration.corrected_mean import (
+from scoring.people.corrected_mean import (
     PSEUDO,
     CorrectedMean,
     MarkedScores,
     corrected_mean,
     difference,
 )
-from scoring.calibration.measures import distance_interval
+from scoring.people.measures import distance_interval
 
 RIGHT = (0.03, 0.06, 0.15, 0.3, 0.5, 0.7, 0.85, 0.94, 0.97)
 """Shares of right answers."""

@@ -12,7 +12,6 @@ from arena.database import DatabaseError
 from arena.imports.polls import Polls
 from arena.io.aside import Aside
 from arena.kept import tidy
-from scoring.agreement.service import AgreementService
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
 from scoring.jobs.store import Jobs
@@ -22,7 +21,8 @@ from scoring.jobs.worker import JobWorker
 from scoring.judges.cache import ReplyCache
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
-from scoring.marking.work import Marking
+from scoring.people.agreement_service import AgreementService
+from scoring.people.marking import Marking
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
@@ -31,7 +31,7 @@ MOST_STOPPED = 5
 
 LOADED_ASIDE = (
     "scoring.jobs.report_pictures",
-    "scoring.agreement.service",
+    "scoring.people.agreement_service",
     "scoring.web.task_map_view",
 )
 """The modules whose functions are called aside."""

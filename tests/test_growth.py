@@ -28,7 +28,6 @@ from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
-from scoring.agreement import text_metrics
 from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
@@ -37,6 +36,7 @@ from scoring.judges import client, injection
 from scoring.judges.replies import read_letter
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
+from scoring.people import text_metrics
 from scoring.report import Question
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of

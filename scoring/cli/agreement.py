@@ -15,10 +15,16 @@ from arena.interval_text import BRACKETS, bracketed
 from arena.plots import plots_page
 from arena.ratings.agreement import Estimate
 from arena.ratings.shares import Share
-from scoring.agreement.people_agreement import PeopleAgreement, Scores, people_agreement
-from scoring.agreement.reader import agreement_json, measures_csv, noted, read_answers, read_scores
-from scoring.agreement.text_metrics import KEPT, MetricName
 from scoring.cli import progress
+from scoring.people.agreement import PeopleAgreement, Scores, people_agreement
+from scoring.people.agreement_files import (
+    agreement_json,
+    measures_csv,
+    noted,
+    read_answers,
+    read_scores,
+)
+from scoring.people.text_metrics import KEPT, MetricName
 from scoring.web.agreement_view import TITLE, measures_table, reproduction_plot
 
 METRICS = get_args(MetricName)

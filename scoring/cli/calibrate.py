@@ -9,15 +9,15 @@ from typer import Argument, Option, Typer
 from arena.cli.output_paths import check_unread, output_file
 from arena.interval_text import BRACKETS, bracketed
 from arena.io.csv_text import csv_text
-from scoring.calibration.calibrate import (
+from scoring.people.calibration import (
     Calibration,
     JudgeCalibration,
     calibrate,
     paired_comparisons,
 )
-from scoring.calibration.corrected_mean import CorrectedMean
-from scoring.calibration.files import audits, read_marks
-from scoring.calibration.measures import (
+from scoring.people.corrected_mean import CorrectedMean
+from scoring.people.mark_files import audits, read_marks
+from scoring.people.measures import (
     LEAST_INTERVAL,
     LEAST_RANKED,
     PAPER_DELTAS,

@@ -18,21 +18,21 @@ from arena.settings import Settings
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.cli import progress
-from scoring.error_analysis.agreement import doubted_questions, label_agreement
-from scoring.error_analysis.comparison import compare_errors
-from scoring.error_analysis.files import doubted_csv, draw_csv, labels_csv, named_items, read_labels
-from scoring.error_analysis.proposals import by_rules, confusion, corrected_shares, proposal_task
-from scoring.error_analysis.published import CASE_MODELS, PAPER_SHARES, error_cases, exam
-from scoring.error_analysis.sample import PER_GROUP, KnownErrors, draw, known_errors
-from scoring.error_analysis.shares import (
+from scoring.jobs.report_pictures import file_pictures
+from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_errors
+from scoring.people.error_shares import (
     KEYS,
     ErrorShares,
     LabelsError,
     error_shares,
     without_annotation_errors,
 )
-from scoring.error_analysis.types import ERROR_KINDS, ErrorKey, Label
-from scoring.jobs.report_pictures import file_pictures
+from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.label_agreement import doubted_questions, label_agreement
+from scoring.people.label_comparison import compare_errors
+from scoring.people.label_files import doubted_csv, draw_csv, labels_csv, named_items, read_labels
+from scoring.people.proposals import by_rules, confusion, corrected_shares, proposal_task
+from scoring.people.published_errors import CASE_MODELS, PAPER_SHARES, error_cases, exam
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import NO_AUDIT, answer_digest, read_audit
 

@@ -11,9 +11,9 @@ from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
 from arena.web.cookies import owner_of
 from arena.web.events import LATEST, Updates, offered, still_there
 from arena.web.results_view import picture_html
-from scoring.agreement.people_agreement import PeopleAgreement
-from scoring.agreement.service import AgreementService
 from scoring.jobs.uploads import UploadStoreError
+from scoring.people.agreement import PeopleAgreement
+from scoring.people.agreement_service import AgreementService
 from scoring.web.agreement_view import AGREEMENT, measures_html, people_html, reproduction_plot
 from scoring.web.citations import citations
 from scoring.web.report_parts import PARTS

@@ -6,7 +6,7 @@ from arena.plots import Plot, PlotTable
 from arena.ratings.agreement import Level, People
 from arena.ratings.shares import Share
 from arena.templates import macros
-from scoring.agreement.people_agreement import PeopleAgreement
+from scoring.people.agreement import PeopleAgreement
 from scoring.web.report_parts import REPORT, TableRow
 
 AGREEMENT = macros("agreement.html")

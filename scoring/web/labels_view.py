@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from arena.interval_text import interval_text, spanned
 from arena.templates import plural
-from scoring.error_analysis.published import PAPER_SHARES
-from scoring.error_analysis.shares import by_group, merged
-from scoring.error_analysis.types import ERROR_KINDS, ErrorKey
-from scoring.marking.label_results import LabelResults
+from scoring.people.error_shares import by_group, merged
+from scoring.people.errors import ERROR_KINDS, ErrorKey
+from scoring.people.labels import LabelResults
+from scoring.people.published_errors import PAPER_SHARES
 from scoring.web.people_view import HTML
 from scoring.web.report_parts import REPORT
 

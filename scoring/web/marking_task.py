@@ -13,11 +13,11 @@ from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE
 from arena.web.pictures import Shown
 from arena.web.words import Words
-from scoring.calibration.files import CANNOT
-from scoring.error_analysis.types import ERROR_KINDS
-from scoring.marking.spec import MarkKind
-from scoring.marking.store import LONGEST_NOTE, MarkError, Said
-from scoring.marking.work import Marking, of_seat
+from scoring.people.errors import ERROR_KINDS
+from scoring.people.mark_files import CANNOT
+from scoring.people.marking import Marking, of_seat
+from scoring.people.spec import MarkKind
+from scoring.people.store import LONGEST_NOTE, MarkError, Said
 from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
 

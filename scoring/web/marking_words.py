@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from arena.web.words import Words
-from scoring.error_analysis.types import DECISION_ORDER, ERROR_KINDS, ErrorKey
-from scoring.marking.spec import MarkKind
+from scoring.people.errors import DECISION_ORDER, ERROR_KINDS, ErrorKey
+from scoring.people.spec import MarkKind
 from scoring.report import DATA
 
 _CHINESE_KINDS: Mapping[ErrorKey, tuple[str, str, str]] = {

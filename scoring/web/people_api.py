@@ -16,15 +16,15 @@ from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.words import EVERYWHERE, page_words
-from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.marking.files import bring_labels, bring_marks, by_item, marks_csv
-from scoring.marking.label_results import LabelResults, label_results
-from scoring.marking.results import mark_results
-from scoring.marking.spec import MarkKind
-from scoring.marking.store import OWNER, MarkError
-from scoring.marking.work import Marking, shown_answers
+from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
+from scoring.people.label_files import doubted_csv, labels_csv
+from scoring.people.labels import LabelResults, label_results
+from scoring.people.marking import Marking, shown_answers
+from scoring.people.marks import mark_results
+from scoring.people.spec import MarkKind
+from scoring.people.store import OWNER, MarkError
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report, answer_digest, file_stem
 from scoring.web.labels_view import labels_html

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from arena.interval_text import interval_text, spanned
 from arena.templates import macros, plural
 from scoring.benchmarks.mm_vet_tables import capability_words
-from scoring.calibration.corrected_mean import CorrectedMean
-from scoring.calibration.measures import (
+from scoring.people.corrected_mean import CorrectedMean
+from scoring.people.marks import MarkResults
+from scoring.people.measures import (
     LEAST_INTERVAL,
     LEAST_MARKS,
     LEAST_RANKED,
@@ -16,7 +17,6 @@ from scoring.calibration.measures import (
     Interval,
     Measures,
 )
-from scoring.marking.results import MarkResults
 from scoring.web.report_parts import REPORT
 
 HTML = macros("people.html")

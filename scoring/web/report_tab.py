@@ -15,9 +15,9 @@ from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.jobs.store import KEPT_FREE, Job, Jobs
 from scoring.jobs.written import score_text
-from scoring.marking.label_results import label_results
-from scoring.marking.results import mark_results
-from scoring.marking.work import Marking
+from scoring.people.labels import label_results
+from scoring.people.marking import Marking
+from scoring.people.marks import mark_results
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
 from scoring.task_map.reports import ReportAccuracies

@@ -12,12 +12,12 @@ from arena.io.tables import RowsError
 from arena.plots import Plot
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
-from scoring.agreement.reader import agreement_json, measures_csv, scores_csv
-from scoring.agreement.service import AgreementService
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.people.agreement_files import agreement_json, measures_csv, scores_csv
+from scoring.people.agreement_service import AgreementService
 from scoring.registry import BENCHMARKS
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table

@@ -31,7 +31,6 @@ from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.marking.work import Marking
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
     Compared,
@@ -42,6 +41,7 @@ from scoring.multiple_choice.metrics import (
     success,
 )
 from scoring.multiple_choice.reader import ReadFile
+from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files

@@ -6,9 +6,9 @@ from arena.database import Database
 from arena.seats.links import Arrival
 from arena.seats.seats import Seat, SeatStore
 from scoring.jobs.store import Job, Jobs
-from scoring.marking.spec import MarkKind
-from scoring.marking.store import Said
-from scoring.marking.work import Marking
+from scoring.people.marking import Marking
+from scoring.people.spec import MarkKind
+from scoring.people.store import Said
 from scoring.report import AnyReport
 from tests.support.mm_vet_reports import mm_vet_report
 

@@ -15,7 +15,7 @@ from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import write
 from arena.imports.poll_files import read_poll
 from arena.types import REFERENCE
-from scoring.agreement.people_agreement import people_agreement
+from scoring.people.agreement import people_agreement
 from tests.support.commands import Done, run
 
 PREFERENCES = (

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from scoring.__main__ import main
-from scoring.error_analysis.published import error_cases
 from scoring.judges import run as judging
+from scoring.people.published_errors import error_cases
 from scoring.report import audit, read_audit
 from tests.support.commands import Command
 from tests.support.mm_vet_reports import mm_vet_report

@@ -11,7 +11,7 @@ from arena.database import Database, now
 from scoring.jobs import store
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
-from scoring.marking.store import Said
+from scoring.people.store import Said
 from scoring.visit_bench.store import SUBMISSION, SUBMITTED, SubmissionStore
 from tests.support.judging_process import CALLS, OWNER, SPEC, Bench, drafted, set_job, state
 from tests.support.marked_reports import MarkedReport

@@ -37,11 +37,11 @@ from arena.ratings.agreement import (
     coin,
 )
 from arena.types import REFERENCE, Item, item_key
-from scoring.agreement.people_agreement import PeopleAgreement, people_agreement
-from scoring.agreement.reader import measures_csv, read_scores, scores_csv
-from scoring.agreement.service import AgreementService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.people.agreement import PeopleAgreement, people_agreement
+from scoring.people.agreement_files import measures_csv, read_scores, scores_csv
+from scoring.people.agreement_service import AgreementService
 from scoring.report import JudgeStamp
 from scoring.visit_bench.matches import Instance, Match, MatchReport
 from scoring.visit_bench.matches import Verdict as InOneOrder

@@ -28,7 +28,7 @@ from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
 from scoring.jobs.uploads import UploadStore
-from scoring.marking.work import Marking
+from scoring.people.marking import Marking
 from scoring.report import Grade, Row, ScoreLine
 from scoring.task_map.reports import ReportAccuracies
 from scoring.visit_bench import benchmark as visit_bench

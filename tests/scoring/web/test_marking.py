@@ -13,8 +13,8 @@ from arena.seats.links import Arrival
 from arena.seats.seats import SeatStore
 from arena.web.cookies import COOKIE, cookie_hash
 from scoring.jobs.store import Jobs
-from scoring.marking.store import Said
-from scoring.marking.work import Marking
+from scoring.people.marking import Marking
+from scoring.people.store import Said
 from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report

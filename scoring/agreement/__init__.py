@@ -1,1 +1,0 @@
-"""Agreement of judges and metrics with people."""

@@ -1,0 +1,170 @@
+"""Corrected mean: the mean that people would have given to all answers, out of a judge's scores of all and few marks.
+
+Prediction-powered inference for a finite set (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023; PPI++:
+Angelopoulos, Duchi and Zrnic 2023), a difference estimator of survey sampling (Saerndal, Swensson and Wretman 1992,
+chapter 6): the judge's mean at weight lam, plus the mean of what marks leave over, mark - lam * score. Its variance is
+that of the draw, stratum by stratum: (1 - n/N) s^2 / n.
+
+A good judge breaks the plain interval: where errors are rare, few marks show none, and s^2 is near 0; so do marks that
+are all alike, and a judge whose errors are all on one side. Two pseudo-residuals of +-PSEUDO are therefore added to s^2
+once. Few marks say as little about the weight, which is therefore drawn towards 1, the judge's own scores, by ANCHOR.
+An interval never leaves what the answers without a mark still allow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from arena.ratings.intervals import LEVEL
+from arena.ratings.votes import Codes, Floats
+from scoring.intervals import Ends
+from scoring.people.measures import Interval, MarksError
+
+PSEUDO = 0.7
+ANCHOR = 0.5
+"""Sum of squares of two answers on which judge and people agree, one worth nothing and one worth everything."""
+FOLDS = 5
+LEAST = 5
+"""Marks below which there is no corrected mean."""
+LEAST_OF_GROUP = 20
+"""Marks of a capability below which it has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedScores:
+    """A judge's scores of all N answers, and people's marks of some of them."""
+
+    scores: Floats
+    """Of all answers."""
+    marked: Codes
+    """Places of the marked answers."""
+    marks: Floats
+    """Of the marked answers, in the order of `marked`."""
+    strata: Codes | None = None
+    """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
+    lowest: float = 0.0
+    """The lowest mark there is; the highest is 1. Differences of marks begin at -1."""
+
+    def possible(self) -> Ends:
+        """The least and the most that the mean of all answers can be, by the marks."""
+        answers = len(self.scores)
+        unmarked = answers - len(self.marks)
+        total = float(self.marks.sum())
+        return Ends((total + self.lowest * unmarked) / answers, (total + unmarked) / answers)
+
+
+class CorrectedMean(NamedTuple):
+    """What is known of the mean mark of all answers."""
+
+    judge: float
+    """Mean of the judge's scores."""
+    corrected: Interval
+    alone: Interval
+    """From the marks alone."""
+    marks: int
+    worth: float
+    """Number of marks, of at most all answers, that would say as much without the judge."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every answer is marked, which leaves nothing to estimate."""
+        return self.alone.half_width == 0
+
+
+def corrected_mean(
+    known: MarkedScores, seed: int = 0, lam: float | None = None, pseudo: float = PSEUDO
+) -> CorrectedMean:
+    """Estimate the mean mark of all answers; `lam`: None for that of PPI++. Raises MarksError below LEAST marks."""
+    n = len(known.marks)
+    answers = len(known.scores)
+    if n < LEAST:
+        raise MarksError(f"{n} marks; a corrected mean takes {LEAST} or more")
+    score = known.scores[known.marked]
+    groups = _groups(known)
+    weights = _crossed_weights(known, score, seed) if lam is None else np.full(n, lam)
+    rest = known.marks - weights * score
+    judge = float(known.scores.mean())
+    value = float(weights.mean()) * judge + _stratified(groups, rest)
+    variance = _variance(groups, rest, pseudo)
+    variance_alone = _variance(groups, known.marks, pseudo)
+    alone = _interval(known, _stratified(groups, known.marks), variance_alone)
+    corrected = alone if n == answers else _interval(known, value, variance)
+    kept = variance / variance_alone if variance_alone > 0 else 0.0
+    return CorrectedMean(judge, corrected, alone, n, _worth(n, answers, kept))
+
+
+def difference(one: MarkedScores, other: MarkedScores) -> CorrectedMean:
+    """The difference of two models' means over the same questions, by those that both have marks for."""
+    both, first, second = np.intersect1d(one.marked, other.marked, return_indices=True)
+    marks = one.marks[first] - other.marks[second]
+    scores = one.scores - other.scores
+    return corrected_mean(MarkedScores(scores, both, marks, one.strata, lowest=-1.0))
+
+
+def _worth(n: int, answers: int, kept: float) -> float:
+    """The m of which marks alone have `kept` of their variance, which is in proportion to 1/m - 1/N."""
+    return 1 / (1 / answers + kept * (1 / n - 1 / answers))
+
+
+def _crossed_weights(known: MarkedScores, score: Floats, seed: int) -> Floats:
+    """The weight for each mark, Cov(mark, score) / Var(score) of the other folds' marks, anchored.
+
+    From other folds it costs no coverage.
+    """
+    fold = np.random.default_rng(seed).permutation(len(score)) % FOLDS
+    weights = np.zeros(len(score))
+    for number in range(FOLDS):
+        rest = fold != number
+        apart = score[rest] - score[rest].mean()
+        together = apart @ known.marks[rest]
+        weights[~rest] = np.clip((together + ANCHOR) / (apart @ apart + ANCHOR), 0, 1)
+    return weights
+
+
+Groups = Sequence[tuple[float, np.ndarray]]
+
+
+def _groups(known: MarkedScores) -> Groups:
+    """Of each stratum with marks: its number of answers, and the places among the marks.
+
+    A stratum without marks is taken to be like the others, which have its answers in proportion.
+    """
+    if known.strata is None:
+        return [(len(known.scores), np.arange(len(known.marks)))]
+    mine = known.strata[known.marked]
+    told = len(known.scores) / np.isin(known.strata, mine).sum()
+    return [
+        (told * float((known.strata == one).sum()), np.flatnonzero(mine == one))
+        for one in np.unique(mine)
+    ]
+
+
+def _stratified(groups: Groups, values: Floats) -> float:
+    answers = sum(size for size, _ in groups)
+    return float(sum(size / answers * values[places].mean() for size, places in groups))
+
+
+def _variance(groups: Groups, values: Floats, pseudo: float) -> float:
+    """Variance of the stratified mean; a stratum with one mark has the spread of all strata."""
+    n = len(values)
+    answers = sum(size for size, _ in groups)
+    squares = [float(((values[places] - values[places].mean()) ** 2).sum()) for _, places in groups]
+    free = max(1, n - len(groups))
+    pooled = (sum(squares) + 2 * pseudo**2) / free
+    found = 0.0
+    for (size, places), square in zip(groups, squares, strict=True):
+        m = len(places)
+        own = (square + 2 * pseudo**2 * m / n) / (m - 1) if m > 1 else pooled
+        found += (size / answers) ** 2 * (1 - m / size) * own / m
+    return found
+
+
+def _interval(known: MarkedScores, value: float, variance: float) -> Interval:
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(len(known.marks) - 1, (1 + LEVEL) / 2)) * variance**0.5
+    least, most = known.possible()
+    within = min(max(value, least), most)
+    return Interval(within, max(within - reach, least), min(within + reach, most))

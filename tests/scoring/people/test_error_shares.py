@@ -1,0 +1,180 @@
+"""Shares of kinds of error: of the sample, and weighted to all errors, in simulated draws; what labels must fit."""
+
+from collections import Counter
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from arena.ratings.shares import wilson
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.people.error_sample import KnownErrors, draw, known_errors
+from scoring.people.error_shares import (
+    KEYS,
+    LabelsError,
+    error_shares,
+    merged,
+    without_annotation_errors,
+)
+from scoring.people.errors import ErrorKey, Label
+
+KINDS: tuple[ErrorKey, ...] = ("perception", "reasoning", "knowledge", "annotation")
+
+
+def population(seed: int, groups: int = 60) -> tuple[KnownErrors, dict[str, ErrorKey]]:
+    """Errors of groups of very different sizes, in which kinds are not alike."""
+    coin = np.random.default_rng(seed)
+    answers, kinds = [], {}
+    for group in range(groups):
+        size = int(coin.integers(1, 40))
+        share = coin.dirichlet((4, 2, 1, 0.5) if size < 20 else (1, 4, 1, 0.5))
+        for place in range(size):
+            name = f"{group}-{place}"
+            answers.append(ScoredAnswer(name, "Q", "T", "a", "", 0.0, (str(group),)))
+            kinds[name] = KINDS[int(coin.choice(4, p=share))]
+    return known_errors(answers), kinds
+
+
+@pytest.mark.parametrize("draws", [100, pytest.param(1000, marks=pytest.mark.soak)])
+def test_weighted_shares_are_unbiased_and_their_intervals_cover(draws):
+    known, kinds = population(3)
+    truth = {kind: count / len(kinds) for kind, count in Counter(kinds.values()).items()}
+    values, covered, plain = [], [], []
+    for seed in range(draws):
+        labels = [
+            Label(one.answer.id, one.group, "a", kinds[one.answer.id])
+            for one in draw(known, seed=seed)
+        ]
+        found = error_shares(labels, known)
+        values.append([found.kinds[kind].weighted.value for kind in KINDS])
+        covered.append(
+            [found.kinds[k].weighted.low <= truth[k] <= found.kinds[k].weighted.high for k in KINDS]
+        )
+        plain.append(found.kinds["reasoning"].sample.value)
+    error = np.std(values, axis=0) / draws**0.5
+    assert (np.abs(np.mean(values, axis=0) - [truth[kind] for kind in KINDS]) < 4 * error).all()
+    slack = 0.02 if draws < 1000 else 0.01
+    assert 0.93 - slack <= np.mean(covered) <= 0.97 + slack, np.mean(covered, axis=0)
+    assert abs(np.mean(plain) - truth["reasoning"]) > 0.03, (
+        "the sample's own share is another thing here"
+    )
+
+
+PAPER = np.array([0.51, 0.0994, 0.08, 0.19, 0.0611, 0.0299, 0.015, 0.015])
+"""About GPT-4V's kinds in section 4.4."""
+
+
+class Population:
+    """162 groups whose kinds differ much: the larger a group, the more of its errors are reasoning's."""
+
+    def __init__(self, seed: int) -> None:
+        coin = np.random.default_rng(seed)
+        sizes = (1 + coin.geometric(0.1, 162)).tolist()
+        names = [
+            (f"{group}/{at}", str(group)) for group, size in enumerate(sizes) for at in range(size)
+        ]
+        self.known = known_errors(
+            ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names
+        )
+        self.kind: dict[str, ErrorKey] = {}
+        for wrong in self.known.by_group.values():
+            mix = PAPER + [0, len(wrong) / 40, 0, 0, 0, 0, 0, 0]
+            share = coin.dirichlet(2 * mix / mix.sum())
+            self.kind |= {one.id: KEYS[coin.choice(len(KEYS), p=share)] for one in wrong}
+        counts = Counter(self.kind.values())
+        self.errors = np.array([counts[key] for key in KEYS])
+        self.truth = self.errors / self.errors.sum()
+
+    def labels(self, seed: int) -> list[Label]:
+        return [
+            Label(one.answer.id, one.group, "a", self.kind[one.answer.id])
+            for one in draw(self.known, seed=seed)
+        ]
+
+
+@pytest.mark.parametrize("draws", [60, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_kinds_interval_covers_however_groups_differ(seed, draws):
+    """95% over the kinds with 20 errors or more, 92-97% of each, no less of a rare one; few draws tell the mean."""
+    made = Population(seed)
+    found = [error_shares(made.labels(number), made.known).kinds for number in range(draws)]
+    weighted = np.array([[kinds[key].weighted for key in KEYS] for kinds in found])
+    held = ((weighted[..., 1] <= made.truth) & (made.truth <= weighted[..., 2])).mean(0)
+    usual = held[made.errors >= 20]
+    assert usual.mean() == pytest.approx(0.95, abs=0.01 if draws >= 1000 else 0.02)
+    assert draws < 1000 or (held.min() >= 0.92 and usual.max() <= 0.97), held
+    error = weighted[..., 0].std(0) / draws**0.5
+    assert (np.abs(weighted[..., 0].mean(0) - made.truth) < 4 * error).all()
+
+
+def test_the_interval_of_one_group_is_wilsons_for_a_finite_group_by_students_quantile():
+    """8 of 12 errors labelled, 3 of them perception, and one more that is spread evenly."""
+    known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(12)])
+    labels = [Label(str(n), "g", "a", "perception" if n < 3 else "refuse") for n in range(8)]
+    size = (
+        8
+        / (1 - 8 / 12)
+        / (3 / 4 * 8 / 7 + 1 / 4)
+        * (NormalDist().inv_cdf(0.975) / t.ppf(0.975, 7)) ** 2
+    )
+    low, high = wilson(np.array([3 / 8 * size]), np.array([size]))
+    assert error_shares(labels, known).kinds["perception"].weighted == pytest.approx(
+        (3 / 8, low[0], high[0])
+    )
+
+
+def test_one_label_of_each_group_has_an_interval_too():
+    names = [(f"{group}/{at}", str(group)) for group in range(30) for at in range(10)]
+    known = known_errors(
+        [ScoredAnswer(name, "Q", "T", "a", "", 0.0, (group,)) for name, group in names]
+    )
+    labels = [Label(f"{group}/0", str(group), "a", KEYS[group % 2]) for group in range(30)]
+    value, low, high = error_shares(labels, known).kinds["perception"].weighted
+    assert value == pytest.approx(0.5) and 0.3 < low < 0.36 and 0.64 < high < 0.7
+
+
+def test_where_every_error_is_labelled_nothing_is_left_to_chance():
+    known = known_errors([ScoredAnswer(str(n), "Q", "T", "a", "", 0.0, ("g",)) for n in range(4)])
+    labels = [Label(str(n), "g", "a", "perception" if n else "refuse") for n in range(4)]
+    assert error_shares(labels, known).kinds["perception"].weighted == (0.75, 0.75, 0.75)
+
+
+def test_labels_of_more_than_a_groups_errors_are_refused():
+    known = known_errors([ScoredAnswer("1", "Q", "T", "a", "", 0.0, ("g",))])
+    with pytest.raises(
+        LabelsError, match="2 answers of the group 'g' are labelled, and 1 of its answers are wrong"
+    ):
+        error_shares([Label("1", "g", "a", "refuse"), Label("2", "g", "a", "refuse")], known)
+
+
+def test_several_people_make_one_label():
+    three = [
+        Label("1", "g", who, kind)
+        for who, kind in zip("abc", ("refuse", "perception", "perception"), strict=True)
+    ]
+    assert merged(three)[0].main == "perception"
+    assert merged(three[:2])[0].main == "perception", "of two, the last word"
+    again = [*three, Label("1", "g", "b", "refuse", round=2)]
+    assert merged(again)[0].main == "refuse", "a later round takes the place of an earlier one"
+
+
+def test_wrong_questions_bound_the_score():
+    answers = [ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 40), ("g",)) for n in range(100)]
+    known = known_errors(answers)
+    labels = [Label(str(n), "g", "a", "annotation" if n < 10 else "perception") for n in range(40)]
+    bounds = without_annotation_errors(error_shares(labels, known), known)
+    assert bounds is not None and bounds.none_dropped == 0.6
+    assert bounds.all_dropped == pytest.approx(60 / 90) and bounds.highest == bounds.all_dropped
+    assert without_annotation_errors(error_shares([], known_errors([])), known_errors([])) is None
+
+
+def test_what_is_known_of_labelled_groups_is_not_said_of_others():
+    answers = [
+        ScoredAnswer(str(n), "Q", "T", "a", "", float(n >= 80), ("ab"[n % 2],)) for n in range(100)
+    ]
+    known = known_errors(answers)
+    labels = [Label(str(n), "a", "a", "annotation") for n in range(0, 80, 2)]
+    bounds = without_annotation_errors(error_shares(labels, known), known)
+    assert bounds is not None and bounds.all_dropped == bounds.highest == pytest.approx(20 / 60)
+    assert without_annotation_errors(error_shares([], known), known) == (0.2, 0.2, 0.2)

@@ -1,0 +1,95 @@
+"""Files of labels: what goes out comes in, whatever people are called and wrote."""
+
+import csv
+import io
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
+from scoring.people.label_files import COLUMNS, labels_csv, read_labels
+from scoring.report import answer_digest
+
+KINDS: tuple[ErrorKey, ...] = tuple(ERROR_KINDS)
+ERRORS = {
+    str(at): (ScoredAnswer(str(at), "", "", f"answer {at}", "", 0.0), f"g{at % 2}")
+    for at in range(9)
+}
+DIGESTS = {item: answer_digest(answer.answer) for item, (answer, _) in ERRORS.items()}
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=9)
+LABELS = st.builds(
+    lambda at, who, main, further, note, number: Label(
+        str(at),
+        f"g{at % 2}",
+        who,
+        main,
+        tuple(key for key in KINDS if key in further and key != main),
+        note,
+        number,
+    ),
+    st.integers(0, 8),
+    WORDS,
+    st.sampled_from(KINDS),
+    st.sets(st.sampled_from(KINDS), max_size=3),
+    WORDS,
+    st.integers(1, 2),
+)
+
+
+@given(
+    st.lists(
+        LABELS, min_size=1, max_size=9, unique_by=lambda one: (one.item, one.labeller, one.round)
+    )
+)
+def test_what_goes_out_comes_in(tmp_path_factory, labels):
+    path = tmp_path_factory.mktemp("labels") / "labels.csv"
+    path.write_text(labels_csv(labels, DIGESTS), "utf-8")
+    assert read_labels(path, ERRORS) == (tuple(labels), ())
+
+
+def test_no_spreadsheet_runs_a_note_and_its_apostrophe_is_no_part_of_a_name(tmp_path):
+    label = Label("1", "g1", "@anna", "right", (), "=1+1")
+    text = labels_csv([label], DIGESTS)
+    (cells,) = csv.DictReader(io.StringIO(text))
+    assert cells["note"] == "'=1+1" and cells["labeller"] == "'@anna"
+    (tmp_path / "labels.csv").write_text(text, "utf-8")
+    assert read_labels(tmp_path / "labels.csv", ERRORS).labels == (label,)
+
+
+def test_jsonl_may_list_further_kinds(tmp_path):
+    row = dict(
+        zip(
+            COLUMNS,
+            ("1", "g1", DIGESTS["1"], "anna", 1, "right", ["reasoning", "refuse"], ""),
+            strict=True,
+        )
+    )
+    (tmp_path / "labels.jsonl").write_text(json.dumps(row) + "\n")
+    assert read_labels(tmp_path / "labels.jsonl", ERRORS).labels == (
+        Label("1", "g1", "anna", "right", ("reasoning", "refuse")),
+    )
+
+
+def test_wrong_rows_are_named_and_no_other_is_lost(tmp_path):
+    rows = [
+        {"item": "1", "main": "perception"},
+        {"item": "2", "main": "blunder"},
+        {"item": "999", "main": "refuse"},
+        {"item": "3", "main": "refuse", "answer_sha256": "00"},
+        {"item": "1", "main": "refuse"},
+        {"item": "4", "main": "refuse", "round": 7},
+        {"item": "5", "main": ""},
+    ]
+    (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels, problems = read_labels(tmp_path / "labels.jsonl", ERRORS)
+    assert [(label.item, label.main) for label in labels] == [("1", "perception")]
+    unknown, *others = problems
+    assert unknown.startswith("left out, 'blunder' is none of the kinds perception, reasoning,")
+    assert others == [
+        "left out, it is none of the wrong answers of this file: row 3",
+        "left out, the label is of another answer: answer_sha256 differs: row 4",
+        "left out, this person labelled this answer in a row before: row 5",
+        "left out, a round is 1, or 2 for the same person's second time: row 6",
+    ]

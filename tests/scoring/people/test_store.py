@@ -1,0 +1,395 @@
+"""Marks in the database: blind draws, taking back, races, withdrawn consent, files, deleted reports, other reports."""
+
+import csv
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import func, select
+
+from arena.seats.seats import SeatStore
+from scoring.jobs.store import Jobs
+from scoring.people import store
+from scoring.people.bringing import bring_labels, bring_marks, by_item, marks_csv
+from scoring.people.label_files import labels_csv
+from scoring.people.labels import label_results
+from scoring.people.marking import shown_answers
+from scoring.people.marks import mark_results
+from scoring.people.store import (
+    LONGEST_NOTE,
+    MARK,
+    MARK_VALUE,
+    MOST_MARKERS,
+    MOST_VALUES,
+    MarkError,
+    Said,
+)
+from scoring.report import answer_digest
+from tests.support.marked_reports import OWNER, MarkedReport
+from tests.support.mm_vet_reports import mm_vet_report
+
+
+@pytest.fixture
+def marked(database) -> MarkedReport:
+    return MarkedReport.on(database)
+
+
+@pytest.mark.locks_or_dialect
+def test_an_answer_stays_until_it_is_marked_and_comes_back_when_that_is_taken_back(marked):
+    seat = marked.seat()
+    first = marked.marking.draw(seat)
+    assert marked.marking.draw(seat) == first
+    marked.marking.store.say(seat, first[0].token, Said("7"))
+    second = marked.marking.draw(seat)
+    assert second[0].token != first[0].token
+    assert marked.marking.store.last(seat).token == first[0].token
+    for _ in range(2):  # sent once more where the answer was lost
+        marked.marking.store.say(seat, first[0].token, Said(""))
+    assert marked.marking.draw(seat)[0].token == first[0].token and marked.marks() == []
+    marked.marking.store.say(seat, first[0].token, Said("3"))
+    assert [mark.score for mark in marked.marks()] == [0.3]
+    with marked.database.read() as connection:
+        told = (
+            connection.execute(select(MARK_VALUE.c.value).order_by(MARK_VALUE.c.number))
+            .scalars()
+            .all()
+        )
+    assert told == ["7", "", "3"], "what was said before stays in the table"
+
+
+@pytest.mark.locks_or_dialect
+def test_marks_of_others_cannot_be_touched(marked):
+    mine, other = marked.seat(), marked.seat("helper-1")
+    (token,) = marked.mark(mine, "5")
+    with pytest.raises(MarkError, match="none of your answers"):
+        marked.marking.store.say(other, token, Said("0"))
+    with pytest.raises(MarkError, match="none of your answers"):
+        marked.marking.store.find(other, "x")
+    shown = marked.marking.draw(other)[0]
+    with pytest.raises(MarkError, match="nothing to take back"):
+        marked.marking.store.say(other, shown.token, Said(""))
+    for number in range(MOST_VALUES - 1):
+        marked.marking.store.say(mine, token, Said(str(number % 10)))
+    with pytest.raises(MarkError, match="changed 20 times"):
+        marked.marking.store.say(mine, token, Said("10"))
+
+
+@pytest.mark.locks_or_dialect
+def test_racing_pages_of_one_person_and_of_many_share_no_answer_by_chance(marked):
+    seats = [marked.seat(f"helper-{number}") for number in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        drawn = list(pool.map(lambda number: marked.marking.draw(seats[number % 4])[0], range(32)))
+    assert {
+        number: len({one.token for one in drawn[number::4]}) for number in range(4)
+    } == dict.fromkeys(range(4), 1)
+    plan = {one.key: one for one in marked.marking.material("marks", marked.job.link).plan}
+    answers = [one.answer for one in {one.token: one for one in drawn}.values()]
+    assert all(answers.count(one) <= 1 + plan[one].is_shared for one in answers)
+
+
+@pytest.mark.locks_or_dialect
+def test_what_a_person_said_who_took_consent_back_counts_no_more(marked):
+    gone, stays = marked.seat("helper-1"), marked.seat("helper-2")
+    marked.mark(gone, "1", 4)
+    marked.mark(stays, "9", 4)
+    SeatStore(marked.database).note(gone, "withdrew")
+    assert {mark.marker for mark in marked.marks()} == {stays.person}
+
+
+@pytest.mark.parametrize("named", [store.MOST_NAMED, 0])
+def test_a_report_of_the_same_answers_has_the_marks_too_and_others_have_not(
+    marked, monkeypatch, named
+):
+    monkeypatch.setattr(store, "MOST_NAMED", named)
+    marked.mark(marked.seat(), "6", 5)
+    again = mm_vet_report(0.3)
+    jobs = Jobs(marked.database)
+    same, other = jobs.add_done(OWNER, again), jobs.add_done("eve", again)
+    assert mark_results(marked.marking, same, again).marked == 5
+    assert mark_results(marked.marking, other, again).marked == 0, (
+        "another owner's marks are the other's"
+    )
+    changed = replace(
+        again, rows=tuple(replace(row, prediction=f"{row.prediction}!") for row in again.rows)
+    )
+    assert mark_results(marked.marking, jobs.add_done(OWNER, changed), changed).marked == 0
+
+
+@pytest.mark.locks_or_dialect
+def test_a_deleted_report_leaves_its_marks_unless_its_owner_says_so(marked):
+    seat = marked.seat()
+    marked.mark(seat, "6", 3)
+    report, jobs = mm_vet_report(), Jobs(marked.database)
+    jobs.delete(OWNER, marked.job.link)
+    assert marked.marking.draw(seat) is None
+    job = jobs.add_done(OWNER, report)
+    assert mark_results(marked.marking, job, report).marked == 3
+    fresh = MarkedReport(marked.database, marked.marking, job)
+    fresh.mark(fresh.seat(), "2", 2)
+    with pytest.raises(MarkError, match="no such report of yours"):
+        marked.marking.drop("eve", job.link)
+    marked.marking.drop(OWNER, job.link)
+    with marked.database.read() as connection:
+        assert connection.scalar(select(func.count()).select_from(MARK)) == 3
+
+
+def test_where_two_labels_differ_a_third_person_is_asked(database, monkeypatch):
+    # a fifth of forty drawn by lot may be one or none
+    monkeypatch.setattr("scoring.people.plan.SECOND", 0.5)
+    marked = MarkedReport.on(database, mm_vet_report(0.1))
+
+    def label_all(person: str, first: str = "perception") -> list[str]:
+        """The answers that a person is shown, of which the first finds another kind than all others."""
+        seat, shown = marked.seat(person, "labels"), []
+        while drawn := marked.marking.draw(seat):
+            shown.append(drawn[0].answer)
+            marked.marking.store.say(
+                seat, drawn[0].token, Said(first if shown[0] == shown[-1] else "perception")
+            )
+        return list(dict.fromkeys(shown))
+
+    label_all("helper-1")
+    shared = label_all("helper-2", first="reasoning")
+    assert len(shared) > 1
+    assert label_all("helper-3") == shared[:1]
+    assert label_all("helper-4") == []
+
+
+@pytest.mark.locks_or_dialect
+def test_who_had_ended_begins_anew_after_the_owner_deleted_what_was_said(marked):
+    seats = SeatStore(marked.database)
+    ended, left = marked.seat(), marked.seat("helper-1")
+    for seat, end in ((ended, "done"), (left, "withdrew")):
+        marked.mark(seat, "5", 2)
+        seats.note(seat, end)
+    marked.marking.drop(OWNER, marked.job.link)
+    assert [seats.find(seat.campaign, seat.token).end for seat in (ended, left)] == [
+        None,
+        "withdrew",
+    ]
+    marked.mark(marked.seat(), "6", 2)
+    assert [mark.score for mark in marked.marks()] == [0.6, 0.6]
+
+
+def test_marks_go_out_as_a_file_and_come_back_in(marked, tmp_path):
+    seat = marked.seat()
+    marked.mark(seat, "7", 12)
+    marked.mark(seat, "cannot", 1)
+    report = mm_vet_report()
+    own = mark_results(marked.marking, marked.job, report)
+    said = {mark.answer for mark in marked.marks() if mark.said.value == "7"}
+    assert (own.marked, own.cannot) == (len(said), 1) and own.calibration.answers == len(said)
+    file, keys = by_item(report)
+    text = marks_csv(marked.marks(), {keys[id]: one.digest for id, one in file.answers.items()})
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 13 and {row["score"] for row in rows} == {"0.7", "cannot"}
+    path = tmp_path / "marks.csv"
+    path.write_text(text, "utf-8")
+    job = Jobs(marked.database).add_done("eve", report)
+    count, problems = bring_marks(marked.marking, job, report, path)
+    assert count == 12 and problems == ("left out, it could not be judged: row 14",)
+    assert bring_marks(marked.marking, job, report, path)[0] == 0, (
+        "the same file twice adds nothing"
+    )
+    results = mark_results(marked.marking, job, report)
+    assert (
+        results.marked == len({row["item"] for row in rows if row["score"] == "0.7"})
+        and not results.is_random
+    )
+
+
+def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
+    path = tmp_path / "marks.csv"
+    path.write_text(
+        "item,marker,score,prediction_sha256\nv1_1,a,0.35,\nv1_999,a,0.5,\nv1_2,a,0.5,\nv1_2,a,0.6,\nv1_3,a,1,00\n"
+    )
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert count == 1
+    assert problems == (
+        "left out, a score is 0, 0.1, ... 1: row 2",
+        "left out, no such answer was judged: row 3",
+        "left out, this person marked this answer in a row before: row 5",
+        "left out, the mark is of another answer: prediction_sha256 differs: row 6",
+    )
+
+
+def test_a_person_whose_name_a_spreadsheet_would_run_stays_one_person(marked, tmp_path):
+    path, report = tmp_path / "marks.csv", mm_vet_report()
+    path.write_text("item,marker,score\nv1_1,@ann,0.5\nv1_2,-ben,0.4\n", "utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path)[0] == 2
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    assert "'@ann" in path.read_text("utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert {mark.marker for mark in marked.marks()} == {"@ann", "-ben"}
+
+
+def test_what_people_noted_of_their_marks_comes_back_too(marked, tmp_path):
+    path, report = tmp_path / "marks.csv", mm_vet_report()
+    path.write_text(
+        f"item,marker,score,note\nv1_1,ann,0.5,-2 for the units\nv1_2,ann,0.4,{'x' * 300}\n",
+        "utf-8",
+    )
+    bring_marks(marked.marking, marked.job, report, path)
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    assert bring_marks(marked.marking, marked.job, report, path) == (0, ())
+    assert [mark.said.note for mark in marked.marks()] == ["-2 for the units", "x" * LONGEST_NOTE]
+
+
+def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnamed(
+    marked, tmp_path
+):
+    path = tmp_path / "marks.jsonl"
+    rows = [
+        {"round": 2.0, "marker": "a"},
+        {"round": "third", "marker": "a"},
+        {"round": 2, "marker": None},
+    ]
+    path.write_text(
+        "\n".join(json.dumps({"item": "v1_1", "score": 0.5, **row}) for row in rows), "utf-8"
+    )
+    count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    assert problems == (
+        "left out, a round is 1, or 2 for the same person's second mark: rows 1, 2",
+    )
+    assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
+
+
+def test_marks_calibrate_the_judge(marked):
+    report = mm_vet_report()
+    for name in ("owner", "helper-1"):
+        seat = marked.seat(name)
+        while (drawn := marked.marking.draw(seat)) is not None:
+            shown, answer = drawn
+            value = (
+                max(0, round(10 * answer.score) - 1)
+                if name == "owner"
+                else round(10 * answer.score)
+            )
+            marked.marking.store.say(seat, shown.token, Said(str(value)))
+    found = mark_results(marked.marking, marked.job, report)
+    assert found.marked == 60 and found.is_random and found.calibration
+    (judge,) = found.calibration.judges
+    assert 0.05 < judge.measures.delta < 0.12 and judge.measures.bias > 0.05
+    assert found.calibration.people
+    again = sum(mark.round == 2 for mark in marked.marks())
+    assert (again < 3) == (found.calibration.repeated is None)
+    assert found.calibration.repeated is None or found.calibration.repeated.delta == 0
+    assert judge.mean and judge.mean.corrected.half_width == 0, (
+        "every answer is marked: nothing is left to chance"
+    )
+
+
+def test_labels_go_out_as_a_file_and_come_back_in(marked, tmp_path):
+    seat, report = marked.seat(kind="labels"), mm_vet_report()
+    for kind in ("perception", "reasoning", "right"):
+        shown, _ = marked.marking.draw(seat)
+        marked.marking.store.say(seat, shown.token, Said(kind, ("refuse",), "so"))
+    results = label_results(marked.marking, marked.job, report)
+    assert results and results.shares.labelled == 3
+    answers = {one.id: answer_digest(one.answer) for one in shown_answers("labels", report)}
+    path = tmp_path / "labels.csv"
+    path.write_text(labels_csv(results.labels, answers) + "v1_999,,,a,1,refuse,,\n", "utf-8")
+    job = Jobs(marked.database).add_done("eve", report)
+    count, problems = bring_labels(marked.marking, job, report, path)
+    assert count == 3 and problems == (
+        "left out, it is none of the wrong answers of this file: row 5",
+    )
+    again = label_results(marked.marking, job, report)
+    assert again and [one[3:7] for one in again.labels] == [one[3:7] for one in results.labels]
+
+
+def test_two_models_differ_by_what_people_would_give(marked):
+    rows = tuple(replace(row, prediction=f"{row.prediction}!") for row in mm_vet_report().rows)
+    better = mm_vet_report(title="Better", rows=rows)
+    other = MarkedReport(
+        marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, better)
+    )
+    for one, value in ((marked, "4"), (other, "7")):
+        seat = one.seat()
+        while one.marking.draw(seat) is not None:
+            one.mark(seat, value)
+    found = mark_results(marked.marking, marked.job, mm_vet_report()).differences
+    assert set(found) == {"Better"} and found["Better"].corrected.value == pytest.approx(0.3)
+    assert found["Better"].judge == pytest.approx(0)
+
+
+@pytest.mark.locks_or_dialect
+def test_marks_that_a_file_brings_back_stop_no_person_who_goes_on(marked, tmp_path):
+    path, (owner, helper) = tmp_path / "marks.csv", (marked.seat(), marked.seat("helper-1"))
+    marked.mark(helper, "5", 8)
+    marked.mark(owner, "4", 10)
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    marked.marking.drop(OWNER, marked.job.link)
+    brought, _ = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    for seat in (owner, helper):
+        while marked.marking.draw(seat) is not None:
+            marked.mark(seat, "6")
+    assert brought == 18 and len({mark.answer for mark in marked.marks()}) == 60
+
+
+def test_answers_of_who_took_consent_back_are_shown_to_others(marked):
+    gone, stays = marked.seat("helper-1"), marked.seat()
+    marked.mark(gone, "5", 30)
+    SeatStore(marked.database).note(gone, "withdrew")
+    while marked.marking.draw(stays) is not None:
+        marked.mark(stays, "4")
+    assert len({mark.answer for mark in marked.marks()}) == 60
+
+
+def test_one_person_under_two_reports_does_not_agree_with_somebody_else(marked, tmp_path):
+    marked.mark(marked.seat(), "5", 30)
+    report = mm_vet_report(0.3)
+    again = MarkedReport(
+        marked.database, marked.marking, Jobs(marked.database).add_done(OWNER, report)
+    )
+    path = tmp_path / "marks.csv"
+    path.write_text(marks_csv(marked.marks(), {}), "utf-8")
+    bring_marks(marked.marking, again.job, report, path)
+    again.mark(again.seat(), "7", 30)
+    found = mark_results(marked.marking, again.job, report)
+    assert found.marked > 30 and found.calibration and found.calibration.people is None
+
+
+def test_a_file_of_marks_has_so_many_people_and_no_longer_names(marked, tmp_path):
+    path = tmp_path / "marks.csv"
+    rows = [f"v1_{item},m{person},1" for person in range(MOST_MARKERS) for item in range(60)]
+    path.write_text("\n".join(["item,marker,score", *rows]), "utf-8")
+    assert bring_marks(marked.marking, marked.job, mm_vet_report(), path)[0] == len(rows)
+    path.write_text("item,marker,score\nv1_1,one more,1", "utf-8")
+    with pytest.raises(
+        MarkError, match="51 people would stand under this report, and 50 is the most"
+    ):
+        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+    path.write_text(f"item,marker,score\nv1_1,{'m' * 101},1", "utf-8")
+    with pytest.raises(MarkError, match="at most 100 characters"):
+        bring_marks(marked.marking, marked.job, mm_vet_report(), path)
+
+
+def test_files_bring_so_many_marks_under_a_report_and_under_all_of_its_owner(
+    marked, tmp_path, monkeypatch
+):
+    path = tmp_path / "marks.csv"
+
+    def bring(job, person: str) -> int:
+        path.write_text(
+            "\n".join(["item,marker,score", *(f"v1_{item},{person},1" for item in range(60))]),
+            "utf-8",
+        )
+        return bring_marks(marked.marking, job, mm_vet_report(), path)[0]
+
+    monkeypatch.setattr(store, "MOST_BROUGHT", 119)
+    assert bring(marked.job, "a") == 60
+    with pytest.raises(
+        MarkError, match="would have brought 120 marks under this report, and 119 is the most"
+    ):
+        bring(marked.job, "b")
+    assert bring(marked.job, "a") == 0 and len(marked.marks()) == 60
+    other = marked.marking.jobs.add_done(OWNER, mm_vet_report(title="Another"))
+    monkeypatch.setattr(store, "MOST_OF_OWNER", 119)
+    with pytest.raises(
+        MarkError,
+        match="would have brought 120 marks under all of your reports, and 119 is the most",
+    ):
+        bring(other, "a")
