@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from arena.io.csv_text import plain_cell
@@ -54,10 +54,8 @@ class FileRow(BaseModel):
     """A row of a table. Columns that are no field are no matter, unless the model forbids extras."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
-
-
-Name = Annotated[str, Field(min_length=1)]
-"""A cell that is not empty."""
+    strips: ClassVar[bool] = True
+    """Whether blanks around a cell are no part of it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Heading:
     expected: str = "this column"
     mend: str = "rename or add it"
     as_written: bool = False
-    """Whether blanks around the text, and an apostrophe before it, are part of it."""
+    """Whether blanks around a text, and an apostrophe before it, are part of it; null is no text then."""
 
 
 def cell(
@@ -89,6 +87,8 @@ def cell(
     return WrapValidator(check)
 
 
+Name = Annotated[str, cell("a text", "write it there", str.strip)]
+"""A cell that is not empty."""
 T = TypeVar("T", bound=FileRow)
 
 
@@ -246,13 +246,23 @@ class _Reader(Generic[T]):
         cells: dict[str, object] = {}
         for place in self._places:
             if place.field in self.columns:
-                value = _cell(record.values[self.columns[place.field]], place.column.as_written)
-                if value != "" or place.is_text or place.is_required:
+                value = self._cell(record.values[self.columns[place.field]], place)
+                is_empty = value is None or (value == "" and not place.is_text)
+                if place.is_required or not is_empty:
                     cells[place.field] = value
         try:
             return self._kind.model_validate(cells)
         except ValidationError as error:
             return self._wrong(error.errors(include_url=False)[0])
+
+    def _cell(self, value: JSON, place: _Place) -> JSON:
+        """A cell as text; a list or an object as it is."""
+        if isinstance(value, list | dict):
+            return value
+        if place.column.as_written:
+            return None if value is None else str(value)
+        text = "" if value is None else str(value)
+        return plain_cell(text.strip() if self._kind.strips else text)
 
     def _found(self, header: Sequence[str]) -> dict[str, str]:
         columns: dict[str, str] = {}
@@ -283,18 +293,9 @@ class _Reader(Generic[T]):
             return _Wrong(str(context["error"]), column)
         expected, mend = _EXPECTED.get(error["type"], _ANOTHER)
         value = error["input"]
-        shown = "an empty cell" if value == "" else _shown(str(value))
+        shown = "an empty cell" if value in ("", None) else _shown(str(value))
         expected = expected.format_map(context)
         return _Wrong(f"expected {expected}", column, shown, mend.format_map(context))
-
-
-def _cell(value: JSON, as_written: bool) -> JSON:
-    """A cell as text; a list or an object as it is."""
-    if value is None:
-        return ""
-    if isinstance(value, list | dict):
-        return value
-    return str(value) if as_written else plain_cell(str(value).strip())
 
 
 def _values(row: FileRow, key: Sequence[str]) -> tuple[object, ...]:
@@ -308,11 +309,13 @@ def _twice(
     if len(key) == 1:
         problem = f"{_shown(str(values[0]))} is in row {before} too; delete one of them"
         return RowsError(problem, row=row, column=reader.columns.get(key[0]))
-    named = " and ".join(
+    *others, last = (
         f"{reader.columns.get(name, name)} {_shown(str(value))}"
         for name, value in zip(key, values, strict=True)
     )
-    return RowsError(f"{named} are in row {before} too; delete one of them", row=row)
+    return RowsError(
+        f"{', '.join(others)} and {last} are in row {before} too; delete one of them", row=row
+    )
 
 
 def _shown(text: str) -> str:

@@ -79,6 +79,7 @@ def marks(*rows: Mapping[str, JSON], key: tuple[str, ...] = ()) -> list[tuple[in
         ({"item": f" {safe_cell('@ann')} "}, {"item": "@ann"}),
         ({"item": "'tis"}, {"item": "'tis"}),
         ({"note": " '=1 "}, {"note": " '=1 "}),
+        ({"note": None}, {"note": ""}),
         ({"another": "x"}, {"item": "i"}),
     ],
 )
@@ -201,6 +202,10 @@ def test_a_model_may_want_no_other_columns():
             ("item", "marker"),
             "row 4: item 'i' and Marker 'ada' are in row 2 too; delete one of them",
         ),
+        (
+            ("item", "marker", "round"),
+            "row 4: item 'i', Marker 'ada' and round '1' are in row 2 too; delete one of them",
+        ),
     ],
 )
 def test_two_rows_of_one_key_are_told(key, told):
@@ -263,6 +268,24 @@ def test_sound_rows_are_kept_and_the_others_told_by_problem():
         "left out, expected a check once; delete the second: row 8",
         "left out, kind: expected 'first' or 'check', found 'x': rows 9, 10",
     )
+
+
+class Written(FileRow):
+    """A row whose blanks count."""
+
+    strips = False
+
+    item: Name
+    answer: Annotated[str, Heading(as_written=True)]
+
+
+def test_blanks_may_be_part_of_a_cell_and_no_answer_is_not_an_empty_one():
+    cells = {"item": " i ", "answer": ""}
+    ((_, row),) = rows_of([Record(2, cells)], Written)
+    assert (row.item, row.answer) == (" i ", "")
+    for column, value in (("item", " "), ("item", None), ("answer", None)):
+        with pytest.raises(RowsError, match=f"row 2, column '{column}': expected a text, found"):
+            list(rows_of([Record(2, {**cells, column: value})], Written))
 
 
 def test_without_a_key_like_rows_are_kept():
