@@ -126,5 +126,7 @@ def _labelled(records: Iterable[Record], who: Who) -> Iterator[Record]:
 
 
 def _label(row: _LabelRow, group: str) -> Label:
-    further = sorted({*row.further} - {row.main}, key=list(ERROR_KINDS).index)
-    return Label(row.item, group, row.labeller, row.main, tuple(further), row.note, int(row.round))
+    further: tuple[ErrorKey, ...] = tuple(
+        key for key in ERROR_KINDS if key in row.further and key != row.main
+    )
+    return Label(row.item, group, row.labeller, row.main, further, row.note, int(row.round))
