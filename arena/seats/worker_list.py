@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+from arena.io.rows import FileRow, Heading, column_named, read_rows
 from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_lines, read_records, temporary_file
-from arena.seats.participants import column_named
+from arena.io.tables import read_lines, temporary_file
 from arena.seats.worker_names import listed_name
 from arena.types import grouped
 
@@ -24,6 +24,12 @@ _TOLD = 5
 """Names that an error lists."""
 
 
+class _WorkerRow(FileRow):
+    """A row of a table of workers."""
+
+    worker: Annotated[str, Heading(_COLUMNS, "a column 'worker'", "write 'worker' above the names")]
+
+
 class ListedWorker(NamedTuple):
     """A worker, and the row of the list with the name."""
 
@@ -35,7 +41,7 @@ def read_workers(path: Path) -> list[ListedWorker]:
     """The workers in a file: lines of text, or a table. Raises RowsError."""
     suffix = path.suffix.lower()
     if suffix in _OTHER_TABLES:
-        return _each_once(_of_records(read_records(path)))
+        return _each_once(_of_table(path))
     return listed_workers(read_lines(path), is_table=suffix in _TEXT_TABLES)
 
 
@@ -81,24 +87,15 @@ def _of_text_table(
     """The workers of CSV or TSV, whose lines stand on these rows of the list."""
     with temporary_file("\n".join(lines).encode(), f"list{suffix}") as path:
         try:
-            for row, name in _of_records(read_records(path)):
+            for row, name in _of_table(path):
                 yield ListedWorker(rows[row - 1], name)
         except RowsError as error:
             row = rows[error.row - 1] if error.row else None
             raise RowsError(error.problem, row=row, column=error.column) from error
 
 
-def _of_records(records: Iterable[Record]) -> Iterator[ListedWorker]:
-    for row, values in records:
-        column = column_named(values, _COLUMNS)
-        if column is None:
-            found = ", ".join(map(repr, values))
-            raise RowsError(
-                f"expected a column 'worker', found {found}; write 'worker' above the names",
-                row=row,
-            )
-        cell = values[column]
-        yield ListedWorker(row, "" if cell is None else str(cell))
+def _of_table(path: Path) -> Iterator[ListedWorker]:
+    return (ListedWorker(number, row.worker) for number, row in read_rows(path, _WorkerRow))
 
 
 def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:

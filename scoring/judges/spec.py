@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
 from arena.inference.limits import cost
-from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records, require_columns
+from arena.io.rows import FileRow, cell, read_rows
+from arena.io.tables import Record, read_records
 from arena.types import Price
 from scoring.report import DATA, Grade
 
@@ -24,6 +24,9 @@ _JUDGES = DATA / "judges.csv"
 _PRICES = DATA / "judge_prices.csv"
 PROMPTS = Path(__file__).parent.parent / "prompts"
 _DOLLARS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+_Dollars = Annotated[
+    str, cell("US dollars for a million tokens, as in 2.50", holds=_DOLLARS.fullmatch)
+]
 _EDITION = re.compile(r"(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-preview(?:-\d{2}-\d{2})?)$")
 _PER_MESSAGE = 4
 _PER_PROMPT = 3
@@ -239,27 +242,18 @@ def list_price(model: str) -> Price | None:
     return next((_list_prices()[name] for name in names if name in _list_prices()), None)
 
 
+class _PriceRow(FileRow):
+    """A model's price."""
+
+    model: Annotated[str, cell("a model's name", "write it there", bool)]
+    prompt: _Dollars
+    completion: _Dollars
+
+
 def read_prices(path: Path) -> Mapping[str, Price]:
     """Return prices by model from a table with the columns model, prompt and completion. Raises RowsError."""
-    prices: dict[str, Price] = {}
-    for record in read_records(path):
-        require_columns(record, ("model", "prompt", "completion"), path.name)
-        model = str(record.values["model"]).strip()
-        if not model or model in prices:
-            problem = (
-                "is there twice; delete one" if model else "expected a model's name; write it there"
-            )
-            raise RowsError(problem, path.name, record.row, "model")
-        prices[model] = _price(record, "prompt", "completion", path.name)
-    return prices
-
-
-def _price(record: Record, prompt: str, completion: str, file: str) -> Price:
-    for name in (prompt, completion):
-        if not _DOLLARS.fullmatch(str(record.values[name])):
-            problem = f"expected US dollars for a million tokens, as in 2.50, found {str(record.values[name])[:40]!r}"
-            raise RowsError(f"{problem}; write it so", file, record.row, name)
-    return Price(float(str(record.values[prompt])), float(str(record.values[completion])))
+    rows = read_rows(path, _PriceRow, key=("model",))
+    return {row.model: Price(float(row.prompt), float(row.completion)) for _, row in rows}
 
 
 def with_price(spec: JudgeSpec, prices: Mapping[str, Price]) -> JudgeSpec:

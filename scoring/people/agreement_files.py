@@ -1,15 +1,18 @@
 """Agreement files: models' answers and other metrics' scores in, agreement as JSON and CSV out."""
 
 import json
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from arena.imports.poll_files import bank_name
-from arena.io.csv_text import csv_text, plain_cell
+from arena.io.csv_text import csv_text
+from arena.io.rows import FileRow, Heading, Name, cell, read_rows
 from arena.io.strict_json import FileLimits, RowsError
-from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
+from arena.io.tables import COMMAND_LINE
 from arena.ratings.agreement import Level, Poll, contest_of
 from arena.ratings.shares import Share
 from arena.types import REFERENCE
@@ -20,18 +23,39 @@ LONGEST_METRIC = 100
 """Metrics of a file, each of which is held against every contest and drawn, and characters of their names."""
 
 
+class _AnsweredRow(FileRow):
+    """A row of an answer, named as the votes name it: blanks count."""
+
+    strips = False
+
+    item: Name
+    model: Annotated[Name, AfterValidator(bank_name)]
+
+
+class _AnswerRow(_AnsweredRow):
+    """A row of a file of answers."""
+
+    answer: Annotated[str, Heading(as_written=True)]
+
+
+def _names_a_metric(text: str) -> bool:
+    return bool(text.strip()) and len(text) <= LONGEST_METRIC
+
+
+class _ScoreRow(_AnsweredRow):
+    """A row of a file of scores."""
+
+    metric: Annotated[
+        str,
+        cell(f"a name of at most {LONGEST_METRIC} characters", "change it", _names_a_metric),
+    ]
+    score: float
+
+
 def read_answers(path: Path) -> dict[tuple[str, str], str]:
     """The answers by (item, model) in a file with columns item, model, answer. Raises RowsError for a duplicate."""
-    answers: dict[tuple[str, str], str] = {}
-    for record in read_records(path, COMMAND_LINE):
-        item, model, answer = _texts(record, path.name, "item", "model", "answer")
-        key = item, bank_name(model)
-        if key in answers:
-            problem = (
-                f"expected one answer of {model!r} to item {item!r}, found a second; delete one"
-            )
-            raise RowsError(problem, path.name, record.row)
-        answers[key] = answer
+    rows = read_rows(path, _AnswerRow, key=("item", "model"), limits=COMMAND_LINE)
+    answers = {(row.item, row.model): row.answer for _, row in rows}
     if not answers:
         raise RowsError(
             "holds no answers; expected a row `item, model, answer` for each", path.name
@@ -45,28 +69,14 @@ def read_scores(
     """The scores by metric, then (item, model), in a table; no metric is named as one `taken`. Raises RowsError."""
     label = name or path.name
     scores: dict[str, dict[tuple[str, str], float]] = {}
-    for record in read_records(path, limits, name=label):
-        item, model, metric = _texts(record, label, "item", "model", "metric")
-        value = _number(record, label)
-        if metric in taken:
-            raise RowsError(
-                f"expected a name of its own, found {metric!r}; rename it",
-                label,
-                record.row,
-                "metric",
-            )
-        if len(metric) > LONGEST_METRIC:
-            problem = f"expected a name of at most {LONGEST_METRIC} characters, found {len(metric):,}; shorten it"
-            raise RowsError(problem, label, record.row, "metric")
-        known = scores.setdefault(metric, {})
-        key = (item, bank_name(model))
+    for number, row in read_rows(path, _ScoreRow, ("item", "model", "metric"), limits, label):
+        if row.metric in taken:
+            problem = f"expected a name of its own, found {row.metric!r}; rename it"
+            raise RowsError(problem, label, number, "metric")
+        scores.setdefault(row.metric, {})[row.item, row.model] = row.score
         if len(scores) > MOST_METRICS:
             problem = f"expected at most {MOST_METRICS} metrics, found one more; put the others in a file of their own"
-            raise RowsError(problem, label, record.row, "metric")
-        if key in known:
-            problem = f"expected one score of {metric!r} for {model!r} on item {item!r}, found a second; delete one"
-            raise RowsError(problem, label, record.row)
-        known[key] = value
+            raise RowsError(problem, label, number, "metric")
     if not scores:
         raise RowsError(
             "holds no scores; expected a row `item, model, metric, score` for each", label
@@ -106,38 +116,6 @@ def scores_csv(answers: Iterable[tuple[str, str]]) -> str:
     """A template for `read_scores`: one row per (item, model), its metric and score empty."""
     empty = ((item, model, "", "") for item, model in answers)
     return csv_text([("item", "model", "metric", "score"), *empty])
-
-
-def _texts(record: Record, file: str, *columns: str) -> list[str]:
-    require_columns(record, columns, file)
-    texts = []
-    for column in columns:
-        value = record.values[column]
-        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        if not isinstance(text, str) or not (text.strip() or column == "answer"):
-            raise RowsError(
-                f"expected a text, found {value!r}; write it in", file, record.row, column
-            )
-        texts.append(text if column == "answer" else plain_cell(text))
-    return texts
-
-
-def _number(record: Record, file: str) -> float:
-    require_columns(record, ["score"], file)
-    value = record.values["score"]
-    try:
-        number = (
-            float(value)
-            if isinstance(value, str | int | float) and not isinstance(value, bool)
-            else math.nan
-        )
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise RowsError(
-            f"expected a number, found {str(value)[:40]!r}; write digits", file, record.row, "score"
-        )
-    return number
 
 
 def _levels(levels: Mapping[Level, Share]) -> list[dict[str, float]]:

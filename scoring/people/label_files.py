@@ -1,12 +1,15 @@
 """Files of labels: wrong answers drawn to be labelled, and what people said of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from arena.io.csv_text import csv_text, plain_cell
-from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records, told_rows
+from pydantic import AfterValidator, BeforeValidator
+
+from arena.io.csv_text import csv_text
+from arena.io.rows import FileRow, Heading, cell, read_rows, sound_rows
+from arena.io.strict_json import RowsError, row_errors
+from arena.io.tables import Record, read_records
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import DrawnError
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
@@ -42,6 +45,31 @@ def labels_csv(labels: Iterable[Label], digests: Mapping[str, str], who: Who = "
     return csv_text([[who if name == "labeller" else name for name in COLUMNS], *rows])
 
 
+def _parted(kinds: object) -> object:
+    return kinds.split() if isinstance(kinds, str) else kinds
+
+
+class _DrawnRow(FileRow):
+    """A row of a file of drawn answers."""
+
+    item: Annotated[str, Heading(expected="this column, as `errors draw` writes it")]
+
+
+class _LabelRow(FileRow):
+    """A row of a file of labels."""
+
+    item: str
+    main: ErrorKey
+    further: Annotated[tuple[ErrorKey, ...], BeforeValidator(_parted)] = ()
+    """Parted by blanks, or a list."""
+    labeller: Annotated[
+        str, Heading(("proposedby", "labeller")), AfterValidator(lambda name: name or "unnamed")
+    ] = "unnamed"
+    answer_sha256: str = ""
+    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
+    note: str = ""
+
+
 class ReadLabels(NamedTuple):
     """Labels that can be used, and what was said against others."""
 
@@ -56,83 +84,43 @@ def read_labels(
 
     Raises RowsError without the columns, and for proposals in place of people's labels.
     """
-    wrong: dict[str, list[int]] = {}
-    kept: dict[tuple[str, str, int], Label] = {}
-    for record in read_records(path):
-        cells = _cells(record, who, path.name)
-        if not cells["main"]:
-            continue  # not labelled yet
-        problem = _problem(cells, errors)
-        label = None if problem else _label(cells, errors[cells["item"]][1])
-        if label and (place := (label.item, label.labeller, label.round)) in kept:
-            problem = "this person labelled this answer in a row before"
-        elif label:
-            kept[place] = label
-        if problem:
-            wrong.setdefault(problem, []).append(record.row)
-    return ReadLabels(
-        tuple(kept.values()), tuple(told_rows(one, rows) for one, rows in wrong.items())
-    )
+
+    def problem(row: _LabelRow) -> str:
+        if row.item not in errors:
+            return "it is none of the wrong answers of this file"
+        if row.answer_sha256 not in ("", answer_digest(errors[row.item][0].answer)):
+            return "the label is of another answer: answer_sha256 differs"
+        return ""
+
+    with row_errors(path.name):
+        read = sound_rows(
+            _labelled(read_records(path), who),
+            _LabelRow,
+            check=problem,
+            key=("item", "labeller", "round"),
+            twice="this person labelled this answer in a row before",
+        )
+    labels = (_label(row, errors[row.item][1]) for _, row in read.rows)
+    return ReadLabels(tuple(labels), read.problems)
 
 
 def named_items(path: Path) -> list[str]:
     """The items of a file of drawn answers. Raises RowsError without the column item."""
-    found = []
-    for record in read_records(path):
-        if "item" not in record.values:
-            raise RowsError(
-                "expected the column item, as `errors draw` writes it", path.name, record.row
-            )
-        found.append(_plain(record.values["item"]))
-    return found
+    return [row.item for _, row in read_rows(path, _DrawnRow)]
 
 
-def _cells(record: Record, who: Who, file: str) -> Mapping[str, str]:
-    for name in ("item", "main"):
-        if name not in record.values:
-            raise RowsError("expected the columns item and main", file, record.row)
-    if (who == "proposed_by") != ("proposed_by" in record.values):
-        raise RowsError(_NO_PROPOSALS if who == "proposed_by" else _NO_LABELS, file, record.row)
-    return {
-        name: _plain(record.values.get(who if name == "labeller" else name)) for name in COLUMNS
-    }
+def _labelled(records: Iterable[Record], who: Who) -> Iterator[Record]:
+    """Yield the rows that name a kind. Raises RowsError for a file of the other sort."""
+    for record in records:
+        if (who == "proposed_by") != ("proposed_by" in record.values):
+            problem = _NO_PROPOSALS if who == "proposed_by" else _NO_LABELS
+            raise RowsError(problem, row=record.row)
+        if str(record.values.get("main", "no such column") or "").strip():
+            yield record
 
 
-def _plain(value: object) -> str:
-    """A cell as text: a list of kinds parted by blanks, and no apostrophe that `safe_cell` put before it."""
-    return plain_cell(
-        " ".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()
+def _label(row: _LabelRow, group: str) -> Label:
+    further: tuple[ErrorKey, ...] = tuple(
+        key for key in ERROR_KINDS if key in row.further and key != row.main
     )
-
-
-def _problem(cells: Mapping[str, str], errors: Mapping[str, tuple[ScoredAnswer, str]]) -> str:
-    unknown = [
-        kind for kind in (cells["main"], *cells["further"].split()) if kind not in ERROR_KINDS
-    ]
-    if unknown:
-        return f"{unknown[0][:40]!r} is none of the kinds {', '.join(ERROR_KINDS)}"
-    if cells["item"] not in errors:
-        return "it is none of the wrong answers of this file"
-    if cells["answer_sha256"] and cells["answer_sha256"] != answer_digest(
-        errors[cells["item"]][0].answer
-    ):
-        return "the label is of another answer: answer_sha256 differs"
-    return (
-        ""
-        if cells["round"] in ("", "1", "2")
-        else "a round is 1, or 2 for the same person's second time"
-    )
-
-
-def _label(cells: Mapping[str, str], group: str) -> Label:
-    main = _key(cells["main"])
-    further = set(cells["further"].split())
-    more: tuple[ErrorKey, ...] = tuple(key for key in ERROR_KINDS if key in further and key != main)
-    number = int(cells["round"] or 1)
-    return Label(
-        cells["item"], group, cells["labeller"] or "unnamed", main, more, cells["note"], number
-    )
-
-
-def _key(text: str) -> ErrorKey:
-    return next(key for key in ERROR_KINDS if key == text)
+    return Label(row.item, group, row.labeller, row.main, further, row.note, int(row.round))

@@ -3,15 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from arena.io.csv_text import plain_cell
-from arena.io.strict_json import RowsError
-from arena.io.tables import Record, read_records, refuse_repeated, told_rows
+from pydantic import BeforeValidator
+
+from arena.io.rows import FileRow, cell, sound_rows
+from arena.io.strict_json import row_errors
+from arena.io.tables import read_records, refuse_repeated
 from scoring.people.measures import GRADES
 from scoring.report import Question, Row, answer_digest, read_audit
 
-_COLUMNS = ("item", "marker", "score", "prediction_sha256")
 CANNOT = "cannot"
 """In place of a score: the person could not judge it."""
 
@@ -41,10 +42,8 @@ class PersonMark(NamedTuple):
     item: str
     marker: str
     score: float
-    digest: str
-    row: int
     round: int = 1
-    """2: the same person's second mark of the same answer; 0: the file says neither."""
+    """2: the same person's second mark of the same answer."""
     note: str = ""
 
 
@@ -64,6 +63,30 @@ def _judged(row: Row, prediction: str) -> JudgedAnswer:
     return JudgedAnswer(row.question, prediction, sum(scores) / len(scores) if scores else None)
 
 
+def _could_be_judged(score: object) -> object:
+    if score == CANNOT:
+        raise ValueError("it could not be judged")
+    return score
+
+
+def _is_tenth(score: float) -> bool:
+    tenths = score * (GRADES - 1)
+    return 0 <= score <= 1 and abs(tenths - round(tenths)) < 1e-6
+
+
+class _MarkRow(FileRow):
+    """A row of a file of marks."""
+
+    item: str
+    marker: str
+    score: Annotated[
+        float, cell("0, 0.1, ... or 1", holds=_is_tenth), BeforeValidator(_could_be_judged)
+    ]
+    prediction_sha256: str = ""
+    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second mark")] = "1"
+    note: str = ""
+
+
 class ReadMarks(NamedTuple):
     """Marks that can be used, and what was said against others: a file with some wrong rows loses those alone."""
 
@@ -76,66 +99,27 @@ def read_marks(path: Path, judged: JudgedFile) -> ReadMarks:
 
     Raises RowsError for a file without these columns.
     """
-    wrong: dict[str, list[int]] = {}
-    kept: dict[tuple[str, str, int], PersonMark] = {}
-    for record in read_records(path):
-        mark = _mark(record, path.name)
-        could = str(record.values["score"]).strip() != CANNOT
-        problem = _problem(mark, judged, kept) if could else "it could not be judged"
-        if problem:
-            wrong.setdefault(problem, []).append(mark.row)
-        else:
-            kept[mark.item, mark.marker, mark.round] = mark
-    return ReadMarks(
-        tuple(kept.values()), tuple(told_rows(problem, rows) for problem, rows in wrong.items())
+
+    def problem(row: _MarkRow) -> str:
+        if row.item not in judged.answers:
+            return "no such answer was judged"
+        if row.prediction_sha256 not in ("", judged.answers[row.item].digest):
+            return "the mark is of another answer: prediction_sha256 differs"
+        return ""
+
+    with row_errors(path.name):
+        read = sound_rows(
+            read_records(path),
+            _MarkRow,
+            check=problem,
+            key=("item", "marker", "round"),
+            twice="this person marked this answer in a row before",
+        )
+    marks = (
+        PersonMark(row.item, row.marker, row.score, int(row.round), row.note)
+        for _, row in read.rows
     )
-
-
-def _mark(record: Record, file: str) -> PersonMark:
-    values = {name: value for name, value in record.values.items() if value is not None}
-    cells = {
-        name: plain_cell(str(values.get(name, "")).strip()) for name in (*_COLUMNS, "round", "note")
-    }
-    for name in ("item", "marker", "score"):
-        if name not in record.values:
-            raise RowsError(
-                f"expected the columns item, marker and score, found no {name}; add it",
-                file,
-                record.row,
-            )
-    try:
-        score = float(cells["score"])
-    except ValueError:
-        score = float("nan")
-    number = {"": 1, "1": 1, "2": 2}.get(cells["round"], 0)
-    return PersonMark(
-        item=cells["item"],
-        marker=cells["marker"],
-        score=score,
-        digest=cells["prediction_sha256"],
-        row=record.row,
-        round=number,
-        note=cells["note"],
-    )
-
-
-def _problem(
-    mark: PersonMark, judged: JudgedFile, kept: Mapping[tuple[str, str, int], PersonMark]
-) -> str:
-    tenths = mark.score * (GRADES - 1)
-    if not (0 <= mark.score <= 1 and abs(tenths - round(tenths)) < 1e-6):
-        return "a score is 0, 0.1, ... 1"
-    if mark.item not in judged.answers:
-        return "no such answer was judged"
-    if mark.digest and mark.digest != judged.answers[mark.item].digest:
-        return "the mark is of another answer: prediction_sha256 differs"
-    if not mark.round:
-        return "a round is 1, or 2 for the same person's second mark"
-    return (
-        "this person marked this answer in a row before"
-        if (mark.item, mark.marker, mark.round) in kept
-        else ""
-    )
+    return ReadMarks(tuple(marks), read.problems)
 
 
 def audits(paths: Sequence[Path]) -> Iterator[JudgedFile]:

@@ -174,7 +174,7 @@ def _named(files: Sequence[JudgedFile]) -> list[JudgedFile]:
 
 def _person_marks(marks: Sequence[Mark], round: int) -> list[PersonMark]:
     return [
-        PersonMark(mark.answer, mark.marker, mark.score, "", 0)
+        PersonMark(mark.answer, mark.marker, mark.score)
         for mark in marks
         if mark.round == round and mark.said.value != CANNOT
     ]

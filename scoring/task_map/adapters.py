@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 
-from arena.io.csv_text import plain_cell
-from arena.io.tables import COMMAND_LINE, read_json, read_records, require_columns
+from arena.io.rows import FileRow, cell, read_rows
+from arena.io.tables import COMMAND_LINE, read_json
 from scoring.task_map.published import task_key
 from scoring.task_map.types import TaskMapError
 
@@ -83,6 +84,14 @@ class Adapter:
     modules: Mapping[str, Factors]
 
 
+class _AdapterRow(FileRow):
+    """A row of tasks.csv."""
+
+    task: Annotated[str, AfterValidator(task_key), cell("a task's name", "write it there", bool)]
+    folder: str
+    n: str = ""
+
+
 class Adapters(NamedTuple):
     """Adapters that can stand beside each other, and why the others cannot, by task."""
 
@@ -98,18 +107,11 @@ def read_adapters(folder: Path) -> Adapters:
         )
     found: dict[str, Adapter] = {}
     left_out: dict[str, str] = {}
-    for record in read_records(folder / TASKS, COMMAND_LINE):
-        require_columns(record, ("task", "folder"), TASKS)
-        task, place = (plain_cell(str(record.values[name])) for name in ("task", "folder"))
-        task = task_key(task)
-        if not task or task in found or task in left_out:
-            raise TaskMapError(
-                f"{TASKS}, row {record.row}: expected each task once, found {task!r} again or none"
-            )
+    for _, row in read_rows(folder / TASKS, _AdapterRow, key=("task",), limits=COMMAND_LINE):
         try:
-            found[task] = _adapter(task, folder, place, str(record.values.get("n", "")))
+            found[row.task] = _adapter(row.task, folder, row.folder, row.n)
         except _Broken as error:
-            left_out[task] = str(error)
+            left_out[row.task] = str(error)
     chosen, others = _alike(found.values())
     if len(chosen) < 3:
         told = "; ".join(f"{task}: {why}" for task, why in [*left_out.items(), *others.items()][:5])

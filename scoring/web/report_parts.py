@@ -1,7 +1,7 @@
 """Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from arena.inference.endpoint import place_of
 from arena.sheets import Place, Sheet, as_html
@@ -21,13 +21,6 @@ BLOCKS: Mapping[Blocks, str] = {
     "nothing": "Good to know",
 }
 T = TypeVar("T")
-
-
-class TableRow(NamedTuple):
-    """Cells of a table's row, and the attributes of its `tr`."""
-
-    cells: Sequence[object]
-    attributes: Mapping[str, object] = {}
 
 
 def number(value: float | None, places: int = 1) -> str:

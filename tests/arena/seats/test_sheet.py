@@ -326,11 +326,11 @@ def test_a_list_made_of_a_download_names_who_came(name, form, is_download):
         ),
         (
             [Record(2, {"worker": "w1", "status": " "})],
-            "row 2, column 'status': expected a status of Prolific or MTurk, .* found ''; write",
+            "row 2, column 'status': expected a status of Prolific or MTurk, .* found an empty cell; write",
         ),
         (
             [Record(2, {"worker": "w1", "status": None})],
-            "row 2, column 'status': .* found ''; write",
+            "row 2, column 'status': .* found an empty cell; write",
         ),
         (
             [Record(2, {"worker": "w1", "status": "fine"})],

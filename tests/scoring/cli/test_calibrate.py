@@ -191,6 +191,6 @@ def test_marks_without_a_column_of_who_marked_are_refused(judged, tmp_path, caps
     marks = table(tmp_path / "m.csv", [("v1", 1)], ("item", "score"))
     assert main(["calibrate", *map(str, files), "--marks", str(marks)]) == 2
     assert (
-        "m.csv, row 2: expected the columns item, marker and score, found no marker"
+        "m.csv, row 2, column 'marker': expected this column, found 'item', 'score'; rename or add"
         in capsys.readouterr().err
     )

@@ -22,10 +22,10 @@ def test_items_and_models_that_a_spreadsheet_would_run_come_back_under_their_nam
         ("i,m1,x,good\n", "row 2, column 'score': expected a number, found 'good'"),
         (
             "i,m1,x,1\ni,m1,x,1\n",
-            "row 3: expected one score of 'x' for 'm1' on item 'i', found a second",
+            "row 3: item 'i', model 'm1' and metric 'x' are in row 2 too; delete one of them",
         ),
         ("i,m1,length,1\n", "row 2, column 'metric': expected a name of its own, found 'length'"),
-        ("i,,x,1\n", "row 2, column 'model': expected a text, found ''"),
+        ("i,,x,1\n", "row 2, column 'model': expected a text, found an empty cell"),
     ],
 )
 def test_a_wrong_score_is_refused_with_its_place(tmp_path, rows, told):

@@ -208,7 +208,7 @@ def test_wrong_rows_are_named_and_no_other_is_lost(marked, tmp_path):
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert count == 1
     assert problems == (
-        "left out, a score is 0, 0.1, ... 1: row 2",
+        "left out, score: expected 0, 0.1, ... or 1, found '0.35': row 2",
         "left out, no such answer was judged: row 3",
         "left out, this person marked this answer in a row before: row 5",
         "left out, the mark is of another answer: prediction_sha256 differs: row 6",
@@ -251,7 +251,7 @@ def test_a_round_that_there_is_not_is_named_and_a_person_without_a_name_is_unnam
     )
     count, problems = bring_marks(marked.marking, marked.job, mm_vet_report(), path)
     assert problems == (
-        "left out, a round is 1, or 2 for the same person's second mark: rows 1, 2",
+        "left out, round: expected 1, or 2 for the same person's second mark, found '2.0' and others: rows 1, 2",
     )
     assert count == 1 and [(mark.marker, mark.round) for mark in marked.marks()] == [("unnamed", 2)]
 

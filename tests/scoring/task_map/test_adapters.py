@@ -6,6 +6,7 @@ import struct
 import numpy as np
 import pytest
 
+from arena.io.strict_json import RowsError
 from scoring.task_map.adapters import read_adapters
 from scoring.task_map.files import map_files, read_distances
 from scoring.task_map.tree import adjusted_rand, mantel, task_tree
@@ -186,6 +187,20 @@ def test_a_folder_without_a_list_or_with_too_few_is_told_so(tmp_path):
     root = write_adapters(tmp_path / "them", dict(list(TASKS.items())[:2]))
     with pytest.raises(TaskMapError, match="2 adapters can stand beside each other"):
         read_adapters(root)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ("task\ntask1\n", "row 2, column 'folder': expected this column, found 'task'"),
+        ("task,folder\n ,task1\n", "row 2, column 'task': expected a task's name, found an empty"),
+        ("task,folder\nx,y\nx,z\n", "row 3, column 'task': 'x' is in row 2 too; delete one"),
+    ],
+)
+def test_a_list_that_names_no_task_or_one_twice_is_refused(tmp_path, rows, told):
+    (tmp_path / "tasks.csv").write_text(rows, "utf-8")
+    with pytest.raises(RowsError, match=f"^tasks.csv, {told}"):
+        read_adapters(tmp_path)
 
 
 def test_stacked_factors_of_another_seed_are_told(tmp_path):
