@@ -5,7 +5,6 @@ from dataclasses import replace
 from arena.drawings import ShareRow, shares_drawing
 from arena.plots import Plot
 from arena.ratings.agreement import People
-from arena.sheets import as_html
 from arena.templates import macros
 from scoring.people.agreement import PeopleAgreement
 from scoring.people.agreement_sheets import (
@@ -15,7 +14,7 @@ from scoring.people.agreement_sheets import (
     measure_sheet,
     shown_levels,
 )
-from scoring.web.report_parts import sheets_html
+from scoring.web.report_parts import sheet_html, sheets_html
 
 AGREEMENT = macros("agreement.html")
 
@@ -30,7 +29,7 @@ def measures_html(found: PeopleAgreement) -> str:
     """Return Figure 9 as a table, best measure first; "" if no pair has a majority."""
     if not any(one.overall.n for one in found.reproductions):
         return ""
-    return as_html(measure_sheet(found, shown_levels(found.people)))
+    return sheet_html(measure_sheet(found, shown_levels(found.people)))
 
 
 def reproduction_plot(found: PeopleAgreement) -> Plot:
