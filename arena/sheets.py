@@ -112,6 +112,21 @@ def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
     return pd.DataFrame(list(records), columns=list(fields), dtype=object)
 
 
+def plain_sheet(
+    name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **how: Any
+) -> Sheet:
+    """Return a table as it is: whole numbers are counts, all else are texts. `how` are other fields of the sheet."""
+    heads = list(heads)
+    keys = [str(place) for place in range(len(heads))]
+    frame = pd.DataFrame([list(row) for row in rows], columns=keys, dtype=object)
+    columns = []
+    for key, head in zip(keys, heads, strict=True):
+        known = frame[key].dropna()
+        are_whole = len(known) and all(type(value) is int for value in known)
+        columns.append(Column(key, head, "count" if are_whole else "text"))
+    return Sheet(name, title, frame, tuple(columns), **how)
+
+
 class Cell(NamedTuple):
     """What a cell says: a number or a text, and its interval in words, "" for none."""
 

@@ -10,15 +10,18 @@ from arena.cli.output_paths import check_unread, output_folder
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.imports.ranked_votes import aliases_of, ranked
+from arena.interval_text import BRACKETS
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
 from arena.ratings.report import (
     FILES,
     ClusterChoice,
     Method,
     RatingOrder,
+    board_sheet,
     rating_report,
     write_report,
 )
+from arena.sheets import as_text
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
@@ -79,4 +82,11 @@ def rate(
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices
+    if report.rows:
+        yield from as_text(board_sheet(report.rows))
+        yield (
+            BRACKETS
+            if method != "elo"
+            else "Brackets are the spread of Elo over orders of the votes."
+        )
     yield f"written: {', '.join(map(str, paths))}"

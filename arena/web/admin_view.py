@@ -11,9 +11,10 @@ from arena.fraud.detectors import CHECKS, OF_CROWD, TOGETHER, Suspicion
 from arena.fraud.flags import FlagRow
 from arena.interval_text import plus_minus
 from arena.leaderboard.board_state import BoardHealth
-from arena.plots import PlotTable
+from arena.plots import folded
 from arena.ratings.settled import LOOK_EVERY
 from arena.settings import SettingRead
+from arena.sheets import plain_sheet
 from arena.templates import macros, plural
 from arena.web.backup_status import ago, is_late
 from arena.web.leaderboard_view import COUNTED, VOTES_SHOWN
@@ -72,10 +73,9 @@ def _votes(seen: Dashboard) -> str:
     counts = list(seen.days.values())
     told = f"{plural(sum(counts), 'vote')} in the last {len(days)} days, {counts[-1]:,} of them today (UTC)."
     drawing = counts_drawing("Votes by day", told, days, counts)
-    table = PlotTable(
-        ("Day (UTC)", "Votes"), [(day, f"{n:,}") for day, n in zip(days, counts, strict=True)][::-1]
-    )
-    return HTML.votes(told, svg(drawing, "votes-by-day"), table)
+    rows = list(zip(days, counts, strict=True))[::-1]
+    table = plain_sheet("votes-by-day", "Votes by day", ("Day (UTC)", "Votes"), rows)
+    return HTML.votes(told, svg(drawing, "votes-by-day"), folded(table))
 
 
 def _campaign(

@@ -2,9 +2,10 @@
 
 from arena.drawings import ShareRow, shares_drawing
 from arena.interval_text import dashed
-from arena.plots import Plot, PlotTable
+from arena.plots import Plot
 from arena.ratings.agreement import Level, People
 from arena.ratings.shares import Share
+from arena.sheets import Sheet, plain_sheet
 from arena.templates import macros
 from scoring.agreement.people_agreement import PeopleAgreement
 from scoring.web.report_parts import REPORT, TableRow
@@ -69,14 +70,15 @@ def reproduction_plot(found: PeopleAgreement) -> Plot:
     return Plot(TITLE, note, shares_drawing(TITLE, note, rows, guides))
 
 
-def measures_table(found: PeopleAgreement) -> PlotTable:
+def measures_table(found: PeopleAgreement) -> Sheet:
     """Return Figure 9 as a table of texts, by how many of a pair's voters agreed."""
     levels = shown_levels(found.people)
     rows = []
     for one in found.reproductions:
         shares = (one.overall, *(one.levels[level] for level in levels))
-        rows.append([one.measure, *map(_share_text, shares), f"{one.ties:,}"])
-    return PlotTable(["Measure", "All", *map(str, levels), "Ties"], rows)
+        rows.append([one.measure, *map(_share_text, shares), one.ties])
+    heads = ["Measure", "All", *map(str, levels), "Ties"]
+    return plain_sheet("measures", TITLE, heads, rows, scrolls=True)
 
 
 def _share_text(share: Share) -> str:

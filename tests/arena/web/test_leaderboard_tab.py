@@ -33,6 +33,7 @@ from tests.support.leaderboard_page import choose, choose_plot, open_menu
 from tests.support.planting import Planted, plant
 from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
+from tests.support.sheets import heads, texts
 
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
 LONG = "a-model-with-a-name-that-does-not-end-7B-instruct-preview-2026-01-31-checkpoint-000123"
@@ -441,7 +442,7 @@ def test_each_column_shows_its_own_number(leaderboard):
 def test_a_pair_seen_in_one_order_only_counts(leaderboard):
     board, _ = opened(leaderboard)
     table = PLOTS["Battles"](board, leaderboard).table
-    met = {row[0]: dict(zip(table.heads[1:], row[1:], strict=True)) for row in table.rows}
+    met = {row[0]: dict(zip(heads(table), row, strict=True)) for row in texts(table)}
     assert met["unbeaten"]["beta"] == met["beta"]["unbeaten"] == "15"
 
 
@@ -457,15 +458,15 @@ def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(
     leaderboard, name, pattern, fewest
 ):
     plot = PLOTS[name](opened(leaderboard)[0], leaderboard)
-    assert [row[0] for row in plot.table.rows] == ["Color", "Counting", "Directions"]
-    texts = {
+    assert [row[0] for row in texts(plot.table)] == ["Color", "Counting", "Directions"]
+    told = {
         f"{model}, {row[0]}: {text}"
-        for row in plot.table.rows
-        for model, text in zip(plot.table.heads[1:], row[1:], strict=True)
-        if text
+        for row in texts(plot.table)
+        for model, text in zip(heads(plot.table)[1:], row[1:], strict=True)
+        if text != "–"
     }
-    assert {mark.title for mark in plot.drawing.marks if mark.kind == "cell"} == texts != set()
-    for text in texts:
+    assert {mark.title for mark in plot.drawing.marks if mark.kind == "cell"} == told != set()
+    for text in told:
         value, low, high, votes = map(int, pattern.fullmatch(text.rpartition(": ")[2]).groups())
         assert low <= value <= high and votes >= fewest
 

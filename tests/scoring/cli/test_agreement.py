@@ -175,7 +175,10 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
         ("3 of 5", "1", "1"),
     ]
     html = (tmp_path / "out" / "measures.html").read_text("utf-8")
-    assert "<title>length: 75.0% (" in html and '<th scope="row">length</th><td>75.0% (' in html
+    assert (
+        "<title>length: 75.0% (" in html
+        and 'class="name">length</th><td class="text">75.0% (' in html
+    )
 
 
 def test_only_the_metrics_that_were_asked_are_told(tmp_path, command):
