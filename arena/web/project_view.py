@@ -1,21 +1,47 @@
 """Projects' view: the owner's boards of items that people write, as HTML."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
-from arena.authoring.board import Metric, YieldRow
+from arena.authoring.board import Metric, PersonRow, StepMinutes, YieldRow
 from arena.authoring.store import Draft
 from arena.interval_text import spanned
 from arena.ratings.shares import Share
+from arena.sheets import as_html, plain_sheet
 from arena.templates import macros
 
 HTML = macros("projects.html")
+PARTS = macros("parts.html")
 PAPER: Mapping[Metric, tuple[float, float, float]] = {
     "correct": (87.3, 91.5, 63.0),
     "caption": (4.0, 3.6, 6.0),
     "answer": (7.7, 3.8, 30.0),
 }
 """Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
+FAMILY_HEADS = (
+    "Kind",
+    "Wanted",
+    "Accepted",
+    "Instruction",
+    "Caption",
+    "Answer",
+    "Verification",
+    "Rejected",
+)
+YIELD_HEADS = ("First check", "Overall", "Paper", "One picture", "Paper", "Several", "Paper")
+TIME_HEADS = ("Step", "Done", "Median minutes", "Minutes in all")
+PERSON_HEADS = (
+    "Person",
+    "Instructions",
+    "Captions",
+    "Answers",
+    "Verdicts",
+    "Left to others",
+    "Accepted",
+    "Verdicts as others'",
+    "Minutes",
+)
+ITEM_HEADS = ("Item", "Kind", "Instruction", "Stands at", "Needs its picture")
 MOST_PERSONS = 200
 """People of a project that its table shows, the latest; the pay sheet has all."""
 MOST_UNREAD = 20
@@ -49,38 +75,44 @@ def _samples(one: ProjectStanding) -> str:
 
 
 def _tables(one: ProjectStanding) -> str:
-    families = [(row.family, *(f"{number:,}" for number in row[1:])) for row in one.families]
-    minutes = [
-        (
-            row.kind,
-            f"{row.number:,}",
-            f"{row.median:.1f}" if row.median is not None else "–",
-            f"{row.total:,.0f}",
-        )
-        for row in one.minutes
-    ]
-    persons = [
-        (
-            row.person,
-            *(
-                f"{number:,}"
-                for number in (
-                    row.instructions,
-                    row.captions,
-                    row.answers,
-                    row.verdicts,
-                    row.passed,
-                )
-            ),
-            _share(row.accepted),
-            f"{row.agreed} of {row.others}" if row.others else "–",
-            f"{row.minutes:,.0f}",
-        )
-        for row in one.persons[-MOST_PERSONS:]
-    ]
+    items = plain_sheet(
+        "items", "The latest items", ITEM_HEADS, map(_item, one.drafts), scrolls=True
+    )
     agreed = "" if one.agreement is None else f"{one.agreement:.0%}"
-    items = HTML.items([_item(draft) for draft in one.drafts], MOST_ITEMS)
-    return HTML.tables(families, list(map(_yield, one.yields)), minutes, persons, agreed) + items
+    return HTML.tables(*_sheets(one), agreed) + HTML.items(
+        as_html(items), len(one.drafts), MOST_ITEMS
+    )
+
+
+def _sheets(one: ProjectStanding) -> Iterator[str]:
+    """Yield the tables of kinds, of yields, of time and of people."""
+    for name, heads, rows in (
+        ("Items by kind", FAMILY_HEADS, one.families),
+        ("Yield", YIELD_HEADS, map(_yield, one.yields)),
+        ("Time", TIME_HEADS, map(_minutes, one.minutes)),
+        ("People", PERSON_HEADS, map(_person, one.persons[-MOST_PERSONS:])),
+    ):
+        sheet = plain_sheet(name.lower(), name, heads, rows, scrolls=True)
+        yield as_html(sheet) or PARTS.empty("None yet.")
+
+
+def _minutes(row: StepMinutes) -> tuple[object, ...]:
+    median = None if row.median is None else f"{row.median:.1f}"
+    return row.kind, row.number, median, f"{row.total:,.0f}"
+
+
+def _person(row: PersonRow) -> tuple[object, ...]:
+    return (
+        row.person,
+        row.instructions,
+        row.captions,
+        row.answers,
+        row.verdicts,
+        row.passed,
+        _share(row.accepted),
+        f"{row.agreed} of {row.others}" if row.others else None,
+        f"{row.minutes:,.0f}",
+    )
 
 
 def _yield(row: YieldRow) -> tuple[str, ...]:
