@@ -112,6 +112,15 @@ def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
     return pd.DataFrame(list(records), columns=list(fields), dtype=object)
 
 
+def record_sheet(
+    name: str, title: str, record: type[tuple], records: Iterable[tuple], **how: Any
+) -> Sheet:
+    """Return named tuples as a plain sheet; the fields are its columns."""
+    frame = frame_of(record, records)
+    heads = [field.replace("_", " ") for field in frame.columns]
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+
+
 def plain_sheet(
     name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **how: Any
 ) -> Sheet:
@@ -119,12 +128,16 @@ def plain_sheet(
     heads = list(heads)
     keys = [str(place) for place in range(len(heads))]
     frame = pd.DataFrame([list(row) for row in rows], columns=keys, dtype=object)
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+
+
+def _plain_columns(frame: pd.DataFrame, heads: Iterable[str]) -> tuple[Column, ...]:
     columns = []
-    for key, head in zip(keys, heads, strict=True):
+    for key, head in zip(frame.columns, heads, strict=True):
         known = frame[key].dropna()
         are_whole = len(known) and all(type(value) is int for value in known)
         columns.append(Column(key, head, "count" if are_whole else "text"))
-    return Sheet(name, title, frame, tuple(columns), **how)
+    return tuple(columns)
 
 
 class Cell(NamedTuple):

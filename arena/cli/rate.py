@@ -10,7 +10,6 @@ from arena.cli.output_paths import check_unread, output_folder
 from arena.formats.base import BothBad, FormatName
 from arena.formats.registry import read
 from arena.imports.ranked_votes import aliases_of, ranked
-from arena.interval_text import BRACKETS
 from arena.ratings.bradley_terry import LEAST_PRIOR, PRIOR
 from arena.ratings.report import (
     FILES,
@@ -84,9 +83,4 @@ def rate(
     yield from report.notices
     if report.rows:
         yield from as_text(board_sheet(report.rows))
-        yield (
-            BRACKETS
-            if method != "elo"
-            else "Brackets are the spread of Elo over orders of the votes."
-        )
     yield f"written: {', '.join(map(str, paths))}"

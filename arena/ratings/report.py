@@ -424,6 +424,10 @@ _COLUMNS = (
     Column("losses", "Losses", "count"),
     Column("ties", "Ties", "count"),
 )
+_NOTES = {
+    "bt": "Brackets are 95% intervals.",
+    "elo_median": "Those of Elo are its spread over orders of the votes, which is no confidence interval.",
+}
 
 
 def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
@@ -434,7 +438,8 @@ def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
         dtype=object,
     )
     columns = tuple(column for column in _COLUMNS if frame[column.key].notna().any())
-    return Sheet("board", title, frame, columns or _COLUMNS[:1], whole=True)
+    note = " ".join(_NOTES[column.key] for column in columns if column.key in _NOTES)
+    return Sheet("board", title, frame, columns or _COLUMNS[:1], note, whole=True)
 
 
 def plots(report: RatingReport) -> Iterator[Plot]:
