@@ -58,7 +58,7 @@ def dashboard_html(
 
 def _table(name: str, heads: Sequence[str], rows: Iterable[Iterable[object]], nothing: str) -> str:
     """A table under its name, or the words that there is nothing in it."""
-    sheet = plain_sheet(name.lower(), name, heads, rows, scrolls=len(heads) > 3)
+    sheet = plain_sheet(name.lower(), name, heads, rows, scrolls=True)
     return as_html(sheet) or PARTS.empty(nothing)
 
 
