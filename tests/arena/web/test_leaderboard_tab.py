@@ -365,6 +365,12 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         .headers["content-type"]
         .startswith("text/csv")
     )
+    csv_rows = list(csv.DictReader(io.StringIO(get("board.csv?source=test").text)))
+    table = get("board.json?source=test").json()
+    assert table["title"] == "Leaderboard: test"
+    assert [row["model"] for row in table["rows"]] == [row["model"].lstrip("'") for row in csv_rows]
+    assert "| Model | Rank | Rating |" in get("board.md?source=test").text
+    assert get("board.tex?source=test").text.endswith("\\bottomrule\n\\end{tabular}\n")
     for path, status in {
         "board.exe?source=test": 404,
         "board.csv?source=nothing": 404,
