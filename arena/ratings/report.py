@@ -437,7 +437,9 @@ def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
         columns=[field.name for field in fields(BoardRow)],
         dtype=object,
     )
-    columns = tuple(column for column in _COLUMNS if frame[column.key].notna().any())
+    columns = tuple(
+        column for column in _COLUMNS if any(getattr(row, column.key) is not None for row in rows)
+    )
     note = " ".join(_NOTES[column.key] for column in columns if column.key in _NOTES)
     return Sheet("board", title, frame, columns or _COLUMNS[:1], note, whole=True)
 

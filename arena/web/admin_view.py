@@ -186,7 +186,7 @@ def _latest(one: FlaggedVoter) -> Sheet:
     rows = [
         LatestVote(
             at=f"{vote.voted_at:%Y-%m-%d %H:%M:%S}",
-            item=vote.instruction[:60] if vote.item else "own pictures",
+            item=(vote.instruction or "")[:60] if vote.item else "own pictures",
             address=f"item/{quote(vote.item)}" if vote.item else "",
             chose=f"{vote.choice.upper()}: {vote.winner}",
             over=vote.loser,
