@@ -19,7 +19,7 @@ from arena.drawings import (
     svg,
 )
 from arena.interval_text import dashed
-from arena.sheets import Sheet, as_html
+from arena.sheets import Column, Sheet, as_html, frame_of, plain_sheet
 from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
@@ -32,13 +32,6 @@ MOST_LISTED = 80
 """Rows of a drawing, and rows and columns of its table."""
 
 
-class PlotTable(NamedTuple):
-    """What a plot shows, as a table: its headings, the first over the names of the rows, and the rows."""
-
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
 @dataclass(frozen=True)
 class Plot:
     """One plot; without a drawing its note says why there is none."""
@@ -47,7 +40,18 @@ class Plot:
     note: str
     """Caption: what the plot shows, in one sentence."""
     drawing: Drawing | None = None
-    table: PlotTable | Sheet | None = None
+    table: Sheet | None = None
+    """What the drawing shows, and more where it has no room."""
+
+    @property
+    def folded_table(self) -> str:
+        """The table as HTML, for anyone who can't see the drawing or wants the numbers; "" for none."""
+        return folded(self.table) if self.table else ""
+
+
+def folded(sheet: Sheet) -> str:
+    """Return a table as HTML that opens below a drawing."""
+    return macros("plots.html").as_table(as_html(sheet))
 
 
 def interval_plot(
@@ -57,8 +61,8 @@ def interval_plot(
     if not rows:
         return Plot(title, "No model has a rating.")
     drawing = ratings_drawing(title, note, rows, MOST_LISTED)
-    listed = [[row.name, _number(row.value), _number(row.low), _number(row.high)] for row in rows]
-    return Plot(title, note, drawing, PlotTable(["Model", "Rating", "From", "To"], listed))
+    columns = (Column("name", "Model"), Column("value", "Rating", "score", "low", "high", places=0))
+    return Plot(title, note, drawing, Sheet("ratings", title, frame_of(RatingRow, rows), columns))
 
 
 def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
@@ -116,7 +120,8 @@ def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
     rows = [
         [day, *(_number(line.ratings[place]) for line in lines)] for place, day in enumerate(days)
     ]
-    return Plot(title, note, drawing, PlotTable(["Day", *(line.model for line in lines)], rows))
+    heads = ["Day", *(line.model for line in lines)]
+    return Plot(title, note, drawing, plain_sheet("history", title, heads, rows, scrolls=True))
 
 
 class RatingCell(NamedTuple):
@@ -186,8 +191,8 @@ def family_win_rate_plot(
     return _grid_plot("Win rate against the reference by family", note, families, models, cell)
 
 
-def _number(rating: float | None) -> str:
-    return "" if rating is None else f"{rating:.0f}"
+def _number(rating: float | None) -> str | None:
+    return None if rating is None else f"{rating:.0f}"
 
 
 def _grid_plot(
@@ -207,12 +212,13 @@ def _grid_plot(
         for row in range(len(rows[:MOST_LISTED]))
     ]
     texts = [
-        [name, *(one.long_text or one.text for one in row)]
+        [name, *(one.long_text or one.text or None for one in row)]
         for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
     ]
     drawn = [row[:MOST_COLUMNS] for row in cells[:most_rows]]
     drawing = grid_drawing(title, note, rows[:most_rows], columns[:MOST_COLUMNS], drawn)
-    return Plot(title, note, drawing, PlotTable(["", *columns[:MOST_LISTED]], texts))
+    heads = ["", *columns[:MOST_LISTED]]
+    return Plot(title, note, drawing, plain_sheet("grid", title, heads, texts, scrolls=True))
 
 
 def plots_page(title: str, plots: Iterable[Plot]) -> str:

@@ -3,13 +3,13 @@
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from arena.interval_text import bracketed, runs_text, spanned
+from arena.interval_text import bracketed, dashed, runs_text, spanned
 from arena.io.csv_text import csv_text
 from arena.markdown import visible_name
 from arena.templates import macros
@@ -51,7 +51,14 @@ class Column:
     places: int = 1
     """Digits after the point."""
     bar: bool = False
-    """Whether the page draws a bar: of a score from 0 to 100 with its interval, of a share beside the largest."""
+    """Whether the page draws a bar: of a score from 0 to 100 or a share with its interval, of a share without one
+    beside the largest."""
+    dash: bool = False
+    """Whether there is little room for its interval: it stands with a dash, and not where its ends read alike."""
+    href: str = ""
+    """The frame's column with the address to which its text leads on a page; "" for none."""
+    meaning: str = ""
+    """What it means, where its head does not say it."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -98,6 +105,10 @@ class Sheet:
     """Rows from this level on are folded away at first."""
     bold: str = ""
     """The frame's column that says which rows are bold; "" where none is."""
+    whole: bool = False
+    """Whether CSV and JSON have all the frame's columns, as they stand there, and not those alone that are shown."""
+    scrolls: bool = False
+    """Whether a phone scrolls it sideways, as suits many columns, and does not break its rows."""
 
     @property
     def rows(self) -> Iterator[Mapping[str, Any]]:
@@ -105,6 +116,40 @@ class Sheet:
         records: Any = self.frame.to_dict("records")
         for record in records:
             yield {key: None if _is_missing(value) else value for key, value in record.items()}
+
+
+def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
+    """Return named tuples as a frame with a column for each field; every value stays what it is."""
+    fields = record._fields  # pyright: ignore[reportAttributeAccessIssue]
+    return pd.DataFrame(list(records), columns=list(fields), dtype=object)
+
+
+def record_sheet(
+    name: str, title: str, record: type[tuple], records: Iterable[tuple], **how: Any
+) -> Sheet:
+    """Return named tuples as a plain sheet; the fields are its columns."""
+    frame = frame_of(record, records)
+    heads = [field.replace("_", " ") for field in frame.columns]
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+
+
+def plain_sheet(
+    name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **how: Any
+) -> Sheet:
+    """Return a table as it is: whole numbers are counts, all else are texts. `how` are other fields of the sheet."""
+    heads = list(heads)
+    keys = [str(place) for place in range(len(heads))]
+    frame = pd.DataFrame([list(row) for row in rows], columns=keys, dtype=object)
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+
+
+def _plain_columns(frame: pd.DataFrame, heads: Iterable[str]) -> tuple[Column, ...]:
+    columns = []
+    for key, head in zip(frame.columns, heads, strict=True):
+        known = frame[key].dropna()
+        are_whole = len(known) and all(type(value) is int for value in known)
+        columns.append(Column(key, head, "count" if are_whole else "text"))
+    return tuple(columns)
 
 
 class Cell(NamedTuple):
@@ -122,6 +167,8 @@ class HtmlCell(NamedTuple):
     beside: str
     bar: str
     """Its measures as a style; "" for none."""
+    address: str
+    """To which it leads; "" for none."""
 
 
 class HtmlRow(NamedTuple):
@@ -231,6 +278,8 @@ _COPIES = {"LaTeX": as_latex, "Markdown": as_markdown, "CSV": as_csv}
 
 def _keys(sheet: Sheet) -> list[str]:
     """The frame's columns that are shown, and the level."""
+    if sheet.whole:
+        return list(sheet.frame.columns)
     keys = [key for column in sheet.columns for key in column.keys]
     return [sheet.level, *keys] if sheet.level else keys
 
@@ -239,12 +288,23 @@ def _is_missing(value: Any) -> bool:
     return value is None or value is pd.NA or isinstance(value, float) and math.isnan(value)
 
 
-def _cell(column: Column, row: Mapping[str, Any]) -> Cell:
-    ends = spanned(row[column.low], row[column.high], column.spec) if column.low else ""
+def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
+    """Return what a row says in a column."""
+    ends = _ends(column, row) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
     text = _number(column, row) or _MISSING
     return Cell(text if column.kind == "text" else text.replace("-", "−"), ends)
+
+
+def _ends(column: Column, row: Mapping[str, Any]) -> str:
+    """An interval in words; "" for none."""
+    low = row[column.low]
+    high = row[column.high]
+    if not column.dash:
+        return spanned(low, high, column.spec)
+    reads_alike = None not in (low, high) and f"{low:{column.spec}}" == f"{high:{column.spec}}"
+    return "" if reads_alike else dashed(low, high, column.spec)
 
 
 def _number(column: Column, row: Mapping[str, Any]) -> str:
@@ -262,7 +322,7 @@ def _number(column: Column, row: Mapping[str, Any]) -> str:
 def _joined_cells(sheet: Sheet, row: Mapping[str, Any]) -> Iterator[str]:
     """Yield a row's cells, each with its interval in parentheses."""
     for column in sheet.columns:
-        cell = _cell(column, row)
+        cell = cell_of(column, row)
         yield f"{cell.text} ({cell.beside})" if cell.beside else cell.text
 
 
@@ -271,7 +331,9 @@ def _depth(sheet: Sheet, row: Mapping[str, Any]) -> int:
 
 
 def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
-    return HtmlCell(column, *_cell(column, row), bar=_bar(column, row, most))
+    cell = cell_of(column, row)
+    address = row[column.href] if column.href else None
+    return HtmlCell(column, cell.text, cell.beside, _bar(column, row, most), address or "")
 
 
 def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
@@ -279,17 +341,20 @@ def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
     value = row.get(column.key)
     if not column.bar or value is None:
         return ""
-    if column.kind == "percent":
+    if column.kind == "percent" and not column.low:
         return f"--share:{value / most:.3f}" if most else ""
     low = row[column.low] if column.low else None
     high = row[column.high] if column.high else None
     if low is None or high is None:
         return ""
+    if column.kind == "percent":
+        return f"--from:{low:.1%};--to:{high:.1%};--at:{value:.1%}"
     return f"--from:{max(low, 0):.1f}%;--to:{min(high, 100):.1f}%;--at:{value:.1f}%"
 
 
 def _largest_share(sheet: Sheet, rows: Sequence[Mapping[str, Any]]) -> float:
-    keys = [column.key for column in sheet.columns if column.bar and column.kind == "percent"]
+    shares = [column for column in sheet.columns if column.bar and column.kind == "percent"]
+    keys = [column.key for column in shares if not column.low]
     return max((row[key] or 0.0 for row in rows for key in keys), default=0.0)
 
 

@@ -9,7 +9,7 @@ from math import isnan
 from arena.admin.seat_admin import SeatAdmin, noted
 from arena.battles.settlements import forget_orders
 from arena.battles.vote_table import VoteTable
-from arena.campaign_battles.downloads import Rows, quality_table, votes_table
+from arena.campaign_battles.downloads import quality_sheet, votes_sheet
 from arena.campaign_battles.layout import layout_of
 from arena.campaign_battles.report import judgements, last_answers, quality, seat_work
 from arena.campaign_battles.spec import TASK, BattleSpec, battle_spec
@@ -20,9 +20,10 @@ from arena.fraud.flags import FlagService
 from arena.io.tables import Record, require_columns
 from arena.items.store import Bank, ItemBank, model_names
 from arena.seats.campaigns import Campaign, CampaignStore, Note
-from arena.seats.sheet import SheetRow, pay_sheet, state_of
+from arena.seats.sheet import pay_rows, pay_sheet, state_of
 from arena.seats.spec import CampaignError, CampaignSpec, read_spec
 from arena.settings import CountSettings, Settings
+from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import item_key
 
@@ -118,22 +119,20 @@ class CampaignAdmin(SeatAdmin):
         ]
 
     @property
-    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+    def tables(self) -> Mapping[str, Callable[[str], Sheet]]:
         return {"sheet": self.sheet, "quality": self.quality, "votes": self.votes}
 
-    def sheet(self, name: str) -> Rows:
+    def sheet(self, name: str) -> Sheet:
         """The pay sheet, after a review of all voters. Raises CampaignError."""
         campaign = self.store.get(name)
         self._flags.look()
         seats = self.seats.all(campaign)
         with self._database.read() as connection:
             work = seat_work(connection, campaign, seats)
-        return [
-            SheetRow._fields,
-            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), now()),
-        ]
+        listed = self.seats.participants(campaign)
+        return pay_sheet(pay_rows(campaign, seats, work, listed, now()))
 
-    def quality(self, name: str) -> Rows:
+    def quality(self, name: str) -> Sheet:
         """How good each worker's answers are. Raises CampaignError."""
         campaign = self.store.get(name)
         try:
@@ -141,16 +140,16 @@ class CampaignAdmin(SeatAdmin):
         except CampaignError:  # the bank has lost what the campaign draws from
             layout = None
         with self._database.read() as connection:
-            return quality_table(quality(connection, campaign, self.seats.all(campaign), layout))
+            return quality_sheet(quality(connection, campaign, self.seats.all(campaign), layout))
 
-    def votes(self, name: str) -> Rows:
+    def votes(self, name: str) -> Sheet:
         """Every answer with its worker. Raises CampaignError."""
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
             out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
             given = judgements(connection, campaign)
-        return votes_table((one for one in given if one.seat in seats), seats, out)
+        return votes_sheet((one for one in given if one.seat in seats), seats, out)
 
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
         """The campaigns, the newest first, each with how far it is."""

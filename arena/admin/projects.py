@@ -27,7 +27,6 @@ from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
 from arena.authoring.store import Draft, DraftStore
 from arena.budget import DRAFTS, Budget, Ceilings
-from arena.campaign_battles.downloads import Rows
 from arena.database import Database, now
 from arena.inference.catalogue import CatalogueError, Models
 from arena.io.fetch import FetchError, fetch
@@ -36,9 +35,10 @@ from arena.items.store import ItemBank
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.qualification import Qualification, UnreadAnswer
 from arena.seats.seats import Seat
-from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
+from arena.seats.sheet import SeatWork, pay_rows, pay_sheet, state_of
 from arena.seats.spec import CampaignError, read_spec
 from arena.settings import Settings
+from arena.sheets import Sheet
 from arena.templates import plural
 
 MOST_ITEMS = 200
@@ -192,20 +192,18 @@ class ProjectAdmin(SeatAdmin):
         return f"Sample {sample} of {name} is {verdict}."
 
     @property
-    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+    def tables(self) -> Mapping[str, Callable[[str], Sheet]]:
         return {"sheet": self.sheet}
 
-    def sheet(self, name: str) -> Rows:
+    def sheet(self, name: str) -> Sheet:
         """The pay sheet. Raises CampaignError."""
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
         at = now()
         drafts = self._projects.drafts.drafts(campaign)
         work = self._work(campaign, drafts, seats, self._unread(campaign, seats), at)
-        return [
-            SheetRow._fields,
-            *pay_sheet(campaign, seats, work, self.seats.participants(campaign), at),
-        ]
+        listed = self.seats.participants(campaign)
+        return pay_sheet(pay_rows(campaign, seats, work, listed, at))
 
     def _work(
         self,

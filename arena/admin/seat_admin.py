@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from arena.admin.actions import ActionKind, record_action
-from arena.campaign_battles.downloads import Rows
 from arena.database import Database, now
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
@@ -17,8 +17,16 @@ from arena.seats.seats import SeatStore
 from arena.seats.spec import CampaignError, CampaignSpec
 from arena.seats.worker_list import ListedWorker
 from arena.settings import Settings
+from arena.sheets import Sheet, record_sheet
 from arena.storage import is_lost_at_restart
 from arena.templates import plural
+
+
+class WorkerLink(NamedTuple):
+    """The signed link of a worker."""
+
+    worker: str
+    link: str
 
 
 class SeatAdmin(ABC):
@@ -40,7 +48,7 @@ class SeatAdmin(ABC):
 
     @property
     @abstractmethod
-    def tables(self) -> Mapping[str, Callable[[str], Rows]]:
+    def tables(self) -> Mapping[str, Callable[[str], Sheet]]:
         """The downloads of a campaign by name; each raises CampaignError."""
 
     def taken_back(self, campaign: Campaign) -> Note | None:
@@ -73,15 +81,15 @@ class SeatAdmin(ABC):
 
     def worker_links(
         self, campaign: Campaign, workers: Iterable[ListedWorker], address: str
-    ) -> Rows:
+    ) -> Sheet:
         """A table of workers and their links at a server's address. Raises RowsError."""
         links = []
         for row, worker in workers:
             try:
-                links.append((worker, f"{address}{self.link(campaign, worker)}"))
+                links.append(WorkerLink(worker, f"{address}{self.link(campaign, worker)}"))
             except CampaignLinkError as error:
                 raise RowsError(str(error), row=row) from error
-        return [("worker", "link"), *links]
+        return record_sheet("links", "Links", WorkerLink, links)
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
         """The link of each campaign that has one for all, by the campaign's name."""

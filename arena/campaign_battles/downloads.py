@@ -1,14 +1,12 @@
 """Campaign downloads: the quality of a campaign's workers and its votes as tables, for operators alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import NamedTuple
 
 from arena.campaign_battles.report import Judgement, Quality, WorkerQuality
 from arena.seats.seats import Seat
-
-Rows = list[Sequence[object]]
-"""A table: its head, then its rows."""
+from arena.sheets import Sheet, record_sheet
 
 
 class QualityRow(NamedTuple):
@@ -52,7 +50,7 @@ class VoteRow(NamedTuple):
     counts: str
 
 
-def quality_table(found: Quality) -> Rows:
+def quality_sheet(found: Quality) -> Sheet:
     """A row of all workers, then one of each."""
     workers = found.workers
     rho = found.correlations
@@ -67,7 +65,8 @@ def quality_table(found: Quality) -> Rows:
         correlation_within_item=_digits(rho.within_item if rho else None),
         correlation_within_worker=_digits(rho.within_worker if rho else None),
     )
-    return [QualityRow._fields, everyone, *map(_quality_row, workers)]
+    rows = [everyone, *map(_quality_row, workers)]
+    return record_sheet("quality", "Quality", QualityRow, rows)
 
 
 def _quality_row(worker: WorkerQuality) -> QualityRow:
@@ -91,12 +90,12 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
     )
 
 
-def votes_table(
+def votes_sheet(
     given: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
-) -> Rows:
+) -> Sheet:
     """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
     rows = [_vote_row(one, seats[one.seat], one.seat in uncounted) for one in given]
-    return [VoteRow._fields, *rows]
+    return record_sheet("votes", "Votes", VoteRow, rows)
 
 
 def _vote_row(judgement: Judgement, seat: Seat, is_uncounted: bool) -> VoteRow:

@@ -10,11 +10,9 @@ from typer import Option, Typer
 from arena.admin.campaigns import CampaignAdmin, CampaignStanding
 from arena.admin.projects import ProjectAdmin, ProjectStanding, project_admin
 from arena.battles.vote_table import VoteTable
-from arena.campaign_battles.downloads import Rows
 from arena.cli.votes import COMMAND_LINE
 from arena.database import Database
 from arena.inference.catalogue import Models, read_catalogue
-from arena.io.csv_text import csv_text
 from arena.io.images import PictureStore
 from arena.io.strict_json import row_errors
 from arena.io.tables import COMMAND_LINE as ANY_LENGTH
@@ -23,6 +21,7 @@ from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
 from arena.seats.worker_list import read_workers
 from arena.settings import Settings, secret
+from arena.sheets import Sheet, as_csv
 
 app = Typer(rich_markup_mode=None)
 campaign = Typer()
@@ -73,8 +72,9 @@ def _of_battles(name: str, table: str) -> Iterator[str]:
     return printed(admin.tables[table](name))
 
 
-def printed(rows: Rows) -> Iterator[str]:
-    yield csv_text(rows).removesuffix("\n")
+def printed(sheet: Sheet) -> Iterator[str]:
+    """A table that is read back, as CSV."""
+    yield as_csv(sheet).removesuffix("\n")
 
 
 Address = Annotated[

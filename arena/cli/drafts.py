@@ -1,15 +1,16 @@
 """Commands `drafts ...`: projects in which people write items. `campaign` has their links, end, list and pay sheet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from typer import Argument, Option, Typer
 
+from arena.admin.project_sheets import project_sheets
 from arena.admin.seat_admin import noted
 from arena.authoring.events import Fault
 from arena.authoring.exports import ExportError, Exports, Form, left_out
-from arena.authoring.hub_dataset import TOPS, CardWords, percent
+from arena.authoring.hub_dataset import TOPS, CardWords
 from arena.authoring.spec import KINDS, project_of
 from arena.authoring.store import DraftStore
 from arena.authoring.visit_csv import import_visit
@@ -22,6 +23,7 @@ from arena.io.named_files import named_file
 from arena.seats.campaigns import CampaignStore
 from arena.server.hub_upload import upload_dataset
 from arena.settings import Settings
+from arena.sheets import as_text, record_sheet
 from arena.templates import plural
 
 app = Typer(rich_markup_mode=None)
@@ -57,29 +59,18 @@ def new(file: Path) -> Iterator[str]:
 
 @drafts.command()
 def board(project: str) -> Iterator[str]:
-    """How far it is, as CSV: families, yield, minutes, and what each worker gave."""
+    """How far it is: families, yield beside the paper's, minutes, and what each worker gave."""
     _, admin = admins()
     found = admin.standing(admin.store.get(project))
-    yield from _table(found.families)
-    yield ""
-    yields = [
-        (row.metric, *map(percent, (row.overall, row.single, row.multi))) for row in found.yields
-    ]
-    yield from printed([("first judgement", "all", "one image", "several images"), *yields])
-    yield ""
-    yield from _table(found.minutes)
-    yield ""
-    yield from _table([row._replace(accepted=percent(row.accepted)) for row in found.persons])
+    for sheet in project_sheets(found):
+        yield from as_text(sheet)
+        yield ""
     told = found.agreement
     yield (
         f"Verifiers of one answer agree in {told:.1%} of pairs."
         if told is not None
         else "No answer has two verdicts."
     )
-
-
-def _table(rows: Sequence[NamedTuple]) -> Iterator[str]:
-    return printed([rows[0]._fields, *rows]) if rows else iter(["nobody yet"])
 
 
 @drafts.command()
@@ -96,22 +87,31 @@ def reject(
     yield admin.reject(COMMAND_LINE, project, str(item), why, fault)
 
 
+class UnreadRow(NamedTuple):
+    """A sample that waits to be read."""
+
+    sample: str
+    at: str
+    picture: str
+    instruction: str
+    caption: str
+
+
 @drafts.command()
 def samples(project: str) -> Iterator[str]:
     """The captions of its sample tasks that wait to be read, as CSV, the oldest first."""
     _, admin = admins()
-    head = ("sample", "at", "picture", "instruction", "caption")
     rows = [
-        (
-            one.answer.name,
-            f"{one.answer.at:%Y-%m-%d %H:%M}",
-            admin.pictures.path(one.sample.picture) or one.sample.picture,
-            one.sample.instruction,
-            one.answer.answer,
+        UnreadRow(
+            sample=one.answer.name,
+            at=f"{one.answer.at:%Y-%m-%d %H:%M}",
+            picture=str(admin.pictures.path(one.sample.picture) or one.sample.picture),
+            instruction=one.sample.instruction,
+            caption=one.answer.answer,
         )
         for one in admin.unread(project)
     ]
-    yield from printed([head, *rows])
+    yield from printed(record_sheet("samples", "Samples to read", UnreadRow, rows))
 
 
 @drafts.command()

@@ -1,6 +1,6 @@
 """Command `plan`: what a campaign of paid workers costs for a wanted precision; needs no vote and no database."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,13 +14,14 @@ from arena.interval_text import plus_minus
 from arena.ratings import planner
 from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import ELO, VotesError
+from arena.sheets import Sheet, as_text, plain_sheet
 
 app = Typer(rich_markup_mode=None)
 Correlation = Annotated[
     float | None, Option(min=0, max=1, help="of votes; if left out: of --votes, or an assumed one")
 ]
 COLUMNS = ("per tuple", "votes", "tuples", "workers", "hours", "money", "half width")
-WIDTH = 10
+NOTE = "Half width: that of the models' 95% intervals, on average, in rating points."
 
 
 @app.command()
@@ -69,14 +70,25 @@ def plan(
     strengths = planner.expected_strengths(models, spread)
     planned = planner.Plan(strengths, items, half_width, gap, rho, seat, seconds, pay, fee)
     found = [planner.cost(planned, number) for number in each]
-    yield "  ".join(f"{title:>{WIDTH}}" for title in COLUMNS)
-    for one in found:
-        numbers = (one.each, one.votes, one.tuples, one.workers, round(one.hours), round(one.money))
-        cells = (*(f"{number:,}" for number in numbers), plus_minus(one.half_width))
-        row = "  ".join(f"{cell:>{WIDTH}}" for cell in cells)
-        yield row if one.is_enough else f"{row}  not enough: more items are needed"
-    yield "Half width: that of the models' 95% intervals, on average, in rating points."
+    yield from as_text(_sheet(found))
     yield from planner.comparison(found)
     yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple; where tuples share a model,"
     yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."
     yield f"Ratings spread by {spread:.0f} points."
+
+
+def _sheet(found: Sequence[planner.Cost]) -> Sheet:
+    rows = [
+        (
+            cost.each,
+            cost.votes,
+            cost.tuples,
+            cost.workers,
+            round(cost.hours),
+            round(cost.money),
+            plus_minus(cost.half_width),
+            "" if cost.is_enough else "not enough: more items are needed",
+        )
+        for cost in found
+    ]
+    return plain_sheet("plan", "What it costs", (*COLUMNS, ""), rows, note=NOTE)

@@ -16,9 +16,11 @@ from arena.ratings.report import (
     ClusterChoice,
     Method,
     RatingOrder,
+    board_sheet,
     rating_report,
     write_report,
 )
+from arena.sheets import as_text
 
 app = Typer(rich_markup_mode=None)
 CountBothBad = Annotated[BothBad, Option(help='how "both bad" counts')]
@@ -79,4 +81,6 @@ def rate(
     paths = write_report(report, battles, file, out)
     yield f"votes: {len(battles):,}, models: {len(report.models):,}, format: {battles.format or 'none'}"
     yield from report.notices
+    if report.rows:
+        yield from as_text(board_sheet(report.rows))
     yield f"written: {', '.join(map(str, paths))}"

@@ -1,21 +1,21 @@
 """Rating report: rates the battles of one file and gathers what a reader needs to judge the numbers.
 
-Its files are board.csv, plots.html, and report.json with all parameters.
+Its files are the board as CSV, Markdown and LaTeX, plots.html, and report.json with all parameters.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from arena.drawings import RatingRow
 from arena.formats.base import Battles, BothBad, Winner
-from arena.io.csv_text import csv_text
 from arena.plots import Plot, battle_count_plot, interval_plot, plots_page, win_rate_plot
 from arena.ratings.bradley_terry import (
     PRIOR,
@@ -31,6 +31,7 @@ from arena.ratings.intervals import FEW, LEVEL, Bounds, Intervals, intervals, ra
 from arena.ratings.lack_of_fit import LackOfFit, lack_of_fit
 from arena.ratings.rank_sets import rank_sets, sets_around
 from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, coded, elo, win_loss_counts
+from arena.sheets import Column, Sheet, as_csv, as_latex, as_markdown
 
 Method = Literal["elo", "bt", "all"]
 ClusterChoice = Literal["picture", "item", "family", "voter", "tuple", "none"]
@@ -383,7 +384,12 @@ def _listed(names: Sequence[str], places: Sequence[int]) -> str:
 
 
 # Files.
-FILES = ("board.csv", "plots.html", "report.json")
+_TABLES: Mapping[str, Callable[[Sheet], str]] = {
+    "board.csv": as_csv,
+    "board.md": as_markdown,
+    "board.tex": as_latex,
+}
+FILES = (*_TABLES, "plots.html", "report.json")
 
 
 def write_report(
@@ -393,9 +399,11 @@ def write_report(
     record = json.dumps(
         _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
     )
+    title = f"Ratings of {source.name}"
+    sheet = board_sheet(report.rows, title)
     texts = (
-        board_csv(report.rows),
-        plots_page(f"Ratings of {source.name}", plots(report)),
+        *(form(sheet) for form in _TABLES.values()),
+        plots_page(title, plots(report)),
         f"{record}\n",
     )
     paths = tuple(folder / name for name in FILES)
@@ -405,11 +413,35 @@ def write_report(
     return paths
 
 
-def board_csv(rows: Sequence[BoardRow]) -> str:
-    """A board as CSV; a name that a spreadsheet would read as a formula gets a leading apostrophe."""
-    header = [field.name for field in fields(BoardRow)]
-    cells = (asdict(row).values() for row in rows)
-    return csv_text([header, *cells])
+_COLUMNS = (
+    Column("model", "Model"),
+    Column("rank", "Rank", "rank", "rank_low", "rank_high", dash=True),
+    Column("bt", "Bradley-Terry", "score", "bt_low", "bt_high", places=0, dash=True),
+    Column("elo_median", "Elo, median", "score", "elo_low", "elo_high", places=0, dash=True),
+    Column("elo", "Elo, one pass", "score", places=0),
+    Column("battles", "Battles", "count"),
+    Column("wins", "Wins", "count"),
+    Column("losses", "Losses", "count"),
+    Column("ties", "Ties", "count"),
+)
+_NOTES = {
+    "bt": "Brackets are 95% intervals.",
+    "elo_median": "Those of Elo are its spread over orders of the votes, which is no confidence interval.",
+}
+
+
+def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
+    """A board as a sheet, without the columns that were not requested."""
+    frame = pd.DataFrame(
+        [asdict(row) for row in rows],
+        columns=[field.name for field in fields(BoardRow)],
+        dtype=object,
+    )
+    columns = tuple(
+        column for column in _COLUMNS if any(getattr(row, column.key) is not None for row in rows)
+    )
+    note = " ".join(_NOTES[column.key] for column in columns if column.key in _NOTES)
+    return Sheet("board", title, frame, columns or _COLUMNS[:1], note, whole=True)
 
 
 def plots(report: RatingReport) -> Iterator[Plot]:

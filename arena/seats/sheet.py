@@ -4,7 +4,7 @@ No row says "reject": haste and disagreement are reasons to look, and the platfo
 comprehension check. Who is not in the platform's own list is paid by nobody.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from arena.seats.campaigns import Campaign
 from arena.seats.participants import AT_WORK, GIVEN_BACK, plain_status
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
+from arena.sheets import Sheet, record_sheet
 from arena.templates import plural
 from arena.types import Confirmation
 
@@ -76,7 +77,11 @@ def state_of(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
     return "abandoned" if idle > timedelta(minutes=seat.campaign.spec.seat.minutes) else "working"
 
 
-def pay_sheet(
+def pay_sheet(rows: Iterable[SheetRow]) -> Sheet:
+    return record_sheet("sheet", "Pay sheet", SheetRow, rows)
+
+
+def pay_rows(
     campaign: Campaign,
     seats: Sequence[Seat],
     work: Mapping[int, SeatWork],

@@ -10,11 +10,11 @@ from arena.admin.campaigns import CampaignAdmin
 from arena.admin.projects import ProjectAdmin
 from arena.admin.seat_admin import SeatAdmin
 from arena.authoring.checks import DraftError
-from arena.io.csv_text import csv_text
 from arena.io.strict_json import PAGE, RowsError, row_errors
 from arena.io.tables import read_records, temporary_file
 from arena.seats.spec import CampaignError
 from arena.seats.worker_list import listed_workers
+from arena.sheets import as_csv
 from arena.web.admin_auth import Operators
 from arena.web.cookies import NO_STORE, over_https
 
@@ -77,7 +77,7 @@ class _CampaignOrders:
 
         def act(_: str) -> str:
             of = self._of(campaign)
-            return csv_text(of.worker_links(of.store.get(campaign), listed_workers(lines), here))
+            return as_csv(of.worker_links(of.store.get(campaign), listed_workers(lines), here))
 
         return await run_in_threadpool(self._tried, request, act)
 
@@ -102,7 +102,7 @@ class _CampaignOrders:
         tables = self._of(campaign).tables
         if table not in tables:
             return PlainTextResponse("There is no such table.", status_code=404)
-        answer = self._tried(request, lambda _: csv_text(tables[table](campaign)))
+        answer = self._tried(request, lambda _: as_csv(tables[table](campaign)))
         if answer.status_code == 200:
             answer.headers["content-type"] = "text/csv; charset=utf-8"
             answer.headers["content-disposition"] = f'attachment; filename="{campaign}-{table}.csv"'

@@ -76,7 +76,7 @@ const results = (() => {
     byId("board-open").click();
   };
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[data-results]");
+    const link = event.target.closest?.("a[data-results], #model .figures a");
     if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     go(link.href);

@@ -15,11 +15,12 @@ from fastapi.responses import PlainTextResponse
 from arena.drawing_png import png
 from arena.drawings import Drawing, TextMark, svg_file
 from arena.leaderboard.board import Board, BoardKey
+from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart, chart_png
-from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelectionError
 from arena.leaderboard.service import Leaderboard
+from arena.sheets import Sheet, as_csv, as_json, as_latex, as_markdown
 from arena.web.leaderboard_view import VOTES_SHOWN
 from arena.web.results_address import FURTHER
 
@@ -28,8 +29,18 @@ PATIENCE_SECONDS = 20.0
 KEPT_FILES = 32
 AT_ONCE = 4
 """Downloads that are worked on at the same time, so that they hold no thread that others need."""
-FILES: Mapping[str, tuple[str, Callable[[str, Board, Leaderboard, str], str | bytes]]] = {
-    "board.csv": ("text/csv", lambda title, board, boards, plot: board_csv(board)),
+_Made = Callable[[str, Board, Leaderboard, str], str | bytes]
+
+
+def _table(form: Callable[[Sheet], str]) -> _Made:
+    return lambda title, board, boards, plot: form(board_sheet(board, title))
+
+
+FILES: Mapping[str, tuple[str, _Made]] = {
+    "board.csv": ("text/csv", _table(as_csv)),
+    "board.md": ("text/markdown", _table(as_markdown)),
+    "board.tex": ("application/x-tex", _table(as_latex)),
+    "board.json": ("application/json", _table(as_json)),
     "board.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(board_chart(board))),
     "board.png": ("image/png", lambda title, board, boards, plot: chart_png(board, title)),
     "plot.svg": (

@@ -10,6 +10,7 @@ import gradio as gr
 from arena.battles.voters import NOBODY
 from arena.database import DatabaseError
 from arena.leaderboard.board import Board
+from arena.leaderboard.board_sheet import COLUMNS
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
@@ -18,7 +19,7 @@ from arena.plots import Plot
 from arena.web.battle_page import BattlePages
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.events import LATEST, RAW, REFUSED, Updates
-from arena.web.leaderboard_view import COLUMNS, HTML, PARTS, board_html
+from arena.web.leaderboard_view import HTML, PARTS, board_html
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
 from arena.web.results_address import FURTHER, MOST_ADDRESS, ResultsAddress
 from arena.web.results_view import head_html, opening_html, plots_html

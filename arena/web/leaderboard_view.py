@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from arena.battles.vote_table import LIVE_OWN
-from arena.interval_text import dashed, interval_text
+from arena.interval_text import interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
+from arena.leaderboard.board_sheet import board_sheet, has_orders
 from arena.leaderboard.headline import names, needs, only_for, places_in_words
 from arena.leaderboard.selection import BoardSelection
-from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE, Statistics
+from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
 from arena.ratings.bradley_terry import Status
-from arena.ratings.intervals import FEW
-from arena.ratings.settled import ALPHA, LOOK_EVERY, Order
+from arena.ratings.settled import ALPHA, Order
 from arena.settings import BoardVoters, CountRule
+from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros, plural
 from arena.web.results_address import board_query, model_address
 
@@ -46,71 +47,6 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 }
 
 
-class BoardColumn(NamedTuple):
-    """A column of the table: its label and its meaning."""
-
-    name: str
-    label: str
-    meaning: str
-
-
-COLUMNS = (
-    BoardColumn(
-        "rank",
-        "Rank",
-        "1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards the "
-        "true places of all models lie within.",
-    ),
-    BoardColumn(
-        "model",
-        "Model",
-        f"Below the line: still gathering votes, with under {TRUSTED}, an interval wider than {WIDE:.0f} points to a "
-        "side, or not a loss or a win.",
-    ),
-    BoardColumn(
-        "rating",
-        "Rating",
-        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, one "
-        f"tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
-        f"{FLOOR} votes.",
-    ),
-    BoardColumn(
-        "order",
-        "Above next",
-        "Settled: it stands above the next model by a rule that holds however often one looks, here every "
-        f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Open: how much of the gap that settles it is there. "
-        "Contradicted: settled once, and later votes say otherwise.",
-    ),
-    BoardColumn(
-        "elo",
-        "Elo (paper)",
-        f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
-        "votes, with the spread over these orders, which is no confidence interval.",
-    ),
-    BoardColumn(
-        "votes",
-        "Votes",
-        "Battles of this model, each for two models; ties, which only imported votes have, too.",
-    ),
-    BoardColumn(
-        "win-rate",
-        "Win vs. reference",
-        "Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n of "
-        "them.",
-    ),
-    BoardColumn(
-        "mean",
-        "Mean win rate",
-        "Predicted share of wins against each other model of its group, averaged.",
-    ),
-    BoardColumn(
-        "left",
-        "Chosen left",
-        "How often the answer on the left won in its decided battles; half where sides do not matter.",
-    ),
-)
-
-
 def board_html(board: Board, choice: BoardSelection) -> str:
     """Render a board: table, what its numbers can and cannot tell, and downloads."""
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
@@ -123,23 +59,13 @@ def board_html(board: Board, choice: BoardSelection) -> str:
         )
         begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
         return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
-    meets_reference = any(line.win_rate for line in board.standings)
-    absent = {*([] if meets_reference else ["win-rate"]), *([] if has_orders(board) else ["order"])}
-    columns = [_marked(column, board) for column in COLUMNS if column.name not in absent]
+    sheet = board_sheet(board, title)
+    model, rank, *others = sheet.columns
+    columns = (rank, model, *others)
     query = board_query(choice)
     links = {line.model: model_address(line.model, query) for line in board.standings}
     return HTML.board(
-        title, board.votes, paragraphs(board), columns, [*_bodies(board)], query, links
-    )
-
-
-def _marked(column: BoardColumn, board: Board) -> BoardColumn:
-    """Return a column whose label says so where its intervals hold for the voters of these votes only."""
-    only = only_for(board)
-    if not only or column.name not in ("rating", "win-rate"):
-        return column
-    return column._replace(
-        label=f"{column.label}, {only}", meaning=f"{column.meaning} Here {only}."
+        title, board.votes, paragraphs(board), columns, [*_bodies(board, sheet)], query, links
     )
 
 
@@ -159,10 +85,6 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     )
     apart = f"{len(board.groups)} groups of models never met, not even through others: each has ranks of its own."
     return lead, told, (_limits(board, statistics), *([apart] if len(board.groups) > 1 else []))
-
-
-def has_orders(board: Board) -> bool:
-    return any(line.order for line in board.standings)
 
 
 # Sentences on what the numbers tell.
@@ -396,88 +318,87 @@ def _votes(count: int, of: str = "") -> str:
 class TableCell(NamedTuple):
     """A cell of the table: its value, by which the browser sorts, and what it shows."""
 
-    value: float | None = None
-    shown: str = ""
-    range: str = ""
+    value: float | str
+    shown: str
+    beside: str
     hint: str = ""
-    """The meaning of the range."""
+    """The meaning of what stands beside it."""
     doubts: Sequence[str] = ()
     bar: tuple[str, ...] = ()
     """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
 
 
-def _bodies(
-    board: Board,
-) -> Iterator[tuple[list[str], list[tuple[Standing, dict[str, TableCell]]]]]:
+TableRow = tuple[Standing, Mapping[str, TableCell]]
+
+
+def _bodies(board: Board, sheet: Sheet) -> Iterator[tuple[list[str], list[TableRow]]]:
     """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
+    rows = sheet.rows
     for number, group in enumerate(board.groups, 1):
         told = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
         headings = [told] if len(board.groups) > 1 else []
-        for trust, rows in groupby(_rows(group), key=lambda row: row[0].trust):
-            yield (
-                [
-                    *headings,
-                    *(["Still gathering votes: no rank yet"] if trust == "provisional" else []),
-                ],
-                list(rows),
-            )
+        scale = _scale(group)
+        lines = [(line, _cells(line, next(rows), sheet.columns, scale)) for line in group]
+        for trust, shown in groupby(lines, key=lambda line: line[0].trust):
+            if trust == "provisional":
+                headings = [*headings, "Still gathering votes: no rank yet"]
+            yield headings, list(shown)
             headings = []
 
 
-def _rows(group: Sequence[Standing]) -> list[tuple[Standing, dict[str, TableCell]]]:
+def _scale(group: Sequence[Standing]) -> tuple[float, float]:
+    """The lowest and the highest end of a group's intervals."""
     bounds = [bound for line in group if line.rating for bound in line.rating if bound is not None]
-    low = min(bounds, default=0.0)
-    high = max(bounds, default=1.0)
-    return [(line, _cells(line, low, high)) for line in group]
+    return min(bounds, default=0.0), max(bounds, default=1.0)
 
 
-def _cells(line: Standing, low: float, high: float) -> dict[str, TableCell]:
+def _cells(
+    line: Standing,
+    row: Mapping[str, Any],
+    columns: Sequence[Column],
+    scale: tuple[float, float],
+) -> dict[str, TableCell]:
     """Return a model's cells by column, its rating's bar on the scale of its group."""
+    cells = {
+        column.key: TableCell(row[column.key], *cell_of(column, row))
+        for column in columns
+        if row[column.key] is not None
+    }
+    if line.order:
+        cells["order"] = _order(line.order)
+    for key, told in _told_beside(line).items():
+        if key in cells:
+            cells[key] = cells[key]._replace(**told)
+    if "rating" in cells:
+        bar = _bar(line.rating, *scale)
+        cells["rating"] = cells["rating"]._replace(bar=bar)
+    doubts = _doubts(line)
+    if doubts:
+        blank = TableCell("", "", "")
+        cells["rating"] = cells.get("rating", blank)._replace(doubts=doubts)
+    return cells
+
+
+def _told_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
+    """What stands beside a model's numbers and is no interval, and what the intervals mean."""
     rate = line.win_rate
-    mean = line.mean_win_rate
-    left = line.left
-    rate_hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
-    left_range = dashed(left.low, left.high, ".0%") if left else ""
+    hint = f"{interval_text(rate.low, rate.high, '.0%')} (Wilson)" if rate else ""
     return {
-        "rank": _span(line.rank, places_in_words(line.rank), least=1),
-        "rating": _span(line.rating)._replace(
-            doubts=_doubts(line), bar=_bar(line.rating, low, high)
-        ),
-        "order": _order(line.order),
-        "elo": _span(line.elo, "spread over orders of the votes", least=1),
-        "votes": TableCell(
-            line.votes, f"{line.votes:,}", f"({line.ties:,} tied)" if line.ties else ""
-        ),
-        "win-rate": TableCell(rate.value, f"{rate.value:.2%}", f"(n={rate.n})", rate_hint)
-        if rate
-        else TableCell(),
-        "mean": TableCell(mean, f"{mean:.0%}") if mean is not None else TableCell(),
-        "left": TableCell(left.value, f"{left.value:.0%}", left_range, "95% interval (Wilson)")
-        if left
-        else TableCell(),
+        "rank": {"hint": places_in_words(line.rank)},
+        "elo_median": {"hint": "spread over orders of the votes"},
+        "votes": {"beside": f"({line.ties:,} tied)" if line.ties else ""},
+        "win_rate": {"beside": f"(n={rate.n})" if rate else "", "hint": hint},
+        "left_share": {"hint": "95% interval (Wilson)"},
     }
 
 
-def _span(span: Span | None, hint: str = "", least: int = 0) -> TableCell:
-    """Return a number with its range, if that is known and at least so wide."""
-    if span is None:
-        return TableCell()
-    wide = span.low is not None and span.high is not None and span.high - span.low >= least
-    return TableCell(
-        span.value, f"{span.value:.0f}", dashed(span.low, span.high) if wide else "", hint
-    )
-
-
-def _order(order: Order | None) -> TableCell:
-    if order is None:
-        return TableCell()
-    progress = min(max(order.progress, 0), 0.99)
-    since = f"since {plural(order.settled_at, 'vote')}" if order.settled_at else f"{progress:.0%}"
-    hint = (
-        "votes of the board when it was first settled"
-        if order.settled_at
-        else "share of the gap that settles it"
-    )
+def _order(order: Order) -> TableCell:
+    if order.settled_at:
+        since = f"since {plural(order.settled_at, 'vote')}"
+        hint = "votes of the board when it was first settled"
+    else:
+        since = f"{min(max(order.progress, 0), 0.99):.0%}"
+        hint = "share of the gap that settles it"
     return TableCell(order.progress, order.state, since, hint)
 
 

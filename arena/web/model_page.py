@@ -1,6 +1,6 @@
 """Model page: one model's rank, wins and losses on a board, its best and worst items, and the battles it lost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -12,6 +12,7 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard, LostBattle
 from arena.ratings.shares import Share
+from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
@@ -95,7 +96,10 @@ class ModelPages:
         return MODEL.page(
             found,
             (where, back, elsewhere),
-            (_rows(found.families), _rows(found.opponents), links),
+            (
+                _shares_html("By family", "Family", found.families, {}),
+                _shares_html("Against each other model", "Model", found.opponents, links),
+            ),
             (self._seen(found.best), self._seen(found.worst)),
             (
                 self._lost(lost[:MOST_LOST], reader),
@@ -127,6 +131,29 @@ def _page(address: str, before: int) -> str:
     return f"{address}&{urlencode({'before': before})}"
 
 
-def _rows(shares: Mapping[str, Share]) -> Sequence[tuple[str, Share]]:
-    """Return shares with their names, the one with most battles first."""
-    return sorted(shares.items(), key=lambda one: -one[1].n)
+class WonShare(NamedTuple):
+    """A model's share of the battles of one family, or against one other model."""
+
+    name: str
+    won: float | None
+    low: float
+    high: float
+    n: int
+    address: str
+    """The other model's page; "" for a family."""
+
+
+def _shares_html(
+    title: str, head: str, shares: Mapping[str, Share], links: Mapping[str, str]
+) -> str:
+    """Return shares with their names as a table, the one with most battles first."""
+    rows = [
+        WonShare(name, share.value, share.low, share.high, share.n, links.get(name, ""))
+        for name, share in sorted(shares.items(), key=lambda one: -one[1].n)
+    ]
+    columns = (
+        Column("name", head, href="address"),
+        Column("won", "Won", "percent", "low", "high", places=0, bar=True, dash=True),
+        Column("n", "of", "count"),
+    )
+    return as_html(Sheet(head.lower(), title, frame_of(WonShare, rows), columns))

@@ -2,30 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
+from arena.admin.project_sheets import items_sheet, project_sheets
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
-from arena.authoring.board import Metric, YieldRow
-from arena.authoring.store import Draft
-from arena.interval_text import spanned
-from arena.ratings.shares import Share
+from arena.sheets import as_html
 from arena.templates import macros
 
 HTML = macros("projects.html")
-PAPER: Mapping[Metric, tuple[float, float, float]] = {
-    "correct": (87.3, 91.5, 63.0),
-    "caption": (4.0, 3.6, 6.0),
-    "answer": (7.7, 3.8, 30.0),
-}
-"""Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
+PARTS = macros("parts.html")
 MOST_PERSONS = 200
 """People of a project that its table shows, the latest; the pay sheet has all."""
 MOST_UNREAD = 20
 """Samples of a project's writers that are shown to be read, the oldest."""
-_YIELDS: Mapping[Metric, str] = {
-    "correct": "Correct",
-    "caption": "Caption at fault",
-    "answer": "Answer at fault",
-    "other": "Other faults",
-}
 
 
 def projects_html(
@@ -49,56 +36,8 @@ def _samples(one: ProjectStanding) -> str:
 
 
 def _tables(one: ProjectStanding) -> str:
-    families = [(row.family, *(f"{number:,}" for number in row[1:])) for row in one.families]
-    minutes = [
-        (
-            row.kind,
-            f"{row.number:,}",
-            f"{row.median:.1f}" if row.median is not None else "–",
-            f"{row.total:,.0f}",
-        )
-        for row in one.minutes
-    ]
-    persons = [
-        (
-            row.person,
-            *(
-                f"{number:,}"
-                for number in (
-                    row.instructions,
-                    row.captions,
-                    row.answers,
-                    row.verdicts,
-                    row.passed,
-                )
-            ),
-            _share(row.accepted),
-            f"{row.agreed} of {row.others}" if row.others else "–",
-            f"{row.minutes:,.0f}",
-        )
-        for row in one.persons[-MOST_PERSONS:]
-    ]
     agreed = "" if one.agreement is None else f"{one.agreement:.0%}"
-    items = HTML.items([_item(draft) for draft in one.drafts], MOST_ITEMS)
-    return HTML.tables(families, list(map(_yield, one.yields)), minutes, persons, agreed) + items
-
-
-def _yield(row: YieldRow) -> tuple[str, ...]:
-    paper = PAPER.get(row.metric)
-    beside = [f"{number:.1f}%" for number in paper] if paper else ["–"] * 3
-    cells = zip((row.overall, row.single, row.multi), beside, strict=True)
-    return _YIELDS[row.metric], *(cell for share, told in cells for cell in (_share(share), told))
-
-
-def _share(share: Share) -> str:
-    if share.value is None:
-        return "–"
-    return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"
-
-
-def _item(draft: Draft) -> tuple[str, ...]:
-    state = draft.state
-    assert state.instruction
-    fate = f"{state.step}: {state.fault}" if state.fault else state.step
-    needs = {True: "yes", False: "no: answered blindly too", None: "–"}[state.needs_picture]
-    return str(draft.id), draft.family, state.instruction.text[:90], fate, needs
+    none_yet = PARTS.empty("None yet.")
+    tables = [as_html(sheet) or none_yet for sheet in project_sheets(one, MOST_PERSONS)]
+    items = as_html(items_sheet(one))
+    return HTML.tables(tables, agreed) + HTML.items(items, len(one.drafts), MOST_ITEMS)

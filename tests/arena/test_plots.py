@@ -34,6 +34,7 @@ from arena.plots import (
     plots_page,
     win_rate_plot,
 )
+from tests.support.sheets import texts
 
 HOSTILE = "<script>alert(1)</script>&amp;"
 SHAPES = ("circle", "rect", "g")
@@ -113,7 +114,7 @@ def test_lines_of_small_numbers_show_decimals():
 
 def test_a_pair_seen_in_one_order_only_counts_on_both_sides():
     met = battle_count_plot(["x", "y", "z"], np.array([[0, 10, 0], [0, 0, 1], [0, 2, 0.0]]))
-    assert met.table.rows == [["x", "", "10", ""], ["y", "10", "", "3"], ["z", "", "3", ""]]
+    assert texts(met.table) == [["x", "–", "10", "–"], ["y", "10", "–", "3"], ["z", "–", "3", "–"]]
     assert hovers(met.drawing)["g"] >= {"x and y: 10 battles", "z and y: 3 battles"}
     assert [cell.strength for cell in met.drawing.marks if cell.kind == "cell"] == [
         0.5,
@@ -125,7 +126,7 @@ def test_a_pair_seen_in_one_order_only_counts_on_both_sides():
 
 def test_win_rates_name_who_wins():
     chances = win_rate_plot(["x", "y"], np.array([[np.nan, 0.754], [0.246, np.nan]]))
-    assert chances.table.rows == [["x", "", "75%"], ["y", "25%", ""]]
+    assert texts(chances.table) == [["x", "–", "75%"], ["y", "25%", "–"]]
     assert hovers(chances.drawing)["g"] == {"x beats y: 75.4%", "y beats x: 24.6%"}
     assert {mark.tone for mark in chances.drawing.marks if mark.kind == "cell"} == {
         "accent",
@@ -144,16 +145,16 @@ def test_win_rates_name_who_wins():
 def test_a_heat_map_says_how_much_of_it_is_drawn_and_listed(models, note):
     plot = battle_count_plot([f"m{number}" for number in range(models)], np.ones((models, models)))
     assert sum(mark.kind == "cell" for mark in plot.drawing.marks) == MOST_COLUMNS**2
-    assert len(plot.table.rows) == len(plot.table.rows[0]) - 1 == min(models, MOST_LISTED)
+    assert len(plot.table.frame) == len(plot.table.columns) - 1 == min(models, MOST_LISTED)
     assert plot.note.endswith(note or "blank: never.")
 
 
 def test_more_lines_than_colours_are_in_the_table_alone():
     lines = [RatingLine(f"m{number}", [1000.0 + number, None]) for number in range(8)]
     plot = history_plot(["2026-11-01", "2026-11-02"], lines)
-    assert plot.table.rows == [
+    assert texts(plot.table) == [
         ["2026-11-01", *(str(1000 + number) for number in range(8))],
-        ["2026-11-02", *[""] * 8],
+        ["2026-11-02", *["–"] * 8],
     ]
     assert len(hovers(plot.drawing)["circle"]) == 6
     assert plot.note.endswith("The chart shows the first 6 models, the table 8.")
@@ -166,4 +167,5 @@ def test_a_page_has_each_plot_with_its_table_or_says_why_there_is_none():
     )
     assert html.count("<svg") == html.count("<table") == 1 and html.count("<h2>") == 3
     assert "Nobody met." in html and "No model has a rating." in html and "<script" not in html
-    assert '<th scope="row">&lt;script&gt;' in html and "<td>1000</td><td></td>" in html
+    assert '<th scope="row" class="name">&lt;script&gt;' in html
+    assert '<td class="score">1000</td>' in html

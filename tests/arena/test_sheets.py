@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from dataclasses import replace
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
@@ -18,6 +19,8 @@ from arena.sheets import (
     as_markdown,
     as_text,
     interval,
+    plain_sheet,
+    record_sheet,
 )
 
 ROWS = [
@@ -141,3 +144,68 @@ NEGATIVE = only("difference", -4.0, low="low", high="high")
 
 def test_a_sheet_without_rows_is_no_table_of_a_page():
     assert as_html(replace(SHEET, frame=SHEET.frame.head(0))) == ""
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [((0.521, 0.699), "61% (52–70%)"), ((0.611, 0.612), "61%"), ((None, None), "61%")],
+)
+def test_where_there_is_little_room_an_interval_has_a_dash_and_says_no_number_twice(ends, text):
+    frame = pd.DataFrame([{"name": "row", "value": 0.61, "low": ends[0], "high": ends[1]}])
+    column = Column("value", "Won", "percent", "low", "high", places=0, dash=True)
+    sheet = Sheet("one", "One", frame, (Column("name", "Name"), column))
+    assert f"| {text} |" in as_markdown(sheet)
+
+
+def test_a_share_with_an_interval_has_a_bar_of_it():
+    frame = pd.DataFrame([{"name": "row", "value": 0.61, "low": 0.5, "high": 0.75}])
+    column = Column("value", "Won", "percent", "low", "high", bar=True)
+    html = as_html(Sheet("one", "One", frame, (Column("name", "Name"), column)))
+    assert 'class="bar" style="--from:50.0%;--to:75.0%;--at:61.0%"' in html
+
+
+def test_a_text_may_lead_to_an_address_which_stays_one():
+    frame = pd.DataFrame([{"name": HOSTILE, "address": '/x"y'}, {"name": "b", "address": ""}])
+    html = as_html(Sheet("one", "One", frame, (Column("name", "Name", href="address"),)))
+    assert '<a href="/x&#34;y">' in html and html.count("<a ") == 1 and "<script" not in html
+
+
+def test_a_head_may_have_its_meaning_on_a_page():
+    columns = (COLUMNS[0], replace(COLUMNS[1], meaning="How many."), COLUMNS[2])
+    assert 'title="How many."' in as_html(replace(SHEET, columns=columns))
+
+
+def test_a_sheet_of_many_columns_breaks_its_rows_on_a_phone_or_is_scrolled_by_keys():
+    wide = replace(SHEET, columns=(*COLUMNS, COLUMNS[1]))
+    assert " wide" in as_html(wide) and "tabindex" not in as_html(wide)
+    scrolled = as_html(replace(wide, scrolls=True))
+    assert " wide" not in scrolled
+    assert 'tabindex="0" role="group" aria-label="By level"' in scrolled
+
+
+def test_files_may_have_columns_that_no_table_shows():
+    whole = replace(SHEET, columns=COLUMNS[:1], whole=True)
+    assert as_csv(whole) == as_csv(SHEET)
+    assert json.loads(as_json(whole))["rows"] == json.loads(as_json(SHEET))["rows"]
+    assert "61" not in as_markdown(whole)
+    none = replace(whole, frame=SHEET.frame.head(0))
+    assert as_csv(none) == "level,name,n,mean,low,high\n"
+
+
+class Fruit(NamedTuple):
+    """A row of a plain sheet."""
+
+    name: str
+    in_stock: int | None
+    price: float | None
+    is_ripe: bool
+
+
+def test_plain_sheets_count_whole_numbers_and_leave_all_else_as_it_is():
+    fruits = [Fruit("fig", 1200, 0.25, True), Fruit("kiwi", None, None, False)]
+    sheet = record_sheet("fruits", "Fruits", Fruit, fruits)
+    assert as_csv(sheet) == "name,in_stock,price,is_ripe\nfig,1200,0.25,True\nkiwi,,,False\n"
+    assert "| fig | 1,200 | 0.25 | True |" in as_markdown(sheet)
+    assert as_csv(record_sheet("fruits", "Fruits", Fruit, [])) == "name,in_stock,price,is_ripe\n"
+    twice = plain_sheet("two", "Two", ("Paper", "Paper"), [(1, "a")])
+    assert "| Paper | Paper |" in as_markdown(twice) and "| 1 | a |" in as_markdown(twice)

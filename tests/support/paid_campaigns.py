@@ -14,6 +14,7 @@ from arena.items.store import ItemBank, model_names
 from arena.seats.links import Arrival
 from arena.seats.seats import Seat
 from arena.settings import Settings
+from arena.sheets import Sheet
 from arena.types import RIGHT, UNRELATED
 from tests.support.servers import drafts
 
@@ -62,10 +63,9 @@ class PaidCampaign:
         return seat
 
 
-def table(rows: list) -> list[dict[str, object]]:
-    """A download's rows by the names in its head."""
-    head, *others = rows
-    return [dict(zip(head, row, strict=True)) for row in others]
+def table(sheet: Sheet) -> list[dict[str, object]]:
+    """A download's rows by their columns."""
+    return [dict(row) for row in sheet.rows]
 
 
 def written(folder: Path, name: str, text: str) -> Path:

@@ -222,8 +222,7 @@ def test_whoever_waits_for_an_operator_has_not_gone_away(database, tmp_path, adm
         connection.execute(update(SEAT_ENTRY).values(arrived_at=long_ago))
         connection.execute(update(SEAT_TRY).values(at=long_ago))
     assert admin.standing(project.campaign).states == {"working": 1, "abandoned": 1}
-    head, *sheet = admin.sheet("pets")
-    proposals = [dict(zip(head, row, strict=True))["proposal"] for row in sheet]
+    proposals = [row["proposal"] for row in admin.sheet("pets").rows]
     assert proposals == ["wait", "ask to return"]
 
 
@@ -290,9 +289,9 @@ def test_the_board_tells_where_items_stand_with_the_papers_numbers_beside(
     for turn in range(12):
         project.do(people[turn % 4], "answer" if turn == 7 else "correct")
     board = unescape(projects_html(admin.standings(), {}, ""))
-    assert "<td>animals</td><td>20</td>" in board
+    assert 'class="name">animals</th><td class="count">20</td>' in board
     assert all(
-        f"<td>{number}%</td>" in board
+        f'<td class="text">{number}%</td>' in board
         for number in (87.3, 91.5, "63.0", "4.0", 3.6, "6.0", 7.7, 3.8, "30.0")
     )
     (standing,) = admin.standings()

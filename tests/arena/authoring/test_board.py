@@ -19,8 +19,8 @@ from arena.authoring.board import (
 from arena.authoring.checks import DraftError
 from arena.authoring.tables import DRAFT_EVENT
 from arena.database import now
-from arena.io.csv_text import csv_text
-from arena.seats.sheet import SheetRow, pay_sheet
+from arena.seats.sheet import pay_rows, pay_sheet
+from arena.sheets import as_csv
 from tests.support.writers import Project
 
 FAMILIES = [{"name": "animals", "wanted": 3}, {"name": "food", "wanted": 1}]
@@ -114,13 +114,13 @@ def test_the_pay_sheet_has_what_each_seat_gave(database, tmp_path):
         project.do(seat)
         project.seats.note(seat, "done")
     found = project.seats.all(project.campaign)
-    sheet = pay_sheet(project.campaign, found, seat_work(project.drafts, found), {}, now())
+    sheet = pay_rows(project.campaign, found, seat_work(project.drafts, found), {}, now())
     assert [(row.person, row.votes, row.pay, row.proposal) for row in sheet] == [
         ("ann", 1, 3.0, "approve"),
         ("bob", 1, 3.0, "approve"),
         ("cem", 0, 0.0, "wait"),
     ]
-    assert len(list(csv.DictReader(io.StringIO(csv_text([SheetRow._fields, *sheet]))))) == 3
+    assert len(list(csv.DictReader(io.StringIO(as_csv(pay_sheet(sheet)))))) == 3
 
 
 def test_three_verifiers_agreement_is_told(database, tmp_path):

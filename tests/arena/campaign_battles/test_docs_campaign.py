@@ -57,7 +57,7 @@ class Planned(NamedTuple):
 
 
 def planned() -> list[Planned]:
-    rows = [line.replace(",", "").replace("±", "").split() for line in PRINTED[1:3]]
+    rows = [line.replace(",", "").replace("±", "").split() for line in PRINTED[2:4]]
     return [Planned(*map(int, row[:4]), half_width=float(row[6])) for row in rows]
 
 

@@ -19,8 +19,8 @@ def plan(capsys, *words: str) -> tuple[int, str, str]:
 def test_a_plan_names_votes_workers_hours_and_money(capsys):
     known = ("--within-tuple", "0.5", "--within-item", "0", "--pay", "18", "--fee", "0")
     code, out, _ = plan(capsys, "--models", "7", "--items", "574", "--half-width", "30", *known)
-    head, one, five, note, words, *_ = out.splitlines()
-    assert code == 0
+    title, head, one, five, note, words, *_ = out.splitlines()
+    assert (code, title) == (0, "What it costs")
     assert re.split(
         r" {2,}", head.strip()
     ) == "per tuple,votes,tuples,workers,hours,money,half width".split(",")

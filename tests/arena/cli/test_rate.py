@@ -19,7 +19,9 @@ from arena.formats import cells
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.registry import read, write
 from arena.plots import plots_page
-from arena.ratings.report import BoardRow, RatingOrder, board_csv, plots, rating_report
+from arena.ratings.report import BoardRow, RatingOrder, board_sheet, plots, rating_report
+from arena.sheets import as_csv
+from tests.support.sheets import texts
 from tests.support.vote_samples import SAMPLES, THREE, VISIT, put, sample
 
 ROOT = Path(__file__).parents[3]
@@ -355,7 +357,7 @@ def test_the_page_of_plots_has_drawings_with_their_tables(tmp_path):
         shown = list(plots(rating_report(read(path), RatingOrder(method=method, bootstrap=5))))
         assert [plot.title for plot in shown] == titles
         for plot in shown:
-            assert plot.drawing and plot.table and len(plot.table.rows) == 5
+            assert plot.drawing and plot.table and len(plot.table.frame) == 5
     html = plots_page("Ratings", shown)
     assert html.count("<svg") == html.count("<table>") == 2
     assert "prefers-color-scheme:dark" in html and "@media print" in html
@@ -370,14 +372,14 @@ def test_a_model_without_a_number_is_not_drawn(tmp_path):
     report = rating_report(read(path), RatingOrder(prior=0, bootstrap=0))
     assert {row.model for row in report.rows if row.bt is None} == {"A"}
     ratings, chances, _ = plots(report)
-    assert [row[0] for row in ratings.table.rows] == ["B", "C"]
-    assert chances.table.rows[-1][1:] == ["", "", ""]
+    assert [name for name, _ in texts(ratings.table)] == ["B", "C"]
+    assert texts(chances.table)[-1][1:] == ["–", "–", "–"]
 
 
 def test_a_board_s_columns_are_those_that_were_promised():
     row = BoardRow("x", 1.5, None, None, None, None, None, None, None, None, None, 0, 0, 0, 0, None)
-    assert board_csv([row]).split("\n")[0] == ",".join(COLUMNS)
-    assert board_csv([row]).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0,"
+    assert as_csv(board_sheet([row])).split("\n")[0] == ",".join(COLUMNS)
+    assert as_csv(board_sheet([row])).split("\n")[1] == "x,1.5,,,,,,,,,,0,0,0,0,"
 
 
 def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
@@ -385,8 +387,6 @@ def test_rating_a_file_loads_nothing_that_a_board_does_not_need(tmp_path):
     heavy = (
         "gradio",
         "sqlalchemy",
-        "pandas",
-        "pyarrow",
         "tqdm",
         "torch",
         "PIL",

@@ -38,13 +38,14 @@ from arena.imports.tables import (
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
+from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.service import Leaderboard
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.report import RatingOrder, rating_report
 from arena.ratings.votes import Outcome, Votes
+from arena.sheets import as_csv
 from arena.types import REFERENCE
 from arena.web.leaderboard_view import import_notes, paragraphs
 from tests.support.planting import Planted, plant
@@ -439,7 +440,7 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
     )
     assert not any(line.order for line in board.standings)
     assert {row.bt_for for row in rated.rows} == {"for these voters only"}
-    rows = list(csv.DictReader(board_csv(board).splitlines()))
+    rows = list(csv.DictReader(as_csv(board_sheet(board)).splitlines()))
     assert {row["interval_for"] for row in rows} == {"for these voters only"}
     assert "95% intervals for these voters only" in board_chart(board).title
 

@@ -39,6 +39,7 @@ from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.servers import drafts, new_postgresql_database
+from tests.support.sheets import texts
 
 SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
 PATIENCE = 60.0
@@ -747,10 +748,12 @@ def test_win_rates_by_family_are_those_of_its_board(poll, kept):
             code: share for code, share in rates.items() if share.n
         }
     drawn = PLOTS["Families vs. reference"](board, kept)
-    texts = {
-        family: [cell.partition(" (")[0] for cell in cells] for family, *cells in drawn.table.rows
+    told = {
+        family: [cell.partition(" (")[0] for cell in cells] for family, *cells in texts(drawn.table)
     }
-    assert texts == {"Color": ["", "0%"], "Counting": ["75%", ""]} and "2 comparisons" in drawn.note
+    assert (
+        told == {"Color": ["–", "0%"], "Counting": ["75%", "–"]} and "2 comparisons" in drawn.note
+    )
     assert kept.reference_shares(poll.board()) == {}
 
 

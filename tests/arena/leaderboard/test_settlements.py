@@ -20,13 +20,14 @@ from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.ingest import Ingest
 from arena.items.store import MODEL
 from arena.leaderboard.board import Board, BoardKey
+from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.downloads import board_csv
 from arena.leaderboard.headline import headline, orders_in_words
 from arena.leaderboard.service import EVERYONE, Leaderboard
 from arena.leaderboard.statistics import Statistics
 from arena.ratings.settled import LOOK_EVERY, Look, Order
 from arena.settings import CountSettings
+from arena.sheets import as_csv
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 
@@ -183,7 +184,7 @@ def test_a_narrowed_board_has_no_record(arena):
     for narrowed in ({"family": family}, {"since": "2020-01-01"}, {"voters": "all"}):
         board = fresh.board(fresh.choose("test", "single", **narrowed).key, PATIENCE)
         assert board.votes and told(board) == [] and headline(board).count(".") == 1
-        assert "settled" not in board_csv(board)
+        assert "settled" not in as_csv(board_sheet(board))
     assert rows(arena) == []
     fresh.close()
 
@@ -285,7 +286,9 @@ def test_of_two_servers_the_first_ones_row_stays_and_what_the_second_adds_is_sto
 
 
 def test_the_download_tells_the_orders(board):
-    head, first, second, third = (line.split(",") for line in board_csv(board).splitlines())
+    head, first, second, third = (
+        line.split(",") for line in as_csv(board_sheet(board)).splitlines()
+    )
     place = head.index("order")
     assert head[place : place + 3] == ["order", "order_votes", "order_progress"]
     assert first[place : place + 2] == ["settled", "360"] and float(first[place + 2]) > 1

@@ -2,6 +2,7 @@
 
 from arena.formats.base import Battles, Vote, columns_of
 from arena.ratings.report import RatingOrder, RatingReport, plots, rating_report
+from tests.support.sheets import texts
 
 WON = {("high", "middle"): 8, ("high", "low"): 9, ("middle", "low"): 7}
 """Battles of ten that the first model won against the second."""
@@ -25,15 +26,15 @@ def test_rows_and_columns_of_plots_are_in_the_order_of_the_board():
     assert [row.model for row in found.rows] == ["high", "middle", "low"]
     _, win_rates, met = plots(found)
     assert win_rates.table is not None and met.table is not None
-    for place, row in enumerate(win_rates.table.rows):
-        chances = [float(cell.rstrip("%")) for cell in row[1:] if cell]
+    for place, row in enumerate(texts(win_rates.table)):
+        chances = [float(cell.rstrip("%")) for cell in row[1:] if cell != "–"]
         assert chances == sorted(chances)
         assert all(chance < 50 for chance in chances[:place])
         assert all(chance > 50 for chance in chances[place:])
-    assert [row[1:] for row in met.table.rows] == [
-        ["", "10", "11"],
-        ["10", "", "10"],
-        ["11", "10", ""],
+    assert [row[1:] for row in texts(met.table)] == [
+        ["–", "10", "11"],
+        ["10", "–", "10"],
+        ["11", "10", "–"],
     ]
 
 

@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.database import now
-from arena.io.csv_text import csv_text, safe_cell
+from arena.io.csv_text import safe_cell
 from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 from arena.seats.campaigns import Campaign
 from arena.seats.participants import listed_participants, listed_sessions
 from arena.seats.seats import Seat, SeatEvent
-from arena.seats.sheet import SeatWork, SheetRow, pay_sheet, state_of
+from arena.seats.sheet import SeatWork, SheetRow, pay_rows, pay_sheet, state_of
 from arena.seats.spec import CampaignSpec, read_spec
 from arena.seats.worker_names import is_name, tidy_name
+from arena.sheets import as_csv
 
 AT = now()
 BEGAN = AT - timedelta(minutes=40)
@@ -58,7 +59,7 @@ def seat(
 
 def row(one: Seat, work: SeatWork | None = None, listed: dict[str, str] | None = None) -> SheetRow:
     work = work or SeatWork(votes=20, checks=2, last=AT)
-    (found, *_) = pay_sheet(one.campaign, [one], {one.id: work}, listed or {}, AT)
+    (found, *_) = pay_rows(one.campaign, [one], {one.id: work}, listed or {}, AT)
     return found
 
 
@@ -226,7 +227,7 @@ def test_without_the_list_nobody_of_a_platform_is_approved():
 def test_who_is_in_the_list_and_never_came_is_seen():
     """He may have handed in the code of somebody else: it is the same for all."""
     one = seat("prolific")
-    found = pay_sheet(
+    found = pay_rows(
         one.campaign, [one], {}, {"ann": "", "eve": "AWAITING REVIEW", "joe": "RETURNED"}, AT
     )
     assert [(each.person, each.state, each.proposal, each.pay) for each in found[1:]] == [
@@ -245,7 +246,7 @@ def test_a_seat_is_abandoned_after_its_minutes_without_an_answer():
 
 def test_no_spreadsheet_runs_what_a_worker_is_called():
     found = row(seat(person="@SUM(A1)"), listed={"@SUM(A1)": "=1+1"})
-    text = csv_text([found])
+    text = as_csv(pay_sheet([found]))
     assert "'@SUM(A1)" in text and "'=1+1" in text
 
 

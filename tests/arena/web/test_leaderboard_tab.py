@@ -22,16 +22,18 @@ from arena.imports.importer import ImportRequest, VoteImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board
-from arena.leaderboard.downloads import board_csv
+from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
+from arena.sheets import as_csv
 from arena.types import REFERENCE
 from arena.web.leaderboard_view import HTML, board_html, cast_sentence, paragraphs
 from tests.support.leaderboard_page import choose, choose_plot, open_menu
 from tests.support.planting import Planted, plant
 from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
+from tests.support.sheets import heads, texts
 
 HOSTILE = "=cmd|'/c calc'!A1<img src=x onerror=document.title='hit'>&amp;"
 LONG = "a-model-with-a-name-that-does-not-end-7B-instruct-preview-2026-01-31-checkpoint-000123"
@@ -164,14 +166,16 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
         "#board tbody tr", has=page.get_by_role("rowheader", name="alpha", exact=True)
     )
     expect(row.locator(".rating")).to_contain_text(re.compile(r"^\d{3,4} \d{3,4}–\d{3,4}"))
-    expect(row.locator(".win-rate")).to_contain_text(re.compile(r"\d\d\.\d\d% \(n=\d+\)"))
+    expect(row.locator(".win_rate")).to_contain_text(re.compile(r"\d\d\.\d\d% \(n=\d+\)"))
     below = page.locator("#board tbody").last
     expect(below.locator("tr.group")).to_have_text("Still gathering votes: no rank yet")
     expect(
         below.locator("tr.provisional .rating", has_text=re.compile(r"needs \d+ more votes"))
     ).to_have_count(2)
     expect(below.locator("tr.provisional .rating", has_text="unbeaten")).to_have_count(1)
-    expect(below.locator("tr.provisional .elo", has_text=re.compile(r"^\d{3,4}"))).to_have_count(2)
+    expect(
+        below.locator("tr.provisional .elo_median", has_text=re.compile(r"^\d{3,4}"))
+    ).to_have_count(2)
     assert set(below.locator("tr.provisional .rank").all_inner_texts()) == {""}
     assert_downloaded(page)
     page.get_by_text("What the columns mean").click()
@@ -361,6 +365,12 @@ def test_downloads_answer_what_there_is_and_refuse_the_rest(boards):
         .headers["content-type"]
         .startswith("text/csv")
     )
+    csv_rows = list(csv.DictReader(io.StringIO(get("board.csv?source=test").text)))
+    table = get("board.json?source=test").json()
+    assert table["title"] == "Leaderboard: test"
+    assert [row["model"] for row in table["rows"]] == [row["model"].lstrip("'") for row in csv_rows]
+    assert "| Model | Rank | Rating |" in get("board.md?source=test").text
+    assert get("board.tex?source=test").text.endswith("\\bottomrule\n\\end{tabular}\n")
     for path, status in {
         "board.exe?source=test": 404,
         "board.csv?source=nothing": 404,
@@ -402,11 +412,11 @@ def test_each_column_shows_its_own_number(leaderboard):
             "rank": line.rank and line.rank.value,
             "rating": line.rating and line.rating.value,
             "order": line.order and line.order.progress,
-            "elo": line.elo and line.elo.value,
+            "elo_median": line.elo and line.elo.value,
             "votes": line.votes,
-            "win-rate": line.win_rate and line.win_rate.value,
-            "mean": line.mean_win_rate,
-            "left": line.left and line.left.value,
+            "win_rate": line.win_rate and line.win_rate.value,
+            "mean_win_rate": line.mean_win_rate,
+            "left_share": line.left and line.left.value,
         }
         wanted = {
             name: "" if number is None else f"{number:.6g}" for name, number in numbers.items()
@@ -422,15 +432,15 @@ def test_each_column_shows_its_own_number(leaderboard):
             since = f"since {votes:,} votes" if votes else f"{min(line.order.progress, 0.99):.0%}"
             assert cells["order"][2] == f"{line.order.state} {since}"
         if line.win_rate:
-            assert cells["win-rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.n})"
+            assert cells["win_rate"][2] == f"{line.win_rate.value:.2%} (n={line.win_rate.n})"
         if line.left and line.mean_win_rate:
-            assert cells["left"][2].startswith(f"{line.left.value:.0%}")
-            assert cells["mean"][2] == f"{line.mean_win_rate:.0%}"
+            assert cells["left_share"][2].startswith(f"{line.left.value:.0%}")
+            assert cells["mean_win_rate"][2] == f"{line.mean_win_rate:.0%}"
         labels = {
             "rank": "Rank",
-            "win-rate": "Win vs. reference",
-            "mean": "Mean win rate",
-            "left": "Chosen left",
+            "win_rate": "Win vs. reference",
+            "mean_win_rate": "Mean win rate",
+            "left_share": "Chosen left",
         }
         assert labels.items() <= {name: label for name, (label, _, _) in cells.items()}.items()
 
@@ -438,7 +448,7 @@ def test_each_column_shows_its_own_number(leaderboard):
 def test_a_pair_seen_in_one_order_only_counts(leaderboard):
     board, _ = opened(leaderboard)
     table = PLOTS["Battles"](board, leaderboard).table
-    met = {row[0]: dict(zip(table.heads[1:], row[1:], strict=True)) for row in table.rows}
+    met = {row[0]: dict(zip(heads(table), row, strict=True)) for row in texts(table)}
     assert met["unbeaten"]["beta"] == met["beta"]["unbeaten"] == "15"
 
 
@@ -454,22 +464,22 @@ def test_the_families_plots_give_votes_and_intervals_in_the_table_and_on_hover(
     leaderboard, name, pattern, fewest
 ):
     plot = PLOTS[name](opened(leaderboard)[0], leaderboard)
-    assert [row[0] for row in plot.table.rows] == ["Color", "Counting", "Directions"]
-    texts = {
+    assert [row[0] for row in texts(plot.table)] == ["Color", "Counting", "Directions"]
+    told = {
         f"{model}, {row[0]}: {text}"
-        for row in plot.table.rows
-        for model, text in zip(plot.table.heads[1:], row[1:], strict=True)
-        if text
+        for row in texts(plot.table)
+        for model, text in zip(heads(plot.table)[1:], row[1:], strict=True)
+        if text != "–"
     }
-    assert {mark.title for mark in plot.drawing.marks if mark.kind == "cell"} == texts != set()
-    for text in texts:
+    assert {mark.title for mark in plot.drawing.marks if mark.kind == "cell"} == told != set()
+    for text in told:
         value, low, high, votes = map(int, pattern.fullmatch(text.rpartition(": ")[2]).groups())
         assert low <= value <= high and votes >= fewest
 
 
 def test_the_csv_holds_what_the_board_holds(leaderboard):
     board, _ = opened(leaderboard)
-    rows = list(csv.DictReader(io.StringIO(board_csv(board))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(board_sheet(board)))))
     assert len(rows) == len(board.standings) == 7
     for row, line in zip(rows, board.standings, strict=True):
         assert row["model"].lstrip("'") == line.model

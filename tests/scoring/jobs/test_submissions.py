@@ -46,6 +46,7 @@ from scoring.web.visit_bench_view import matches_html
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
 from tests.support.servers import new_postgresql_database
+from tests.support.sheets import texts
 
 JUDGE, ADDRESS = "test-judge", "https://judge.example.org/v1"
 
@@ -748,7 +749,7 @@ def test_figure_8_has_every_family_with_a_decided_match():
     played += [PlayedMatch("j", "Color", False, "<n>", REFERENCE, "a")]
     plot = family_plot(automatic_board(played, False))
     assert (
-        plot and [row[0] for row in plot.table.rows] == ["Color"] and "2 comparisons" in plot.note
+        plot and [row[0] for row in texts(plot.table)] == ["Color"] and "2 comparisons" in plot.note
     )
     cells = {
         mark.title.partition(",")[0]: mark for mark in plot.drawing.marks if mark.kind == "cell"

@@ -1,0 +1,209 @@
+"""Board sheet: a board as a table, for its page and its files."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from arena.leaderboard.board import Board, Span, Standing
+from arena.leaderboard.headline import only_for
+from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
+from arena.ratings.intervals import FEW
+from arena.ratings.settled import LOOK_EVERY
+from arena.ratings.shares import Share
+from arena.sheets import Column, Sheet, frame_of
+from arena.templates import plural
+
+MODEL = Column(
+    "model",
+    "Model",
+    meaning=f"Below the line: still gathering votes, with under {TRUSTED}, an interval wider than {WIDE:.0f} points to "
+    "a side, or not a loss or a win.",
+)
+RANK = Column(
+    "rank",
+    "Rank",
+    "rank",
+    "rank_low",
+    "rank_high",
+    dash=True,
+    meaning="1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards "
+    "the true places of all models lie within.",
+)
+RATING = Column(
+    "rating",
+    "Rating",
+    "score",
+    "rating_low",
+    "rating_high",
+    places=0,
+    dash=True,
+    meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, "
+    "one tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
+    f"{FLOOR} votes.",
+)
+ORDER = Column(
+    "order",
+    "Above next",
+    meaning="Settled: it stands above the next model by a rule that holds however often one looks, here every "
+    f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Open: how much of the gap that settles it is there. "
+    "Contradicted: settled once, and later votes say otherwise.",
+)
+ELO = Column(
+    "elo_median",
+    "Elo (paper)",
+    "score",
+    "elo_low",
+    "elo_high",
+    places=0,
+    dash=True,
+    meaning=f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of "
+    "the votes, with the spread over these orders, which is no confidence interval.",
+)
+VOTES = Column(
+    "votes",
+    "Votes",
+    "count",
+    meaning="Battles of this model, each for two models; ties, which only imported votes have, too.",
+)
+WIN_RATE = Column(
+    "win_rate",
+    "Win vs. reference",
+    "percent",
+    "win_rate_low",
+    "win_rate_high",
+    places=2,
+    dash=True,
+    meaning="Share of its decided battles with the reference answers that it won, with a 95% interval for new items; n "
+    "of them.",
+)
+MEAN = Column(
+    "mean_win_rate",
+    "Mean win rate",
+    "percent",
+    places=0,
+    meaning="Predicted share of wins against each other model of its group, averaged.",
+)
+LEFT = Column(
+    "left_share",
+    "Chosen left",
+    "percent",
+    "left_low",
+    "left_high",
+    places=0,
+    dash=True,
+    meaning="How often the answer on the left won in its decided battles; half where sides do not matter.",
+)
+COLUMNS = (MODEL, RANK, RATING, ORDER, ELO, VOTES, WIN_RATE, MEAN, LEFT)
+
+
+class BoardLine(NamedTuple):
+    """A model's line in the files; blank where the board is blank."""
+
+    group: int
+    rank: float | None
+    rank_low: float | None
+    rank_high: float | None
+    model: str
+    rating: float | None
+    rating_low: float | None
+    rating_high: float | None
+    elo_median: float | None
+    elo_low: float | None
+    elo_high: float | None
+    votes: int
+    ties: int
+    reference_wins: int | None
+    reference_votes: int | None
+    win_rate: float | None
+    win_rate_low: float | None
+    win_rate_high: float | None
+    mean_win_rate: float | None
+    left_share: float | None
+    left_low: float | None
+    left_high: float | None
+    status: str
+    trust: str
+    retired: bool
+    order: str | None
+    """About the model and the next one."""
+    order_votes: int | None
+    order_progress: float | None
+    interval_votes: int | None
+    """How many votes the board had when its intervals, ranges and Elo were computed."""
+    interval_for: str | None
+    """Whose choices the intervals hold for."""
+
+
+def board_sheet(board: Board, title: str = "Leaderboard") -> Sheet:
+    """Return a board's table, without the columns that have nothing to say there."""
+    return Sheet(
+        "board",
+        title,
+        frame_of(BoardLine, _lines(board)),
+        tuple(_columns(board)),
+        note=f"{plural(board.votes, 'vote')}; intervals are of 95%.",
+        whole=True,
+        scrolls=True,
+    )
+
+
+def has_orders(board: Board) -> bool:
+    return any(line.order for line in board.standings)
+
+
+def _columns(board: Board) -> Iterator[Column]:
+    """Yield the columns; their heads say so where intervals hold for the voters of these votes only."""
+    only = only_for(board)
+    meets_reference = any(line.win_rate for line in board.standings)
+    for column in COLUMNS:
+        if column is ORDER and not has_orders(board) or column is WIN_RATE and not meets_reference:
+            continue
+        if only and column in (RATING, WIN_RATE):
+            head = f"{column.head}, {only}"
+            yield replace(column, head=head, meaning=f"{column.meaning} Here {only}.")
+        else:
+            yield column
+
+
+def _lines(board: Board) -> Iterator[BoardLine]:
+    votes = board.statistics and board.statistics.votes
+    whose = board.statistics and (only_for(board) or "for voters like these")
+    for number, group in enumerate(board.groups, 1):
+        for line in group:
+            yield _line(number, line, votes, whose)
+
+
+def _line(group: int, line: Standing, votes: int | None, whose: str | None) -> BoardLine:
+    rate = line.win_rate
+    order = line.order
+    return BoardLine(
+        group=group,
+        **_span("rank", line.rank),
+        model=line.model,
+        **_span("rating", line.rating),
+        **_span("elo", line.elo, "elo_median"),
+        votes=line.votes,
+        ties=line.ties,
+        reference_wins=rate and rate.hits,
+        reference_votes=rate and rate.n,
+        **_span("win_rate", rate),
+        mean_win_rate=line.mean_win_rate,
+        **_span("left", line.left, "left_share"),
+        status=line.status,
+        trust=line.trust,
+        retired=line.retired,
+        order=order and order.state,
+        order_votes=order and order.settled_at,
+        order_progress=order and order.progress,
+        interval_votes=votes,
+        interval_for=whose,
+    )
+
+
+def _span(name: str, span: Span | Share | None, key: str = "") -> dict[str, Any]:
+    """Return a number and its range by their columns."""
+    return {
+        key or name: span and span.value,
+        f"{name}_low": span and span.low,
+        f"{name}_high": span and span.high,
+    }
