@@ -224,13 +224,7 @@ def _grid_plot(
 def plots_page(title: str, plots: Iterable[Plot]) -> str:
     """Return a self-contained HTML page of plots and their tables."""
     drawn = [
-        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "", _table_html(plot))
+        (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
         for place, plot in enumerate(plots)
     ]
     return macros("plots.html").page(title, drawn)
-
-
-def _table_html(plot: Plot) -> str:
-    if isinstance(plot.table, Sheet):
-        return as_html(plot.table)
-    return macros("plots.html").as_table(plot.title, plot.table) if plot.table else ""
