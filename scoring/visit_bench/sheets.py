@@ -1,43 +1,109 @@
-"""Sheets of VisIT-Bench: its board, and win rates by family."""
+"""Sheets of VisIT-Bench: its board."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
 from arena.sheets import Column, Sheet, interval
-from scoring.visit_bench.leaderboard import AutomaticBoard, BoardLine
+from scoring.visit_bench.leaderboard import ORDERS, AutomaticBoard, BoardLine
 
-NOTE = (
-    "Rating: Bradley-Terry on the Elo scale, mean 1000; a tie is half a win to each. Places: in 95% of boards the true "
-    "places of all models lie within. Elo: as VisIT-Bench computes it (K=4, scale 400, start 1000), the median over "
-    "seeded orders of the matches. Win rate: of its matches against the references, verified by people, ties left out."
+COLUMNS = (
+    Column(
+        "model",
+        "Model",
+        meaning="A submission's variant says how often its submitter has tried on these items.",
+    ),
+    Column(
+        "rank",
+        "Rank",
+        "rank",
+        "rank_low",
+        "rank_high",
+        dash=True,
+        meaning="1 + the models whose interval lies wholly above, and the places it may have: in 95% of boards the "
+        "true places of all models lie within.",
+    ),
+    Column(
+        "rating",
+        "Rating",
+        "score",
+        "rating_low",
+        "rating_high",
+        places=0,
+        dash=True,
+        meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is "
+        "half a win to each. Ratings describe the pairs as they were played.",
+    ),
+    Column(
+        "elo",
+        "Elo (paper)",
+        "score",
+        places=0,
+        meaning=f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders "
+        "of the matches.",
+    ),
+    interval("elo_low", "elo_high", "Elo over orders", places=0),
+    Column(
+        "matches",
+        "Matches",
+        "count",
+        meaning="Matches with a result; each is two verdicts, one in either order. While voters may be asked about "
+        "the items, a submission's matches with models of the bank do not count, but those with the reference do.",
+    ),
+    Column("ties", "Tied", "count", meaning="Matches that neither won."),
+    Column(
+        "win_rate",
+        "Win rate",
+        "percent",
+        "win_rate_low",
+        "win_rate_high",
+        meaning="Share of its matches against the references, verified by people, that it won, ties left out.",
+    ),
+    Column("decided", "Decided", "count", meaning="Those matches, ties left out."),
+    Column(
+        "unscored",
+        "Unscored",
+        "count",
+        meaning="Matches in which the judge gave no verdict in an order; they count nowhere else.",
+    ),
+)
+PEOPLE = Column(
+    "people",
+    "People",
+    "score",
+    places=0,
+    meaning="The rating that people's votes give on the same items, on the official board.",
 )
 
 
-def board_sheet(name: str, title: str, board: AutomaticBoard) -> Sheet:
-    """Ratings and win rates of each model, best first."""
-    columns = (
-        Column("model", "Model"),
-        Column("rank", "Rank", "rank", "rank_low", "rank_high"),
-        Column("rating", "Rating", "score", "rating_low", "rating_high", places=0),
-        Column("elo", "Elo (paper)", "score", places=0),
-        interval("elo_low", "elo_high", "Elo over orders", places=0),
-        Column("matches", "Matches", "count"),
-        Column("ties", "Tied", "count"),
-        Column("win_rate", "Win rate", "percent", "win_rate_low", "win_rate_high"),
-        Column("decided", "Decided", "count"),
-        Column("unscored", "Unscored", "count"),
-    )
-    rows = [_row(line) for line in board.lines]
-    return Sheet(name, title, pd.DataFrame(rows), columns, NOTE)
+def board_sheet(
+    name: str,
+    title: str,
+    board: AutomaticBoard,
+    people: Mapping[str, float] | None = None,
+    variants: Mapping[str, int] | None = None,
+) -> Sheet:
+    """Ratings and win rates of each model, best first.
+
+    `people`: ratings by people's votes; `variants`: how often each submission was tried.
+    """
+    rows = []
+    for line in board.lines:
+        variant = (variants or {}).get(line.row.model)
+        row = _row(line)
+        row["model"] = f"{line.row.model} variant {variant}" if variant else line.row.model
+        row["people"] = (people or {}).get(line.row.model)
+        rows.append(row)
+    frame = pd.DataFrame(rows)
+    columns = (*COLUMNS, PEOPLE) if people else COLUMNS
+    return Sheet(name, title, frame, columns, scrolls=True)
 
 
-def _row(line: BoardLine) -> Mapping[str, object]:
+def _row(line: BoardLine) -> dict[str, object]:
     row = line.row
     rate = line.reference
     is_rated = rate is not None and rate.value is not None
     return {
-        "model": row.model,
         "rank": row.rank,
         "rank_low": row.rank_low,
         "rank_high": row.rank_high,

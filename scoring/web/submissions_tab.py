@@ -16,59 +16,19 @@ from arena.web.results_view import picture_html
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.leaderboard import (
-    ORDERS,
     AutomaticBoard,
-    BoardLine,
     Correlation,
     WinRate,
     rank_correlation,
 )
+from scoring.visit_bench.sheets import COLUMNS, PEOPLE, board_sheet
 from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, SubmissionError, labels
 from scoring.web.citations import citations
 from scoring.web.judge_board_view import board_chart, board_sentence
-from scoring.web.report_parts import PARTS, REPORT
+from scoring.web.report_parts import PARTS, sheet_html
 
 VISIT = macros("visit_bench.html")
 
-COLUMNS = {
-    "rank": (
-        "Rank",
-        "1 + the models whose interval lies wholly above. Below it the places it may have: in 95% of boards the true "
-        "places of all models lie within.",
-    ),
-    "model": (
-        "Model",
-        "A submission's variant says how often its submitter has tried on these items.",
-    ),
-    "rating": (
-        "Rating",
-        "Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind; a tie is half a "
-        "win to each. Ratings describe the pairs as they were played.",
-    ),
-    "elo": (
-        "Elo (paper)",
-        f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of the "
-        "matches, with the spread over these orders, which is no confidence interval.",
-    ),
-    "votes": (
-        "Matches",
-        "Matches with a result; each is two verdicts, one in either order. While voters may be asked about the items, "
-        "a submission's matches with models of the bank do not count, but those with the reference do.",
-    ),
-    "win-rate": (
-        "Win vs. reference",
-        "Share of its matches against the references, verified by people, that it won, ties left out; n of them.",
-    ),
-    "mean": (
-        "Unscored",
-        "Matches in which the judge gave no verdict in an order; they count nowhere else.",
-    ),
-    "left": (
-        "People",
-        "The rating that people's votes give on the same items, on the official board.",
-    ),
-}
-"""Heading and meaning of each column."""
 _shows_errors = partial(
     shows_errors, (SubmissionError, DatabaseError), lambda error, *_: PARTS.alert(error)
 )
@@ -84,7 +44,8 @@ class Beside(NamedTuple):
 def board_html(
     board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]
 ) -> str:
-    table = board_table(board_key.title, found.board, beside, variants)
+    title = f"{board_key.title}: {found.board.matches:,} matches"
+    table = sheet_html(board_sheet("board", title, found.board, beside.ratings, variants))
     chart = board_chart(found.board)
     drawn = svg(chart, "automatic-chart") if chart else ""
     cited = citations()[VISIT_BENCH.cited]
@@ -113,39 +74,6 @@ def _win_rate(rate: WinRate | None) -> WinRateCell | None:
     )
 
 
-def board_table(
-    title: str, board: AutomaticBoard, beside: Beside, variants: Mapping[str, int]
-) -> str:
-    bounds = [
-        bound
-        for line in board.lines
-        for bound in (line.row.bt_low, line.row.bt_high)
-        if bound is not None
-    ]
-    low = min(bounds, default=0.0)
-    high = max(bounds, default=1.0)
-    rows = [_cells(line, beside, variants.get(line.row.model), low, high) for line in board.lines]
-    columns = {name: words for name, words in COLUMNS.items() if any(cells[name] for cells in rows)}
-    return VISIT.table(title, board.matches, columns, rows)
-
-
-def _cells(
-    line: BoardLine, beside: Beside, variant: int | None, low: float, high: float
-) -> Mapping[str, str]:
-    row = line.row
-    people = beside.ratings.get(line.row.model)
-    return {
-        "rank": VISIT.rank(row),
-        "model": REPORT.beside(row.model, f"variant {variant}" if variant else ""),
-        "rating": VISIT.rating(row, low, max(high - low, 1e-9)),
-        "elo": VISIT.elo(row),
-        "votes": REPORT.beside(f"{row.battles:,}", f"({row.ties:,} tied)" if row.ties else ""),
-        "win-rate": VISIT.win_rate(line.reference),
-        "mean": f"{line.unscored:,}" if line.unscored else "",
-        "left": "" if people is None else f"{people:.0f}",
-    }
-
-
 class SubmissionsTab:
     """Components of the tab as attributes, event handlers as methods."""
 
@@ -154,7 +82,7 @@ class SubmissionsTab:
         self._people = people
         self.choice = gr.Dropdown([], label="Judge", visible=False, elem_id="automatic-choice")
         self.board = gr.HTML(VISIT.no_board(), elem_id="automatic", padding=False)
-        gr.HTML(VISIT.meanings(COLUMNS), padding=False)
+        gr.HTML(VISIT.meanings((*COLUMNS, PEOPLE)), padding=False)
         self.plot = gr.HTML(elem_id="automatic-plot", padding=False)
         self.mine = gr.HTML(elem_id="submissions", padding=False)
         with gr.Row(visible=False, elem_id="own-submissions") as self.own:

@@ -83,8 +83,8 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
 
     turn(page, "Results", "Judge models")
     line = page.locator("#automatic tbody tr", has_text=title)
-    expect(line.locator(".model")).to_have_text(f"{title} variant 1")
-    expect(line.locator(".win-rate")).to_contain_text("(n=")
+    expect(line.locator(".name")).to_have_text(f"{title} variant 1")
+    expect(line.locator(".percent")).to_contain_text("%")
     expect(page.locator("#automatic-plot svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .opening:has(h2) .chart svg[role=img]")).to_be_visible()
     expect(page.locator("#automatic .copies").get_by_role("button", name="LaTeX")).to_be_visible()
@@ -100,7 +100,7 @@ def test_a_submission_goes_from_the_file_to_the_board_and_its_texts_can_go(
         "its number and its results stay. Your report holds them until"
     )
     expect(page.locator("#submissions")).to_contain_text("texts withdrawn")
-    expect(line.locator(".model")).to_have_text(f"{title} variant 1")
+    expect(line.locator(".name")).to_have_text(f"{title} variant 1")
     shoot(page, "visit-withdrawn", whole=True)
 
 
@@ -123,8 +123,8 @@ def test_stored_answers_are_chosen_by_name(visitor, app):
     line = visitor.locator("#automatic tbody tr").filter(
         has=visitor.get_by_role("rowheader", name="m1", exact=True)
     )
-    expect(line.locator(".win-rate")).to_contain_text("(n=")
-    expect(line.locator(".model")).to_have_text("m1")
+    expect(line.locator(".percent")).to_contain_text("%")
+    expect(line.locator(".name")).to_have_text("m1")
     expect(visitor.locator("#submissions")).to_be_hidden()
 
 
