@@ -141,7 +141,7 @@ def board_sheet(board: Board, title: str = "Leaderboard") -> Sheet:
         title,
         frame_of(BoardLine, _lines(board)),
         tuple(_columns(board)),
-        note=f"{plural(board.votes, 'vote')}; intervals are of 95%.",
+        note=f"{plural(board.votes, 'vote')}. Intervals are of 95%; Elo's is its spread over orders of them.",
         whole=True,
         scrolls=True,
     )

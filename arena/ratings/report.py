@@ -426,7 +426,7 @@ _COLUMNS = (
 )
 _NOTES = {
     "bt": "Brackets are 95% intervals.",
-    "elo_median": "Those of Elo are its spread over orders of the votes, which is no confidence interval.",
+    "elo_median": "Those after Elo are its spread over orders of the votes, no confidence interval.",
 }
 
 
