@@ -15,7 +15,7 @@ from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
-from arena.web.words import EVERYWHERE, page_words
+from arena.web.words import ENGLISH, script_words
 from scoring.error_analysis.files import doubted_csv, labels_csv
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
@@ -59,9 +59,9 @@ class PeoplePages:
         labels = label_results(self.marking, job, report, beside=is_owner)
         parts.append(labels_html(labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(self._files(job, report, labels))))
-        words = {"en": page_words(EVERYWHERE)["en"]}
+        texts = script_words(ENGLISH)
         return campaign_api.HTML.document(
-            report.title, "en", campaign_api.VERSION, words, "people", parts
+            report.title, "en", campaign_api.LINKS, texts, "people", parts
         )
 
     def _owned(self, job: Job) -> str:
