@@ -50,8 +50,7 @@ def scene(
         name = names and getattr(names, side)
         is_chosen = bool(names) and battle.choice == side
         parts[f"title-{side}"] = BATTLE.title(side, words, name, is_chosen)
-        if subject is not None or battle.phase is Phase.OPEN:
-            parts[side] = HTML.side_turns(battle.turns, side, shown.growing, words)
+        parts[side] = HTML.side_turns(battle.turns, side, shown.growing, words)
     first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {
         "kind": "scene",
