@@ -112,7 +112,7 @@ def bank_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Ca
     here.load()
 
     def undo() -> None:
-        there.call("on_undo", here.token)
+        there.act("undo", battle=here.token)
         here.token = there.token
 
     return lambda: here.choose("a") and None, undo, lambda: here.wait_out_undo() and None
