@@ -149,7 +149,7 @@ def live_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Ca
 
         token = as_visitor(send)
 
-    return lambda: post("choice", {"choice": "a"}), lambda: post("undo"), lambda: post("reveal")
+    return lambda: post("choose", {"value": "a"}), lambda: post("undo"), lambda: post("names")
 
 
 @pytest.mark.parametrize("battle", [bank_battle, live_battle])

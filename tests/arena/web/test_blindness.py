@@ -216,9 +216,7 @@ def planted(tmp_path_factory) -> Iterator[AppServer]:
     for name, display in RENAMED.items():
         command(data, "models", "rename", name, display)
     with OpenAIServer(models=("one", "two")) as models:
-        cards = [
-            card(name, model, models) for name, model in zip(LIVE, models.models, strict=True)
-        ]
+        cards = [card(name, model, models) for name, model in zip(LIVE, models.models, strict=True)]
         running = AppServer(data, DEMO_BANK="off", MODELS=catalogue(folder, *cards))
         yield running
         running.stop()
