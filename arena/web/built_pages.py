@@ -47,7 +47,7 @@ _BEGINNING = re.compile(
 """Where Gradio's script begins; on a page of battles the battle comes first."""
 _LATER = (
     '<script>window.gradioComes = () => {{ document.head.append(Object.assign(document.createElement("link"), '
-    '{{ rel: "stylesheet", href: "/{style}" }})); import("/{script}"); }};</script>'
+    '{{ rel: "stylesheet", href: "/{style}" }})); import("/{script}").catch(() => {{}}); }};</script>'
 )
 _GRADIOS = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"

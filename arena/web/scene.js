@@ -272,7 +272,9 @@ class BankBattle extends SentBattle {
     return { path: `/battle/${name}`, sent };
   }
   refused(error) {
+    this.hasBegun = true;
     if (error.status === 403) this.phase = "apart";
+    else if (this.phase === "held") this.phase = "none";  // Next asks for it once more
     super.refused(error);
   }
   done(name, scene) {
