@@ -139,7 +139,7 @@ class Battle {
 
   // A press that comes right after a change was meant for what stood there before.
   guard(event) {
-    const isPress = event.detail > 0 && event.target.closest(".dock button, .answer");
+    const isPress = event.detail > 0 && event.target.closest(".dock button, .answer") && !event.target.closest("a, summary");
     if (!isPress || performance.now() - this.changedAt > 600) return;
     event.preventDefault();
     event.stopImmediatePropagation();
