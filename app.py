@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":
     gc.disable()  # until it serves: looking through what is imported and built, and stays, took a sixth of a start
@@ -25,6 +24,7 @@ from starlette.routing import Mount
 
 from arena.authoring.spec import TASK as WRITING
 from arena.authoring.spec import ProjectSpec
+from arena.battles.write_batch import WriteBatch
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec
 from arena.context import ArenaContext
@@ -47,6 +47,7 @@ from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import (
     admin_campaigns,
+    battle,
     campaign_api,
     export_api,
     health_api,
@@ -55,14 +56,14 @@ from arena.web import (
     operator_api,
     pictures,
     preview_api,
+    static_files,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, RESULTS, RUN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, RESULTS, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
 from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
-from arena.web.battle_tab import BattleTab
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
@@ -76,8 +77,10 @@ from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
 from arena.web.reveal import Reveal
+from arena.web.scenes import BattleScenes
+from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
-from arena.web.words import ENGLISH, EVERYWHERE, language_of, page_words
+from arena.web.words import language_of
 from arena.web.writing_task import WritingTask
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.context import ScoringContext
@@ -99,35 +102,36 @@ STARTUP_ERRORS = (
     *(QuestionsError, RowsError, CatalogueError, LiveModelError, OSError),
 )
 """Errors that stop the start with a one-line message."""
+WEB = ROOT / "arena/web"
+STYLE = StaticFile(
+    "style.css",
+    [WEB / f"{name}.css" for name in ("tokens", "document", "battle", "live")],
+)
+SCRIPT = StaticFile(
+    "script.js", [WEB / "login.js", WEB / "scene.js", WEB / "live.js", WEB / "pages.js"]
+)
+"""What stands in every document, before Gradio's own part of it."""
 STYLES = [
-    ROOT / "arena/web/page.css",
-    ROOT / "arena/web/sheet.css",
-    ROOT / "arena/web/results.css",
+    WEB / "battle.css",
+    WEB / "page.css",
+    WEB / "sheet.css",
+    WEB / "results.css",
     ROOT / "scoring/web/scoring.css",
     ROOT / "scoring/web/agreement.css",
 ]
-SCRIPTS = [
-    ROOT / f"arena/web/{name}.js"
-    for name in ("pages", "keys", "vote", "login", "live", "leaderboard", "admin", "levels")
-]
+SCRIPTS = [WEB / f"{name}.js" for name in ("leaderboard", "admin", "levels")]
 SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "report")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
 class Page(gr.Blocks):
-    """Blocks whose events accept plain values only, so that no value can pose as a file, and may return them."""
+    """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
         """Refuse lists and objects before Gradio processes them: it would copy or fetch the files that they name."""
         if not isinstance(inputs, list) or any(isinstance(value, dict | list) for value in inputs):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
-
-    async def postprocess_data(self, block_fn: Any, predictions: Any, state: Any) -> list[Any]:
-        """Send what a `PLAIN` handler returns as it is: Gradio would build anew each component that it leaves alone."""
-        if block_fn.postprocess:
-            return await super().postprocess_data(block_fn, predictions, state)
-        return [predictions.get(block, gr.skip()) for block in block_fn.outputs]
 
 
 class AppContext:
@@ -150,6 +154,8 @@ class AppContext:
             self.scoring.pictures,
         )
         self.campaigns = self._campaign_pages()
+        self.has_live = len(self.arena.vlms) > 1
+        """Whether two models can answer live."""
 
     def _campaign_pages(self) -> CampaignPages:
         """Return the pages of all kinds of campaign: of each its spec, and what its people do."""
@@ -243,8 +249,17 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
+    has_live = context.has_live
+    frames = {VOTE: macros("scene.html").bank}
+    if has_live:
+        frames[OWN] = lambda words: macros("live.html").live(MOST_IMAGES, words)
     mount.app = BuiltPages(
-        mount.app, heads.of, f"https://{settings.oauth.host}" if settings.oauth else ""
+        mount.app,
+        heads.of,
+        frames=frames,
+        doors=[door for door in DOORS if door[0] != OWN or has_live],
+        links=Links(STYLE.address, SCRIPT.address),
+        public=f"https://{settings.oauth.host}" if settings.oauth else "",
     )
     events = {
         number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
@@ -282,8 +297,20 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
         terms=context.terms.version,
         networks=arena.networks,
     )
+    scenes = BattleScenes(
+        store=arena.battles,
+        items=arena.items,
+        sampler=arena.sampler,
+        terms=context.terms.version,
+        copy=lambda: arena.backup.seen if arena.backup else None,
+        reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard),
+        scaled=arena.scaled,
+        batch=WriteBatch(arena.battles),
+    )
     health = health_api.Health(arena.database, votes_folders(settings))
     return (
+        static_files.routes((STYLE, SCRIPT, campaign_api.STYLE, campaign_api.SCRIPT)),
+        battle.routes(scenes, arena.voters, arena.networks),
         pictures.routes(arena.pictures, arena.scaled, lambda: arena.items.bank().hidden_pictures),
         terms_routes(context.terms),
         health_api.routes(health),
@@ -324,17 +351,17 @@ def page_heads(context: AppContext) -> Heads:
 
 
 def build_page(context: AppContext) -> gr.Blocks:
-    """Return the four pages; each sends a browser its own components and events only."""
+    """Return the pages; each sends a browser its own components and events only."""
     arena = context.arena
     scoring = context.scoring
     with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
-        top(VOTE)
-        vote_page(context, page)
+        battle.battle_place()
+    if context.has_live:
+        with page.route("Your own picture", OWN):
+            battle.battle_place()
     with page.route("Results", RESULTS):
-        top(RESULTS)
         results_page(context, page)
     with page.route("Score a model", SCORE):
-        top(SCORE)
         with gr.Column() as form:
             scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         with gr.Column(visible=False, elem_id="report") as article:
@@ -348,7 +375,6 @@ def build_page(context: AppContext) -> gr.Blocks:
         scored.listen(page)
         report.listen(page, form, article)
     with page.route("Run", RUN):
-        top(RUN)
         dashboard = arena.dashboard(
             queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
         )
@@ -360,26 +386,6 @@ def build_page(context: AppContext) -> gr.Blocks:
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
     return page
-
-
-def top(here: str) -> None:
-    """Begin a page: its bar, in place of Gradio's, which `page.html` hides."""
-    words = page_words() if here == VOTE else page_words(EVERYWHERE)
-    gr.HTML(macros("page.html").top(DOORS, here, ENGLISH, words), elem_id="bar")
-
-
-def vote_page(context: AppContext, page: gr.Blocks) -> None:
-    """Build battles of the bank and, where two models can answer live, those on one's own pictures."""
-    if len(context.arena.vlms) < 2:
-        battle = battle_tab(context)
-    else:
-        with gr.Tabs():
-            with gr.Tab(ENGLISH["tab_battle"]):
-                battle = battle_tab(context)
-            with gr.Tab(ENGLISH["tab_own"]):
-                live = macros("live.html").live(MOST_IMAGES, ENGLISH)
-                gr.HTML(live, elem_id="live-tab", padding=False)
-    battle.listen(page)
 
 
 def results_page(context: AppContext, page: gr.Blocks) -> None:
@@ -409,21 +415,6 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
     judges.listen(judges_tab)
     agreement.listen(agreement_tab)
     page.load(shows_filled, None, [judges_tab, agreement_tab], **RAW)
-
-
-def battle_tab(context: AppContext) -> BattleTab:
-    arena = context.arena
-    backup = arena.backup
-    return BattleTab(
-        store=arena.battles,
-        items=arena.items,
-        sampler=arena.sampler,
-        terms=context.terms.version,
-        networks=arena.networks,
-        copy=lambda: backup.seen if backup else None,
-        reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard),
-        scaled=arena.scaled,
-    )
 
 
 def terms_routes(terms: Terms) -> APIRouter:

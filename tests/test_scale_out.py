@@ -195,10 +195,10 @@ async def fight(visitor: Visitor) -> list[str]:
     async with visitor.watching(path) as messages:
         await anext(messages)
         stopped = await visitor.post(f"{path}/stop")
-    voted = await visitor.post(f"{path}/choice", {"choice": "b"})
+    voted = await visitor.post(f"{path}/choose", {"value": "b"})
     again = (await visitor.post(f"{path}/undo"))["battle"]
-    await visitor.post(f"/live/battles/{again}/choice", {"choice": "a"})
-    revealed = await visitor.post(f"/live/battles/{again}/reveal")
+    await visitor.post(f"/live/battles/{again}/choose", {"value": "a"})
+    revealed = await visitor.post(f"/live/battles/{again}/names")
     return [message["phase"] for message in (shown[0], shown[-1], stopped, voted, revealed)]
 
 

@@ -46,22 +46,24 @@ class BoardSelection:
     """Those with votes on this source and kind of images."""
 
 
-def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones (of the votes cast here), then imported ones.
+def bank_sources(connection: Connection) -> list[BoardSource]:
+    """Return the bank's sources that have a board.
 
-    Check items have no board, and a source has none while a campaign on it is running: nobody may see how it stands.
+    Check items have none, and a source has none while a campaign on it is running: nobody may see how it stands.
     """
     closed = closed_sources(connection)
-    known = (
-        one for one in sources_of(connection) if one.kind != "check" and one.name not in closed
-    )
-    bank = [BoardSource(one.name, "bank", one.id) for one in known]
-    live = [BoardSource(one.label, "live", one.code) for one in live_sources(votes)]
     return [
-        *bank,
-        *live,
-        *(BoardSource(one.label, "imported", one.id) for one in imported_sources(connection)),
+        BoardSource(source.name, "bank", source.id)
+        for source in sources_of(connection)
+        if source.kind != "check" and source.name not in closed
     ]
+
+
+def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
+    """Return every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
+    live = [BoardSource(one.label, "live", one.code) for one in live_sources(votes)]
+    imported = [BoardSource(one.label, "imported", one.id) for one in imported_sources(connection)]
+    return [*bank_sources(connection), *live, *imported]
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:

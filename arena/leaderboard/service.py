@@ -46,6 +46,7 @@ from arena.leaderboard.board_votes import (
 from arena.leaderboard.selection import (
     BoardSelection,
     BoardSelectionError,
+    bank_sources,
     board_sources,
     day_of,
     first_source,
@@ -163,10 +164,8 @@ class Leaderboard:
 
     def official_key(self, source: int, multi: bool) -> BoardKey | None:
         """Return the key of a bank's official board; None while it is closed."""
-        cast = self._votes.read().votes
         with self._database.read() as connection:
-            sources = board_sources(connection, cast)
-            if ("bank", source) not in {(one.kind, one.code) for one in sources}:
+            if source not in {one.code for one in bank_sources(connection)}:
                 return None
             shown = self._shown_votes(connection, None)
             return BoardKey(source, multi, everyone=shown == "everyone")

@@ -1,6 +1,6 @@
 """Addresses: which page each opens, and the thing that it is about.
 
-The first word of a path names its page: four pages of Gradio stand behind all of them. A wrong address opens the
+The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address opens the
 nearest page, with a sentence.
 """
 
@@ -9,16 +9,23 @@ from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 VOTE = ""
+OWN = "own"
 RESULTS = "results"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
-DOORS = ((VOTE, "door_vote"), (RESULTS, "door_results"), (SCORE, "door_score"))
-"""Pages in the bar, with the words for them; who runs the server has one more."""
+DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCORE, "door_score"))
+"""Pages in the bar, with the words for them; who runs the server has one more. OWN takes two models that answer."""
 NAME = "Stereoscope"
 
 Kind = Literal["page", "item", "board", "model", "battle", "report"]
-_PAGES: dict[str, Kind] = {VOTE: "item", RESULTS: "board", SCORE: "page", RUN: "page"}
+_PAGES: dict[str, Kind] = {
+    VOTE: "item",
+    OWN: "page",
+    RESULTS: "board",
+    SCORE: "page",
+    RUN: "page",
+}
 """What a page is about where its address names a thing: in its query, or behind `/results/`."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),

@@ -18,7 +18,12 @@ from arena.web.events import EACH, RAW, REFUSED, Updates, into_view
 PARTS = macros("parts.html")
 LOOK = "look"
 """The action that changes nothing; it is about what a route has done, in words."""
-_FOCUS = """() => document.activeElement === document.body && stereoscope.focus("operator-said")"""
+_FOCUS = """() => requestAnimationFrame(() => {
+  const said = document.getElementById("operator-said");
+  if (document.activeElement !== document.body || !said) return;
+  said.tabIndex = -1;
+  said.focus({ preventScroll: true });
+})"""
 """In the browser: where the new view lacks the button that was pressed, the focus goes to what was said."""
 
 

@@ -46,7 +46,7 @@ class BattleTask(SeatTask):
         item = self.work.items.bank().items[battle.item]
         texts = self.work.items.shown_answers((battle.answer_a, battle.answer_b))
         name = battle.token.partition(".")[0]
-        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, name, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, words)
         if battle.phase is not Phase.VOTED or battle.choice is None or battle.voted_at is None:
             said = words["taken_back"] if battle.attempt == 2 else ""
             return Piece(battle.token, html, name, "open", said)
@@ -104,5 +104,5 @@ class BattleTask(SeatTask):
         right = next(side for side, one in sides.items() if one.model != self.work.unrelated())
         texts = self.work.items.shown_answers([one.answer for one in sides.values()])
         shown = f"{seat.id}-{item.id}"
-        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, shown, words)
+        html = HTML.pair(item, shown_images(item.images, self.scaled), texts, words)
         return ChoiceQuestion(name, html, shown, right, SIDES)

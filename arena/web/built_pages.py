@@ -1,5 +1,7 @@
 """Built pages: Gradio's pages and its configuration as bytes, which Gradio would build anew for each request.
 
+Around Gradio's own part stand the header, the footer and, where battles happen, their frame, in a visitor's language.
+
 Gradio writes the address that a request names into both. Here `/` stands instead, which the browser resolves against
 its own address: the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent. An address is
 its page of Gradio with a head of its own.
@@ -10,7 +12,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -23,8 +25,10 @@ from arena.database import DatabaseError
 from arena.kept import Kept
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, Address, nearest, opened, plain
+from arena.web.addresses import NAME, OWN, VOTE, Address, nearest, opened, plain
 from arena.web.heads import PAGES, Head
+from arena.web.static_files import Links
+from arena.web.words import LANGUAGES, NAMES, Words, language_of, script_words
 
 _ROOT = "http://root.invalid"
 """Address under which Gradio is asked."""
@@ -32,9 +36,22 @@ _META = re.compile(r'<meta\s+(?:property|name)="(?:og|twitter):[^<>]*+>\s*')
 """What Gradio says of a page to those who preview links."""
 _TITLE = f'"title":{json.dumps(NAME)}'
 """The page's title in its configuration, which its script gives the browser's tab."""
+_CONFIG = "window.gradio_config = "
 _API_INFO = "window.gradio_api_info"
 _EVERY_ADDRESS = 'gradio_config.page[""] = gradio_config.page[gradio_config.current_page];'
 """What Gradio's script looks up for an address that it does not know is the page that it was sent."""
+_BEGINNING = re.compile(
+    r'<link rel="manifest"[^<>]*>\s*<script type="module" crossorigin src="\./(assets/index-[\w-]+\.js)"></script>\s*'
+    r'<link rel="stylesheet" crossorigin href="\./(assets/index-[\w-]+\.css)">'
+)
+"""Where Gradio's script begins; on a page of battles the battle comes first."""
+_LATER = (
+    '<script>window.gradioComes = () => {{ document.head.insertAdjacentHTML("beforeend", '
+    '`<link rel="stylesheet" media="not all" href="./{style}"><style>@import url("./{style}") layer(gradio);</style>`); '
+    'import("/{script}").catch(() => {{}}); }};</script>'
+)
+"""Gradio's style comes as a layer, below the battle's own, so that nothing changes that is seen already. Gradio would add
+it once more, on top, where no link to it stands."""
 _GRADIOS = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
 )
@@ -67,13 +84,26 @@ class BuiltPages:
     known: previews of links need it.
     """
 
-    def __init__(self, gradio: ASGIApp, head: Callable[[Address], Head], public: str = "") -> None:
+    def __init__(
+        self,
+        gradio: ASGIApp,
+        head: Callable[[Address], Head],
+        frames: Mapping[str, Callable[[Words], str]],
+        doors: Sequence[tuple[str, str]],
+        links: Links,
+        public: str = "",
+    ) -> None:
+        """`frames` makes the frame of each page of battles; `doors` are the pages in the bar."""
         self._gradio = gradio
         self._head = head
+        self._frames = frames
+        self._doors = doors
+        self._links = links
         self._public = public
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
-        self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in PAGES}
+        there = [page for page in PAGES if page != OWN or page in frames]
+        self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
         self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,22 +120,27 @@ class BuiltPages:
         query = scope["query_string"].decode("latin-1")
         sent = scope["raw_path"].decode("latin-1")
         address = opened(sent, query)
+        if address is not None and address.page not in self._pages:
+            address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
             return _sent_on(sent, path, query) if is_lost else None
-        built = self._config if address is None else await self._built_for(address)
+        language = language_of(headers)
+        built = self._config if address is None else await self._built_for(address, language)
         accepted = {
             coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
         }
         return built["gzip" in accepted].answer(headers)
 
-    async def _built_for(self, address: Address) -> Mapping[bool, BuiltPage]:
+    async def _built_for(self, address: Address, language: str) -> Mapping[bool, BuiltPage]:
         if address.kind == "page":
-            return self._document(address.page, PAGES[address.page])
-        return await asyncio.to_thread(lambda: self._document(address.page, self._told(address)))
+            return self._document(address.page, PAGES[address.page], language)
+        head = await asyncio.to_thread(self._told, address)
+        return self._document(address.page, head, language)
 
-    def _document(self, page: str, head: Head) -> Mapping[bool, BuiltPage]:
-        return self._documents.of((page, head), lambda: self._documented(page, head))
+    def _document(self, page: str, head: Head, language: str) -> Mapping[bool, BuiltPage]:
+        place = (page, head, language)
+        return self._documents.of(place, lambda: self._documented(page, head, language))
 
     def _told(self, address: Address) -> Head:
         try:
@@ -113,12 +148,34 @@ class BuiltPages:
         except DatabaseError:
             return PAGES[address.page]
 
-    def _documented(self, page: str, told: Head) -> Mapping[bool, BuiltPage]:
+    def _documented(self, page: str, told: Head, language: str) -> Mapping[bool, BuiltPage]:
+        words = LANGUAGES[language]
+        html = macros("page.html")
         document, described = self._pages[page]
-        head = macros("page.html").described(told, self._public)
-        document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
+        frame = self._frames[page](words) if page in self._frames else ""
+        if told == PAGES[VOTE]:
+            told = told._replace(title=words["title"])
+        links = html.links(self._links.style, self._links.script, page == VOTE)
+        head = html.described(told, self._public) + links
+        top = html.top(self._doors, page, words, script_words(words))
         title = json.dumps(visible_name(told.title)).replace("<", "\\u003c")
+        if frame:
+            document = _later(document)
+        document = document.replace('lang="en"', f'lang="{language}"', 1)
+        document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
+        document = document.replace("<gradio-app", f"{top}{frame}<gradio-app", 1)
+        document = document.replace("</gradio-app>", f"</gradio-app>{html.foot(words, NAMES)}", 1)
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
+
+
+def _later(document: str) -> str:
+    """Return a page of battles, which has styles and scripts of its own, with Gradio's script put off."""
+    start = document.find(_CONFIG) + len(_CONFIG)
+    if start > len(_CONFIG):
+        config, length = json.JSONDecoder().raw_decode(document[start:])
+        own = json.dumps({**config, "css": "", "head": ""}).replace("<", "\\u003c")
+        document = document[:start] + own + document[start + length :]
+    return _BEGINNING.sub(lambda begun: _LATER.format(script=begun[1], style=begun[2]), document)
 
 
 def _sent_on(sent: str, path: str, query: str) -> Response:
@@ -151,6 +208,10 @@ def _page(body: bytes, described: dict[str, str]) -> BuiltPage:
     # Private: an answer may set a cookie, which no shared cache may keep.
     return BuiltPage(
         body,
-        {"etag": etag, "cache-control": "private, no-cache", "vary": "accept-encoding"},
+        {
+            "etag": etag,
+            "cache-control": "private, no-cache",
+            "vary": "accept-encoding, accept-language, cookie",
+        },
         described,
     )

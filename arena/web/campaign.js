@@ -1,8 +1,24 @@
-// A campaign's page: the reasons to skip, the code's Copy, and a form that is sent once. Loaded after keys.js and vote.js.
+// A campaign's page: a battle, whose acts are forms, the code's Copy, and a form that is sent once. Loaded after scene.js.
 (() => {
-  const byId = (id) => document.getElementById(id);
-  byId("skip")?.addEventListener("click", () => stereoscopeVote.ask(true));
-  byId("skip-not")?.addEventListener("click", () => stereoscopeVote.ask(false));
+  // What the server says of the battle stands on the dock. The choice is final, and the next battle comes, after the undo.
+  class FormBattle extends Battle {
+    constructor(root) {
+      super(root);
+      const { phase, about, choice, seconds } = this.dock.dataset;
+      this.hasBegun = true;
+      this.phase = phase;
+      this.about = about;
+      this.choice = choice;
+      this.seconds = Number(seconds);
+      this.changedAt = performance.now();
+      if (choice) this.side = choice;  // a phone shows one answer
+      this.check();
+      if (phase === "voted") setTimeout(() => byId("names").click(), 1000 * this.seconds);
+    }
+  }
+  const main = document.querySelector("main");
+  const battle = main.querySelector(".dock") ? new FormBattle(main) : null;
+
   document.addEventListener("click", async ({ target }) => {
     const code = target.id === "copy" ? byId("code") : target.dataset?.link && target.previousElementSibling;
     if (!code) return;
@@ -12,50 +28,37 @@
     }
     target.textContent = target.dataset.copied;
   });
-  document.body.append("");  // the other scripts wait for a change; this page came whole
-  const { choice } = document.querySelector("#status [data-phase]")?.dataset ?? {};
-  if (choice) setTimeout(() => document.querySelector(`[data-show="${choice}"]`).click());  // a phone shows one answer
   document.addEventListener("keydown", (event) => {  // in a note or a box, Enter would press the form's first button
     if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
   });
   document.querySelector(".writing :is(.problem, .here)")?.scrollIntoView();
   // A form is sent once, and once more where no answer comes: the server takes nothing twice.
-  const PATIENCE = 15_000;
-  const say = (text) => byId("problem")?.replaceChildren(Object.assign(document.createElement("p"), { className: "problem", textContent: text }));
+  const say = (text) => { if (byId("problem")) byId("problem").textContent = text; };
   let sent = false, waiting = null;
-  const free = () => { clearTimeout(waiting); sent = false; };
+  const free = () => {
+    clearTimeout(waiting);
+    sent = false;
+  };
   document.addEventListener("submit", async (event) => {
     const { target: form, submitter } = event;
     if (sent) { event.preventDefault(); return; }
     sent = true;
-    waiting = setTimeout(() => { free(); say(stereoscopeVote.word("slow")); }, PATIENCE);
+    waiting = setTimeout(() => { free(); say(word("slow")); }, PATIENCE);
+    if (battle && submitter?.name === "answer") {
+      battle.marked = battle.side = submitter.value;
+      setTimeout(() => battle.check());  // a button that is shut sends nothing
+    }
     if (navigator.onLine || form.reached) return;
     // The browser, which may be wrong, knows of no network: its own page would come in place of this one.
     event.preventDefault();
     form.reached = await fetch("/healthz").then(() => true, () => false);
     free();
-    if (form.reached) form.requestSubmit(submitter);
-    else say(stereoscopeVote.word("no_answer"));
+    if (form.reached) { form.requestSubmit(submitter); return; }
+    if (battle) battle.marked = "";
+    battle?.check();
+    say(word("no_answer"));
   });
   addEventListener("pageshow", free);
-})();
-// Any button or box may name its keys: a digit, a letter, enter; a plus before it stands for Shift.
-(() => {
-  const pressed = ({ code, key, shiftKey }) => {
-    const digit = /^(?:Digit|Numpad)(\d)$/.exec(code)?.[1];
-    return (shiftKey ? "+" : "") + (digit ?? key.toLowerCase());
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const at = document.activeElement, typed = pressed(event);
-    if (at?.matches("input[type=text], textarea") || document.querySelector("dialog[open]")) return;
-    if (typed === "enter" && at?.matches("button, summary, a, input")) return;
-    const found = [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key.split(" ").includes(typed));
-    if (!found) return;
-    event.preventDefault();
-    found.click();
-    found.parentElement.querySelector(":scope[open] button")?.focus();
-  });
 })();
 // Writing: how many words a description has, and what it may still lack; files that are chosen, dropped or pasted are brought.
 (() => {

@@ -6,7 +6,6 @@ a reload sends nothing twice.
 """
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,18 +31,18 @@ from arena.seats.spec import CampaignError, PlatformKind
 from arena.seats.task import ExamAnswer, ExamQuestion, Piece, SeatTask
 from arena.templates import macros
 from arena.web.campaign_words import campaign_words
-from arena.web.cookies import NO_STORE, YEAR, owner_of
-from arena.web.words import EVERYWHERE, Words, language_of, page_words, said
+from arena.web.cookies import NO_STORE, owner_of
+from arena.web.static_files import Links, StaticFile
+from arena.web.words import LANGUAGES, Words, language_of, said, script_words
 
 HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
-STYLE = "".join(
-    (_HERE / name).read_text("utf-8") for name in ("page.css", "sheet.css", "campaign.css")
+STYLE = StaticFile(
+    "campaign.css",
+    [_HERE / f"{name}.css" for name in ("tokens", "document", "battle", "sheet", "campaign")],
 )
-SCRIPT = ";\n".join(
-    (_HERE / name).read_text("utf-8") for name in ("keys.js", "vote.js", "campaign.js")
-)
-VERSION = hashlib.sha256(f"{STYLE}{SCRIPT}".encode()).hexdigest()[:12]
+SCRIPT = StaticFile("campaign.js", [_HERE / f"{name}.js" for name in ("scene", "campaign")])
+LINKS = Links(STYLE.address, SCRIPT.address)
 PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
 """Where workers come from, by the name that they know; no link leads back to another."""
 PROLIFIC = "https://app.prolific.com/submissions/complete?"
@@ -384,12 +383,8 @@ class CampaignPages:
     @staticmethod
     def _page(of: Campaign | str, kind: str, visit: Visit, *parts: str) -> str:
         title = of if isinstance(of, str) else visit.words["c_title"].format(of.name)
-        # the page is in its language already: its script translates nothing
-        words = {"en": _LANGUAGES[visit.language]}
-        return HTML.document(title, visit.language, VERSION, words, kind, parts)
-
-
-_LANGUAGES = page_words(EVERYWHERE)
+        texts = script_words(LANGUAGES[visit.language])
+        return HTML.document(title, visit.language, LINKS, texts, kind, parts)
 
 
 def _minutes(number: int, words: Words) -> str:
@@ -478,23 +473,14 @@ class CampaignRoutes:
 
 
 def routes(pages: CampaignPages) -> APIRouter:
-    """The routes of workers' pages, their style and their script."""
+    """The routes of workers' pages."""
     router = APIRouter()
     does = CampaignRoutes(pages)
     router.add_api_route("/c/{name}", does.opens, methods=["GET"])
     router.add_api_route("/c/{name}", does.enters, methods=["POST"])
     router.add_api_route("/c/{name}/{token}", does.shows, methods=["GET"])
     router.add_api_route("/c/{name}/{token}", does.takes, methods=["POST"])
-    router.add_api_route(
-        "/campaign/style.css", lambda: Response(STYLE, media_type="text/css", headers=_KEPT)
-    )
-    router.add_api_route(
-        "/campaign/script.js", lambda: Response(SCRIPT, media_type="text/javascript", headers=_KEPT)
-    )
     return router
-
-
-_KEPT = {"cache-control": f"public, max-age={YEAR}, immutable"}
 
 
 def _answered(html: str, status: int = 200) -> HTMLResponse:

@@ -23,8 +23,6 @@ RAW: Mapping[str, Any] = {
 }
 """Not queued, so that a vote never waits behind other events; handlers check the browser's values themselves, since
 Gradio would refuse a choice that an event added to a list."""
-PLAIN: Mapping[str, Any] = {**RAW, "postprocess": False}
-"""For handlers that return, by component, what the browser gets: Gradio's processing would cost more than a vote."""
 LATEST: Mapping[str, Any] = {**RAW, "trigger_mode": "always_last"}
 """For choosing, typing or sending: a trigger during an answer runs after it."""
 EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}

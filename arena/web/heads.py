@@ -20,7 +20,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.markdown import visible_text
 from arena.templates import plural
 from arena.types import Item
-from arena.web.addresses import NAME, RESULTS, RUN, SCORE, VOTE, Address
+from arena.web.addresses import NAME, OWN, RESULTS, RUN, SCORE, VOTE, Address
 from arena.web.words import ENGLISH
 
 _ASKED = "Which one helped more?"
@@ -54,6 +54,7 @@ class ReportHead(NamedTuple):
 
 PAGES = {
     VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
+    OWN: Head(f"Your own picture · {NAME}", ENGLISH["live_lead"], "vote"),
     RESULTS: Head(
         f"Results · {NAME}",
         "Vision-language models ranked by people's blind choices, with honest intervals.",

@@ -1,38 +1,12 @@
-// Live battles: images and text go out, words come in. Loaded in the page's head, after keys.js.
+// Live battles: images and text go out, words come in. Loaded after scene.js.
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const MOST_IMAGES = 10, PATIENCE = 15_000;
-  const { word } = stereoscopeVote;
-
-  class Refused extends Error {}
-  class Unreached extends Refused {}  // the server may have done it all the same
-
-  // Every request goes to our own routes; what they refuse they say in plain text.
-  const ask = async (path, body) => {
-    let answer;
-    const binary = body instanceof Blob;
-    try {
-      answer = await fetch(path, body === undefined ? {} : {
-        method: "POST",
-        headers: { "content-type": binary ? "application/octet-stream" : "application/json" },
-        body: binary ? body : JSON.stringify(body),
-      });
-    } catch {
-      throw new Unreached(word("no_answer"));
-    }
-    const Kind = answer.status < 500 ? Refused : Unreached;  // a proxy that gave up tells nothing of the server
-    if (!answer.ok) throw new Kind((await said(answer)) || word("refused", answer.status));
-    return answer.json();
-  };
-  // A page in HTML is a proxy's and no words of ours.
-  const said = async (answer) => {
-    const ours = answer.headers.get("content-type")?.startsWith("text/plain");
-    return ours ? (await answer.text()).slice(0, 500) : "";
-  };
+  const told = (error) => (error instanceof Refused ? error.message : word("no_answer"));
+  const discard = ({ token }) => { if (token) post(`/live/images/${token}/discard`, {}).catch(() => {}); };
 
   // The form: images and text.
   class Form {
-    constructor(send) {
+    constructor(most, send) {
+      this.most = most;
       this.images = [];   // {file, url, token, note}
       this.item = null;
       this.sending = new Set();
@@ -64,9 +38,9 @@
     add(files) {
       this.say("");
       this.item = this.drawing = null;
-      const room = MOST_IMAGES - this.images.length;
+      const room = this.most - this.images.length;
       if (files.length > room) {
-        this.say(word("most", MOST_IMAGES, files.length - Math.max(room, 0)));
+        this.say(word("most", this.most, files.length - Math.max(room, 0)));
       }
       for (const file of [...files].slice(0, Math.max(room, 0))) {
         const image = { file, url: URL.createObjectURL(file), token: null, note: "" };
@@ -83,15 +57,14 @@
     async sent(image) {
       image.note = word("checking");
       try {
-        const kept = await ask("live/images", image.file);
+        const kept = await answerOf(await fetch("/live/images", { method: "POST", headers: { "content-type": "application/octet-stream" }, body: image.file }));
         image.token = kept.image;
-        if (!this.images.includes(image)) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
+        if (!this.images.includes(image)) discard(image);
         image.note = kept.still ? word("still") : "";
       } catch (error) {
-        if (!(error instanceof Refused)) throw error;
         image.note = "";
-        if (!(error instanceof Unreached)) this.images = this.images.filter((other) => other !== image);
-        this.tell([...this.problems, `${image.file.name || word("the_picture")}: ${error.message}`]);
+        if (error instanceof Refused) this.images = this.images.filter((other) => other !== image);
+        this.tell([...this.problems, `${image.file.name || word("the_picture")}: ${told(error)}`]);
       }
     }
     async checked() { while (this.sending.size) await Promise.all(this.sending); }
@@ -100,11 +73,11 @@
       await this.checked();
       this.images.filter(({ token }) => !token).forEach((image) => this.send(image));
       await this.checked();
-      if (this.images.some(({ token }) => !token)) throw new Unreached(word("no_answer"));
+      if (this.images.some(({ token }) => !token)) throw new TypeError("pictures are missing");
     }
     take(place) {
       const [image] = this.images.splice(place, 1);
-      if (image?.token) ask(`live/images/${image.token}/discard`, {}).catch(() => {});
+      if (image) discard(image);
       this.show();
       this.part("choose").focus();
     }
@@ -112,11 +85,11 @@
       this.say("");
       const drawing = this.drawing = {};
       try {
-        const drawn = await ask("live/item");
+        const drawn = await fetched("/live/item");
         if (this.drawing !== drawing) return;
-        this.images.splice(0).forEach((image) => image.token && ask(`live/images/${image.token}/discard`, {}).catch(() => {}));
+        this.images.splice(0).forEach(discard);
         this.item = drawn;
-      } catch (error) { this.say(error.message); }
+      } catch (error) { this.say(told(error)); }
       this.show();
     }
     async again() {
@@ -161,9 +134,9 @@
     }
   }
 
-  // Enter sends, Shift+Enter begins a new line.
+  // Enter sends, Shift+Enter begins a new line; an input method's Enter ends a word.
   const submits = (text) => text.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
     text.form.requestSubmit();
   });
@@ -176,248 +149,158 @@
     } catch { /* it stays as it is */ }
   };
 
-  // Answers that no page watches are stopped: a page that is loaded again watches its battle until the tab is opened.
-  const remember = (token) => { try { sessionStorage.setItem("live", token); } catch { /* a browser may refuse storage */ } };
-  const remembered = () => { try { return sessionStorage.getItem("live"); } catch { return null; } };
-  const meanwhile = remembered() ? new EventSource(`/live/battles/${remembered()}`) : null;
-  meanwhile?.addEventListener("error", () => meanwhile.close());
-  meanwhile?.addEventListener("message", ({ data }) => {
-    const { kind, phase } = JSON.parse(data);
-    if (kind === "scene" && phase !== "growing") meanwhile.close();
-  });
-
   // The form, then a battle that a stream of events shows.
-  class Battle {
-    constructor() {
-      this.root = byId("live");
-      this.token = null;
+  class LiveBattle extends SentBattle {
+    constructor(root) {
+      super(root);
+      this.phase = "form";
       this.stream = null;
-      this.timer = null;
-      this.asked = this.told = 0;
+      this.isChoosable = false;
       this.beginning = null;
-      this.form = new Form(() => {  // Enter while one begins is no second one
-        this.beginning ??= this.try(() => this.begin(), this.form).finally(() => { this.beginning = null; });
+      this.form = new Form(Number(root.dataset.most), () => {  // Enter while one begins is no second one
+        this.beginning ??= this.begin().catch((error) => this.form.say(told(error))).finally(() => { this.beginning = null; });
       });
-      this.part("more").addEventListener("submit", (event) => { event.preventDefault(); this.try(() => this.follow()); });
-      submits(this.part("follow"));
-      this.on("stop", () => this.act("stop"));
-      this.on("new", () => this.fresh());
-      this.on("a", () => this.decide("choice", { choice: "a" }));
-      this.on("b", () => this.decide("choice", { choice: "b" }));
-      this.on("undo", () => this.undo());
-      this.on("reveal", () => this.act("reveal"));
-      this.on("again", () => this.again());
-      // Below many pictures, and one below the other on a phone: one can choose when both answers have been in sight.
-      this.seen = new Set();
-      for (const event of ["scroll", "resize"]) addEventListener(event, () => this.look(), { passive: true });
-      for (const event of ["load", "error"]) this.part("head").addEventListener(event, () => this.look(), true);
-      this.resume();
+      byId("live-more").addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.follow().catch((error) => this.say(told(error)));
+      });
+      submits(byId("live-follow"));
+      this.look();
     }
-    part(what) { return byId(`live-${what}`); }
-    on(what, handler) { this.part(what).addEventListener("click", () => this.try(handler)); }
-    say(text) { this.part("problem").textContent = text; }
-    path(what = "") { return `live/battles/${this.token}${what && "/"}${what}`; }
+    isOpen() { return this.phase === "open" || (this.phase === "growing" && this.isChoosable); }
+    request(name, value) { return { path: `/live/battles/${this.token}/${name}`, sent: { value } }; }
+    act(name, value) {
+      if (name === "new") return this.fresh();
+      if (name === "again") return this.again();
+      return super.act(name, value);
+    }
+    // What was refused: the battle is shown as it stands on the server.
+    refused(error) {
+      this.watch(this.token, error.message);
+    }
 
-    async try(work, teller = this) {
-      teller.say("");
-      this.root.setAttribute("aria-busy", "true");
-      try {
-        await work();
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        teller.say(error.message);
-      } finally {
-        this.root.removeAttribute("aria-busy");
-      }
+    // An unfinished battle goes on.
+    async look() {
+      frameComes();
+      const { battle } = await fetched("/live/unfinished").catch(() => ({ battle: null }));
+      if (battle && !this.token && this.form.empty()) this.watch(battle);
     }
     async begin() {
       await this.form.complete();
       this.form.part("send").disabled = true;
       try {
-        const { battle } = await ask("live/battles", this.form.wish());
-        this.open(battle);
+        const { battle } = await post("/live/battles", this.form.wish());
+        this.watch(battle);
       } catch (error) {
-        if (error instanceof Unreached) this.form.taken();
+        if (!(error instanceof Refused)) this.form.taken();  // the server may have taken them all the same
         throw error;
       } finally {
         this.form.show();
       }
     }
     async follow() {
-      const box = this.part("follow"), text = box.value;
-      const { battle } = await ask(this.path("questions"), { text });
+      const box = byId("live-follow");
+      const text = box.value;
+      const { battle } = await post(`/live/battles/${this.token}/questions`, { text });
       if (box.value === text) box.value = "";
-      this.open(battle);
+      this.looks.seen.clear();
+      this.watch(battle);
     }
-    async act(what, body = {}) {
-      const token = this.token, turn = ++this.asked;
-      const slow = setTimeout(() => this.say(word("slow")), PATIENCE);
-      const scene = await ask(this.path(what), body).finally(() => clearTimeout(slow));
-      if (this.token !== token || turn < this.told) return;  // a later answer is on the page already
-      this.told = turn;
-      this.say("");
-      this.show(scene);
+    async again() {
+      this.to("form");
+      this.form.taken();
+      await this.form.complete().catch((error) => this.form.say(told(error)));
+    }
+    fresh() {
+      this.close();
+      clearTimeout(this.timer);
+      this.token = this.about = "";
+      this.form.clear();
+      this.to("form");
+      this.form.part("text").focus();
+    }
+    to(phase) {
+      this.phase = phase;
+      this.check();
     }
 
-    open(token, problem = "") {
+    watch(token, problem = "") {
       this.close();
-      this.watched(token);
-      this.told = ++this.asked;
       this.token = token;
-      this.stream = new EventSource(this.path());
-      this.stream.onmessage = (event) => this.show(JSON.parse(event.data));
+      this.stream = new EventSource(`/live/battles/${token}`);
+      this.stream.onmessage = ({ data }) => this.take(JSON.parse(data));
       this.stream.onerror = () => this.lost(token);
       this.stream.onopen = () => this.say(problem);
-    }
-    // A browser comes back by itself where a connection breaks off, but not where a server or a proxy refuses it.
-    async lost(token) {
-      const refused = () => this.token === token && this.stream?.readyState === EventSource.CLOSED;
-      this.say(word("lost"));
-      if (!refused()) return;
-      await new Promise((wake) => setTimeout(wake, 3000));
-      if (!refused()) return;
-      const answer = await fetch(this.path()).catch(() => null);
-      const gone = [404, 409].includes(answer?.status) && (await said(answer));
-      if (!refused()) return;
-      if (!gone) {
-        answer?.body?.cancel();
-        this.open(token);
-        return;
-      }
-      this.close();
-      this.token = null;
-      this.phase("form");
-      this.form.say(gone);
-    }
-    watched(token) {
-      meanwhile?.close();
-      remember(token);
-      this.seen.clear();
     }
     close() {
       this.stream?.close();
       this.stream = null;
     }
-    fresh() {
-      this.close();
-      clearTimeout(this.timer);
-      this.token = null;
-      this.form.clear();
-      this.part("head").replaceChildren();
-      this.phase("form");
-      this.form.part("text").focus();
-    }
-    phase(name) {
-      this.root.dataset.phase = name;
-      if (name !== "growing") this.root.removeAttribute("data-choosable");
+    // A browser comes back by itself where a connection breaks off, but not where a server or a proxy refuses it.
+    async lost(token) {
+      const isRefused = () => this.token === token && this.stream?.readyState === EventSource.CLOSED;
+      this.say(word("lost"));
+      if (!isRefused()) return;
+      await pause(AGAIN);
+      if (!isRefused()) return;
+      const answer = await fetch(`/live/battles/${token}`).catch(() => null);
+      const gone = [404, 409].includes(answer?.status) ? await answer.text() : "";
+      if (!isRefused()) return;
+      if (gone) {
+        this.close();
+        this.token = "";
+        this.to("form");
+        this.form.say(gone);
+        return;
+      }
+      answer?.body?.cancel();
+      this.watch(token);
     }
 
-    show(message) {
-      if (message.kind === "words") this.words(message);
-      else if (message.kind === "line") this.part("status").textContent = message.status;
-      else this.scene(message);
+    take(message) {
+      if (message.kind === "words") this.grow(message);
+      else if (message.kind === "line") byId("status").textContent = message.status;
+      else this.show(message);
     }
-    words({ sides, choose }) {
+    // The newest answers grow by words, and by whole blocks once these are complete.
+    grow({ sides, choose }) {
       for (const [side, { blocks, last, added }] of Object.entries(sides)) {
-        const pane = this.pane(side), growing = this.growing(side);
-        const low = pane.scrollHeight - pane.scrollTop - pane.clientHeight < 40;
+        const growing = this.part(side).querySelector(".growing");
+        if (!growing) continue;
         if (blocks) growing.insertAdjacentHTML("beforebegin", blocks);
         if (last !== undefined) growing.textContent = last;
         else growing.append(added);
-        if (low) pane.scrollTop = pane.scrollHeight;
       }
-      this.root.toggleAttribute("data-choosable", Boolean(choose));
-      this.part("status").textContent = choose ?? this.part("status").dataset.words;
-      this.look();
+      this.isChoosable = Boolean(choose);
+      byId("status").textContent = choose ?? this.shown.status;
+      this.check();
     }
-    pane(side) { return byId(`live-text-${side}`); }
-    growing(side) { return this.pane(side).querySelector(".growing") ?? document.createElement("div"); }
-
-    scene(scene) {
-      this.token = scene.battle;
-      if (scene.phase !== "growing") {
-        remember("");
-        this.close();
-      }
-      if (scene.phase !== this.root.dataset.phase && this.part("problem").textContent === word("no_answer")) this.say("");
-      const first = this.part("head").dataset.of !== scene.about;
-      if (first) {
-        this.part("head").dataset.of = scene.about;
-        this.part("head").innerHTML = scene.head;
-        this.part("head").querySelectorAll("img[src^='live/']").forEach(keepPicture);
-      }
-      for (const [side, html] of Object.entries(scene.panes)) {
-        const pane = this.pane(side);
-        const place = pane.scrollTop;
-        const unfolded = [...pane.querySelectorAll(".thinking")].map(({ open }) => open);
-        pane.innerHTML = html;
-        pane.querySelectorAll(".thinking").forEach((fold, number) => { fold.open = !first && (unfolded[number] ?? false); });
-        pane.scrollTop = scene.phase === "growing" ? pane.scrollHeight : place;
-      }
-      this.part("status").textContent = this.part("status").dataset.words = scene.status;
-      this.part("more").hidden = !scene.more;
-      this.phase(scene.phase);
-      if (first && scene.phase === "growing") this.root.scrollIntoView({ block: "start" });
-      for (const [side, title] of Object.entries(scene.titles)) byId(`live-title-${side}`).innerHTML = title;
-      this.look();
-      this.part("undo").hidden = !scene.undo;
-      this.part("again").hidden = this.form.images.length === 0 && !this.form.item;
-      clearTimeout(this.timer);
-      if (scene.phase === "voted") this.timer = setTimeout(() => this.names(scene.battle), 1000 * scene.seconds);
-      if (scene.phase === "revealed" || scene.phase === "voted") this.part("status").focus({ preventScroll: true });
-    }
-    look() {
-      // A picture that is still to come will move the answers down.
-      const stays = [...this.part("head").querySelectorAll("img")].every((picture) => picture.complete);
-      const inSight = ({ top, bottom }) => stays && top < 0.75 * innerHeight && bottom > 0;
-      for (const side of ["a", "b"]) {
-        const pane = this.pane(side);
-        if (pane.textContent.trim() && inSight(pane.getBoundingClientRect())) this.seen.add(side);
-      }
-      const waits = this.seen.size < 2;
-      this.root.toggleAttribute("data-unseen", waits);
-      for (const side of ["a", "b"]) this.part(side).disabled = waits;
-    }
-    async undo() {
-      clearTimeout(this.timer);
-      await this.decide("undo");
-    }
-    // What was refused or got no answer: the battle is shown as it stands on the server.
-    async decide(what, body) {
-      const token = this.token;
-      try {
-        await this.act(what, body);
-      } catch (error) {
-        if (this.token === token) this.open(token, error.message);
-        throw error;
-      }
-    }
-    async again() {
-      this.phase("form");
-      await this.form.again();
-    }
-    async resume() {
-      const { battle } = await ask("live/unfinished").catch(() => ({ battle: null }));
-      if (battle && !this.token && this.form.empty()) this.open(battle);
-    }
-    // The names appear when the choice can no longer be taken back; if the server is away, ask again.
-    async names(battle) {
-      if (this.token !== battle || this.root.dataset.phase !== "voted") return;
-      await this.try(() => this.act("reveal"));
-      this.timer = setTimeout(() => this.names(battle), 3000);
+    show(scene) {
+      const thinking = () => [...this.root.querySelectorAll(".answers .thinking")];
+      const unfolded = thinking().map(({ open }) => open);
+      this.isChoosable = false;
+      if (scene.phase === "growing") this.shown.a = this.shown.b = null;  // what grew since is no part
+      const isNew = super.show(scene);
+      if (!isNew) thinking().forEach((fold, number) => { fold.open = unfolded[number] ?? false; });
+      if (this.phase !== "growing") this.close();
+      byId("live-more").hidden = !scene.can_go_on;
+      byId("again").hidden = this.phase !== "void" || (this.form.images.length === 0 && !this.form.item);
+      if (!isNew) return isNew;
+      this.part("subject").querySelectorAll("img[src*='live/images/']").forEach(keepPicture);
+      if (this.phase === "growing") this.root.scrollIntoView({ block: "start" });
+      this.resume();
+      return isNew;
     }
   }
 
+  const root = byId("scene");
+  if (root?.dataset.acts !== "live") return;
+  const battle = new LiveBattle(root);
   // Images pasted anywhere go to the form where it is in sight.
-  let live = null;
   document.addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
-    const isInSight = live !== null && live.form.part("form").offsetParent !== null;
-    if (files.length && isInSight) { event.preventDefault(); live.form.add(files); }
+    if (!files.length || !isShown(byId("live-form"))) return;
+    event.preventDefault();
+    battle.form.add(files);
   });
-
-  const begin = () => {
-    if (byId("live") && live?.root !== byId("live")) live = new Battle();
-  };
-  new MutationObserver(begin).observe(document, { childList: true, subtree: true });
 })();

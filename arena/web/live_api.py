@@ -25,7 +25,7 @@ from arena.live.queue import LiveError
 from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
-from arena.types import Item, Phase, Side
+from arena.types import Item, Names, Phase, Side
 from arena.web.cookies import NO_STORE
 from arena.web.live_view import bank_html, head_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
@@ -62,9 +62,9 @@ class LiveApi:
         router.get(battle)(self.watch)
         router.post(f"{battle}/questions")(self.follow)
         router.post(f"{battle}/stop")(self.stop)
-        router.post(f"{battle}/choice")(self.choose)
+        router.post(f"{battle}/choose")(self.choose)
         router.post(f"{battle}/undo")(self.undo)
-        router.post(f"{battle}/reveal")(self.reveal)
+        router.post(f"{battle}/names")(self.names)
         return router
 
     async def upload(self, request: Request) -> Response:
@@ -138,7 +138,7 @@ class LiveApi:
     async def choose(self, request: Request, token: str) -> Response:
         voter = request.state.voter
         sent = await JsonBody.read(request)
-        choice = cast(Side, sent.text("choice"))  # the store checks it
+        choice = cast(Side, sent.text("value"))  # the store checks it
         battle = await self.sessions.choose(voter, token, choice, self.terms)
         return await self._still(request, battle)
 
@@ -146,7 +146,7 @@ class LiveApi:
         voter = request.state.voter
         return await self._still(request, await asyncio.to_thread(self.store.undo, voter, token))
 
-    async def reveal(self, request: Request, token: str) -> Response:
+    async def names(self, request: Request, token: str) -> Response:
         """Make the choice final, return the names, and delete the images that may not be kept."""
         voter = request.state.voter
         battle = await asyncio.to_thread(self.store.reveal, voter, token)
@@ -157,15 +157,19 @@ class LiveApi:
         """Return the scene of a battle without answers in progress."""
         voter = request.state.voter
         words = words_of(request.headers)
-        made = await asyncio.to_thread(self._scene, voter, words, LiveState(battle, False, 0, {}))
-        return JSONResponse(made, headers=NO_STORE)
+        shown = LiveState(battle, False, 0, {})
+        names = await asyncio.to_thread(self._names, voter, battle)
+        return JSONResponse(scene(shown, names, None, words), headers=NO_STORE)
 
     def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
+        """Return all that the page shows of a battle."""
         battle = shown.battle
-        names = self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
         own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
-        head = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
-        return scene(shown, names, head, words)
+        subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
+        return scene(shown, self._names(voter, battle), subject, words)
+
+    def _names(self, voter: int, battle: LiveBattle) -> Names | None:
+        return self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
 
     def _item(self, battle: LiveBattle) -> Item | None:
         return None if battle.item is None else self.items.bank().items.get(battle.item)

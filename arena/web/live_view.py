@@ -27,8 +27,8 @@ def head_html(
 
 
 def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:
-    """Render an item of the bank, with its own heading id, since the battle tab has one too."""
-    return BATTLE.item(item, shown_images(item.images, scaled), words, "live-heading")
+    """Render an item of the bank."""
+    return BATTLE.item(item, shown_images(item.images, scaled), words, skips=False)
 
 
 def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:
@@ -38,32 +38,36 @@ def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:
     ]
 
 
-def scene(shown: LiveState, names: Names | None, head: str, words: Words) -> dict[str, object]:
-    """Return all that the page shows of a battle, as live.js takes it; with names only once revealed."""
+def scene(
+    shown: LiveState, names: Names | None, subject: str | None, words: Words
+) -> dict[str, object]:
+    """Return the scene of a battle, with names only once revealed; without a `subject`, of an act inside it."""
     battle = shown.battle
-    phase = (
-        "void" if battle.void is not None else "growing" if shown.growing else battle.phase.value
-    )
-    choice = battle.choice if names and battle.phase is Phase.REVEALED else None
-    titles = {
-        side: BATTLE.title(side, words, names and getattr(names, side), choice == side)
-        for side in SIDES
-    }
+    parts = {"status": status_text(shown, names, words)}
+    if subject is not None:
+        parts["subject"] = subject
+    for side in SIDES:
+        name = names and getattr(names, side)
+        is_chosen = bool(names) and battle.choice == side
+        parts[f"title-{side}"] = BATTLE.title(side, words, name, is_chosen)
+        parts[side] = HTML.side_turns(battle.turns, side, shown.growing, words)
+    first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {
         "kind": "scene",
-        "about": battle.token.partition(".")[0],
         "battle": battle.token,
-        "phase": phase,
-        "head": head,
-        "panes": {
-            side: HTML.side_turns(battle.turns, side, shown.growing, words) for side in SIDES
-        },
-        "titles": titles,
-        "status": status_text(shown, names, words),
-        "more": not shown.growing and battle.can_go_on,
-        "undo": battle.phase is Phase.VOTED and battle.attempt == 1,
-        "seconds": UNDO_SECONDS if battle.attempt == 1 else 0,
+        "about": battle.token.partition(".")[0],
+        "phase": _phase(shown),
+        "choice": battle.choice or "",
+        "seconds": UNDO_SECONDS if first_choice else 0,
+        "can_go_on": not shown.growing and battle.can_go_on,
+        "parts": parts,
     }
+
+
+def _phase(shown: LiveState) -> str:
+    if shown.battle.void is not None:
+        return "void"
+    return "growing" if shown.growing else shown.battle.phase.value
 
 
 def status_text(shown: LiveState, names: Names | None, words: Words) -> str:

@@ -2,14 +2,9 @@
 (() => {
   const wrong = new URLSearchParams(window.location.search).get("wrong");
   if (!wrong) return;
-  const say = (_, observer) => {
-    const line = document.getElementById("address-said");
-    if (!line) return;
-    observer.disconnect();
-    line.textContent = stereoscopeVote.word("nothing_at", wrong);
-    line.hidden = false;
-  };
-  new MutationObserver(say).observe(document, { childList: true, subtree: true });
+  const line = document.getElementById("address-said");
+  line.textContent = word("nothing_at", wrong);
+  line.hidden = false;
 })();
 
 // Links within a page; all addresses begin at the root, so that a bare #name would leave it. The first leads past the bar.

@@ -115,11 +115,13 @@ class JsonBody:
             raise RowsError("expected a JSON object")
         return cls(body)
 
-    def text(self, name: str) -> str:
-        """Return a text; empty if it is absent."""
+    def text(self, name: str, most: int | None = None) -> str:
+        """Return a text of at most so many characters; empty if it is absent."""
         value = self._values.get(name, "")
         if not isinstance(value, str):
             raise RowsError(f"expected text for {name}")
+        if most is not None and len(value) > most:
+            raise RowsError(f"expected at most {most} characters for {name}, found {len(value):,}")
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Errors and other sentences from below this layer come in English; a language has them by that sentence.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from arena.errors import VoterError
 from arena.web.chinese import CHINESE
@@ -27,9 +27,8 @@ ENGLISH: Words = {
     "answer": "Answer",
     "wait_pictures": "You can choose as soon as every picture is here.",
     "wait_answers": "Look at both answers, then choose.",
-    "page_slow": "No answer has come yet. Nothing you chose is lost, and nothing counts twice.",
-    "page_refused": "The server refused that or was not reached. Try again: nothing counts twice.",
-    "reload": "Load the page again",
+    "not_stored": "Not stored yet: the server cannot be reached. Your choice is sent as soon as it can be; keep this "
+    "page open.",
     "terms": "Your choice is stored and published under CC BY 4.0, without your name.",
     "terms_undo": "You can take it back once, within {} seconds.",
     "terms_link": "What is stored and published",
@@ -45,7 +44,6 @@ ENGLISH: Words = {
     "skip_judge": "I cannot judge this",
     "skip_broken": "The picture does not load",
     "skip_rude": "It is offensive",
-    "skip_not": "Do not skip",
     "plain": "Plain text",
     "keys_on": "Keys",
     "keys_a_b": "choose",
@@ -99,6 +97,7 @@ ENGLISH: Words = {
     "pages": "Pages",
     "skip_link": "Skip to the content",
     "door_vote": "Vote",
+    "door_own": "Your own picture",
     "door_results": "Results",
     "door_score": "Score a model",
     "run": "Run",
@@ -132,8 +131,6 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "h": "{} h",
     "days": "{} days",
     # Live battles
-    "tab_battle": "Battle",
-    "tab_own": "With your own picture",
     "live_lead": "Two unnamed models answer side by side. You choose; then you learn who they are.",
     "live_send": "Compare two models",
     "live_keep": "My pictures may be kept for research. Without this tick they are deleted when the names are shown, "
@@ -157,9 +154,8 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "still": "An animation: its first picture is used.",
     "most": "At most {} pictures; {} left out.",
     "the_picture": "The picture",
-    "error": "Error",
-    "toast_close": "Close",
     "no_answer": "The server does not answer. Check your connection and try again.",
+    "asked_again": "The server does not answer; it is asked again by itself.",
     "slow": "No answer has come yet. Wait, or send it once more: nothing counts twice.",
     "refused": "The server refused ({}). Try again.",
     "lost": "The connection was lost. Trying again …",
@@ -181,20 +177,22 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "undo_live": "Undo within {} seconds; then the names appear.",
 }
 
-EVERYWHERE = ("nothing_at", "pages", "skip_link", "door_vote", "door_results", "door_score") + (
+SCRIPTS = (
+    *("nothing_at", "enlarged", "previous", "following", "close", "picture_of"),
     *(
-        "enlarged",
-        "previous",
-        "following",
-        "close",
-        "picture_of",
-        "error",
-        "toast_close",
         "no_answer",
+        "asked_again",
+        "not_stored",
         "slow",
+        "refused",
+        "lost",
+        "most",
+        "checking",
+        "still",
     ),
+    *("the_picture", "picture", "take_out", "take_item", "take_another"),
 )
-"""Words of the pages that are not the Vote page."""
+"""Words that scripts put into pages."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}
 NAMES = (("en", "English"), ("zh", "中文"))
 """The languages as their speakers call them."""
@@ -227,6 +225,6 @@ def words_of(headers: Mapping[str, str]) -> Words:
     return LANGUAGES[language_of(headers)]
 
 
-def page_words(wanted: Iterable[str] = ENGLISH) -> Mapping[str, Words]:
-    """Return what a page needs to say its fixed words in each language."""
-    return {name: {word: words[word] for word in wanted} for name, words in LANGUAGES.items()}
+def script_words(words: Words) -> Words:
+    """Return what the scripts of a page say."""
+    return {name: words[name] for name in SCRIPTS}

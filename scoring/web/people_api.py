@@ -16,7 +16,7 @@ from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
 from arena.templates import plural
 from arena.web import campaign_api
 from arena.web.cookies import NO_STORE, owner_of
-from arena.web.words import EVERYWHERE, page_words
+from arena.web.words import ENGLISH, script_words
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.people.bringing import bring_labels, bring_marks, marks_csv
@@ -69,9 +69,9 @@ class PeoplePages:
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(_files(report, results))))
-        words = {"en": page_words(EVERYWHERE)["en"]}
+        texts = script_words(ENGLISH)
         return campaign_api.HTML.document(
-            report.title, "en", campaign_api.VERSION, words, "people", parts
+            report.title, "en", campaign_api.LINKS, texts, "people", parts
         )
 
     def _owned(self, job: Job) -> str:

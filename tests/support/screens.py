@@ -183,32 +183,22 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
 def see_both(page: Page) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
     expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
-    expect(
-        page.locator("#answers[data-shown]")
-    ).to_be_attached()  # after the item, in a page just opened
-    page.locator("#item [data-show=b]").dispatch_event("click")
+    expect(page.locator(".answer .text:empty")).to_have_count(0)
+    expect(page.locator(".dock")).not_to_have_attribute("data-waits", "pictures")
+    for side in "ab":
+        page.locator(f".subject [data-show={side}]").dispatch_event("click")
+        page.locator(f".answer[data-side={side}]").evaluate(
+            "card => card.scrollIntoView({ block: 'center' })"
+        )
     expect(page.locator("#choose-a")).to_be_enabled()
 
 
-def takes_a_tap_at_once(page: Page, pressed: str, came: str) -> bool:
-    """Press a button; return whether the one that comes instead could be pressed in the moment when it comes."""
-    _animate(page, 1)
-    taken = page.evaluate(_PRESSED, [pressed, came])
-    _animate(page, 20)
-    return taken
-
-
-_PRESSED = """([pressed, came]) => new Promise((told, failed) => {
-  const look = () => {
-    if (performance.now() > latest) failed(`${came} does not come`);
-    const button = document.getElementById(came), { x, y, width, height } = button.getBoundingClientRect();
-    if (width) told(button.contains(document.elementFromPoint(x + width / 2, y + height / 2)));
-    else requestAnimationFrame(look);
-  };
-  const latest = performance.now() + 20_000;
-  document.getElementById(pressed).click();
-  look();
-})"""
+def press(page: Page, selector: str) -> None:
+    """Press a button as a keyboard does: a pointer's press right after a change would do nothing."""
+    button = page.locator(selector)
+    expect(button).to_be_visible()
+    expect(button).to_be_enabled()
+    button.evaluate("button => button.click()")
 
 
 def stop_clock(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""A voter over HTTP: calls the page's events as the browser does, and keeps every byte it was sent."""
+"""A voter over HTTP: sends the page's acts and events as the browser does, and keeps every byte it was sent."""
 
 import html
 import re
@@ -6,12 +6,6 @@ import secrets
 from typing import Any
 
 import httpx
-
-SKIPS = {
-    "cannot judge": "on_skip_judge",
-    "image broken": "on_skip_broken",
-    "offensive": "on_skip_rude",
-}
 
 
 class EventError(RuntimeError):
@@ -28,6 +22,9 @@ class Voter:
         self.session = secrets.token_hex(8)
         self.received: list[str] = []
         self.token = ""
+        self.parts: dict[str, str] = {}
+        """What the page shows of the battle, as HTML."""
+        self.scene: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         self._get("/")
         config = self._get("/config").json()
@@ -74,29 +71,43 @@ class Voter:
             self.token = outputs["token"]
         return outputs
 
-    def load(self, query: str = "", before: str = "") -> dict[str, Any]:
-        """Open the page under a query, as in `?item=...`, or again where it showed a chosen battle `before`."""
-        return self.call("on_load", query, before)
+    def act(self, name: str, **sent: str) -> dict[str, Any]:
+        """Do something in a battle and return the scene; raises EventError if the page refuses."""
+        answer = self.client.post(f"/battle/{name}", json=sent)
+        self.received.append(str(answer.headers) + answer.text)
+        if answer.status_code != 200:
+            raise EventError(answer.text)
+        self.scene = answer.json()
+        self.parts |= self.scene["parts"]
+        if name not in ("hold", "search"):
+            self.token = self.scene["battle"]
+        if self.scene.get("problem"):
+            raise EventError(self.scene["problem"])
+        return self.scene
+
+    def load(self, item: str = "") -> dict[str, Any]:
+        """Open the page, or that of an item by its key."""
+        return self.act("next", item=item)
 
     def pictures(self) -> list[str]:
         """Fetch the battle's pictures and return their addresses."""
-        found = re.findall(r'src="(pictures/[^"]+)"', str(self.values.get("item", "")))
+        found = re.findall(r'src="(pictures/[^"]+)"', self.parts.get("subject", ""))
         for path in found:
             self._get(f"/{path}")
         return found
 
     def choose(self, side: str, token: str | None = None) -> dict[str, Any]:
-        return self.call(f"on_choose_{side}", self.token if token is None else token)
+        return self.act("choose", battle=self.token if token is None else token, value=side)
 
     def undo(self) -> dict[str, Any]:
-        return self.call("on_undo", self.token)
+        return self.act("undo", battle=self.token)
 
     def wait_out_undo(self) -> dict[str, Any]:
         """Do what the page does when the undo time is over: ask for the names."""
-        return self.call("on_reveal", self.token)
+        return self.act("names", battle=self.token)
 
-    def next(self, family: str = "Any family") -> dict[str, Any]:
-        return self.call("on_next", family, "")
+    def next(self, family: str = "") -> dict[str, Any]:
+        return self.act("next", family=family)
 
-    def skip(self, reason: str = "cannot judge", family: str = "Any family") -> dict[str, Any]:
-        return self.call(SKIPS[reason], family, self.token)
+    def skip(self, reason: str = "cannot judge", family: str = "") -> dict[str, Any]:
+        return self.act("skip", battle=self.token, value=reason, family=family)

@@ -120,10 +120,10 @@ def test_a_live_battle_is_answered_by_one_server_and_decided_at_any(servers):
             await there.post(f"{path}/questions", {"text": "And what else?"})
             await here.sends_elsewhere(path)
         assert (await there.watch(path))["phase"] == "open"
-        assert (await there.post(f"{path}/choice", {"choice": "a"}))["phase"] == "voted"
+        assert (await there.post(f"{path}/choose", {"value": "a"}))["phase"] == "voted"
         again = f"/live/battles/{(await here.post(f'{path}/undo'))['battle']}"
-        assert (await there.post(f"{again}/choice", {"choice": "b"}))["phase"] == "voted"
-        assert (await here.post(f"{again}/reveal"))["phase"] == "revealed"
+        assert (await there.post(f"{again}/choose", {"value": "b"}))["phase"] == "voted"
+        assert (await here.post(f"{again}/names"))["phase"] == "revealed"
         assert (await there.watch(again))["phase"] == "revealed"
 
     asyncio.run(run())

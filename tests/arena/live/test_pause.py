@@ -41,8 +41,8 @@ def test_while_it_is_paused_nothing_is_asked_and_open_battles_can_be_decided(liv
                 assert await visitor.refused("/live/battles", begin) == PAUSED
                 assert await visitor.refused(f"{battle}/questions", {"text": "And now?"}) == PAUSED
                 assert len(live.server.counts.bodies) == before, "no model was asked"
-                await visitor.post(f"{battle}/choice", {"choice": "a"})
-                assert (await visitor.post(f"{battle}/reveal"))["phase"] == "revealed"
+                await visitor.post(f"{battle}/choose", {"value": "a"})
+                assert (await visitor.post(f"{battle}/names"))["phase"] == "revealed"
             finally:
                 change(live, resume)
             await visitor.post("/live/battles", begin)
@@ -64,6 +64,6 @@ def test_a_hidden_item_is_no_longer_taken_nor_asked_about(live):
             assert "no longer here" in await visitor.refused(
                 f"{battle}/questions", {"text": "And now?"}
             )
-            await visitor.post(f"{battle}/choice", {"choice": "a"})
+            await visitor.post(f"{battle}/choose", {"value": "a"})
 
     asyncio.run(run())

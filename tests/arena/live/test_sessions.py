@@ -158,21 +158,21 @@ async def one_battle(visitor: Visitor, number: int) -> tuple[bytes, bytes, dict[
     messages = await visitor.watch(path)
     if messages[-1]["phase"] == "void":
         return visitor.bytes, b"", {}
-    await visitor.refused(f"{path}/choice", {"choice": "C"})
+    await visitor.refused(f"{path}/choose", {"value": "C"})
     if number % 5 == 0:
         await visitor.post(f"{path}/questions", {"text": "And what else?"})
         await visitor.watch(path)
-    await visitor.post(f"{path}/choice", {"choice": "ab"[number % 2]})
+    await visitor.post(f"{path}/choose", {"value": "ab"[number % 2]})
     if number % 4 == 0:
         undone = await visitor.post(f"{path}/undo")
         path = f"/live/battles/{undone['battle']}"
-        await visitor.post(f"{path}/choice", {"choice": "a"})
+        await visitor.post(f"{path}/choose", {"value": "a"})
     before, visitor.bytes = visitor.bytes, b""
-    scene = await visitor.post(f"{path}/reveal")
+    scene = await visitor.post(f"{path}/names")
     named, visitor.bytes = visitor.bytes, b""
     models = {
-        side: re.findall(r'class="model">(.*?)<', title)[0]
-        for side, title in scene["titles"].items()
+        side: re.findall(r'class="model">(.*?)<', scene["parts"][f"title-{side}"])[0]
+        for side in "ab"
     }
     return before, named, {models[side]: growths(messages, side) for side in models}
 
@@ -265,7 +265,7 @@ def test_bad_input_is_told_what_to_do(pair):
             ):
                 assert (await visitor.client.post("/live/battles", content=body)).status_code == 400
             for token in ("forged.1", "x", "%00.1", "..%2f..%2fetc"):
-                for what in ("stop", "undo", "reveal"):
+                for what in ("stop", "undo", "names"):
                     assert (
                         await visitor.client.post(f"/live/battles/{token}/{what}", json={})
                     ).status_code in (
@@ -290,7 +290,7 @@ def test_a_follow_up_that_no_model_can_take_leaves_the_battle_as_it_was(pair):
             await visitor.watch(path)
             assert "too long" in await visitor.refused(f"{path}/questions", {"text": "看" * 4_500})
             assert (await visitor.watch(path))[-1]["phase"] == "open"
-            await visitor.post(f"{path}/choice", {"choice": "a"})
+            await visitor.post(f"{path}/choose", {"value": "a"})
 
     asyncio.run(run())
     assert rows(pair.app, "SELECT count(*) FROM live_failure") == before
@@ -332,16 +332,17 @@ def test_a_vote_is_rated_as_soon_as_enough_is_there_to_choose_by(talkers):
                     seen.append(message)
                     if message["kind"] == "words" and len(seen) == 3:
                         assert "still coming" in await visitor.refused(
-                            f"{path}/choice", {"choice": "a"}
+                            f"{path}/choose", {"value": "a"}
                         )
                     if message.get("choose"):
-                        await visitor.refused(f"{path}/choice", {"choice": "c"})
-                        return await visitor.post(f"{path}/choice", {"choice": "b"}), seen
+                        await visitor.refused(f"{path}/choose", {"value": "c"})
+                        return await visitor.post(f"{path}/choose", {"value": "b"}), seen
         raise AssertionError("one never could choose")
 
     scene, seen = asyncio.run(run(talkers.app.address))
     assert not any(message.get("choose") for message in seen[:-1])
-    assert scene["phase"] == "voted" and "outside" not in scene["status"]
+    assert scene["phase"] == "voted" and "outside" not in scene["parts"]["status"]
+    assert not any("growing" in scene["parts"][side] for side in "ab"), "the answers have ended"
     assert rows(talkers.app, RANKED) == [(before + 1,)]
     (answers,) = rows(
         talkers.app, "SELECT answer_a, answer_b FROM turn ORDER BY battle_id DESC LIMIT 1"
@@ -364,19 +365,17 @@ def test_a_battle_and_its_images_are_its_visitors_only(pair):
             assert (await other.client.get(path)).status_code == 404
             await owner.watch(path)
             for what, body in (
-                ("choice", {"choice": "a"}),
+                ("choose", {"value": "a"}),
                 ("stop", {}),
                 ("undo", {}),
                 ("questions", {"text": "y"}),
             ):
                 assert "not yours" in await other.refused(f"{path}/{what}", body)
             async with httpx.AsyncClient(base_url=pair.app.address) as nobody:
-                assert (
-                    await nobody.post(f"{path}/choice", json={"choice": "a"})
-                ).status_code == 403
+                assert (await nobody.post(f"{path}/choose", json={"value": "a"})).status_code == 403
                 foreign = {"origin": "https://evil.example", "cookie": str(owner.client.cookies)}
                 assert (
-                    await nobody.post(f"{path}/choice", json={"choice": "a"}, headers=foreign)
+                    await nobody.post(f"{path}/choose", json={"value": "a"}, headers=foreign)
                 ).status_code == 403
 
     asyncio.run(run())
@@ -395,9 +394,9 @@ def test_images_go_with_the_names_unless_they_may_be_kept(pair):
             for keep, left in ((False, 0), (True, 2)):
                 path = f"/live/battles/{await visitor.begin(images=2, keep=keep)}"
                 await visitor.watch(path)
-                await visitor.post(f"{path}/choice", {"choice": "a"})
+                await visitor.post(f"{path}/choose", {"value": "a"})
                 assert files(app) == before + 2
-                await visitor.post(f"{path}/reveal")
+                await visitor.post(f"{path}/names")
                 assert files(app) == before + left
             image = await visitor.upload(picture())
             await visitor.post(f"/live/images/{image}/discard")
@@ -424,8 +423,8 @@ def test_a_failing_model_is_replaced_and_counted(tmp_path):
                 while not bad.counts.calls:
                     path = f"/live/battles/{await visitor.begin()}"
                     assert (await visitor.watch(path))[-1]["phase"] == "open"
-                    await visitor.post(f"{path}/choice", {"choice": "b"})
-                    await visitor.post(f"{path}/reveal")
+                    await visitor.post(f"{path}/choose", {"value": "b"})
+                    await visitor.post(f"{path}/names")
                 assert told({"Bad model"}, visitor.bytes) == set()
 
         try:
@@ -446,9 +445,9 @@ def test_an_answer_that_names_its_model_is_kept_outside_the_ranking(pair):
         async with Visitor(pair.app.address) as visitor:
             path = f"/live/battles/{await visitor.begin(WHO)}"
             await visitor.watch(path)
-            return await visitor.post(f"{path}/choice", {"choice": "a"})
+            return await visitor.post(f"{path}/choose", {"value": "a"})
 
-    assert "outside the ranking" in asyncio.run(run())["status"]
+    assert "outside the ranking" in asyncio.run(run())["parts"]["status"]
     newest = "SELECT choice, outside FROM battle ORDER BY id DESC LIMIT 1"
     assert rows(pair.app, newest) == [("a", "named itself")]
     assert rows(pair.app, RANKED) == before
@@ -462,10 +461,10 @@ def test_an_item_of_the_bank_is_answered_live(pair):
             path = f"/live/battles/{begun['battle']}"
             scene = (await visitor.watch(path))[-1]
             assert scene["phase"] == "open"
-            assert "pictures/" in scene["head"]
+            assert "pictures/" in scene["parts"]["subject"]
             await visitor.post(f"{path}/questions", {"text": "And now?"})
             assert (await visitor.watch(path))[-1]["phase"] == "open"
-            await visitor.post(f"{path}/choice", {"choice": "a"})
+            await visitor.post(f"{path}/choose", {"value": "a"})
 
     asyncio.run(run())
     assert rows(pair.app, f"{RANKED} AND item_id IS NOT NULL") == [(1,)]
@@ -479,7 +478,7 @@ def test_an_empty_budget_closes_with_a_clear_message(tmp_path):
         async with Visitor(address) as visitor:
             scene = (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1]
             assert scene["phase"] == "void"
-            assert "LIVE_DAY_BUDGET" in scene["status"]
+            assert "LIVE_DAY_BUDGET" in scene["parts"]["status"]
 
     with two_models(tmp_path, plain, LIVE_DAY_BUDGET="0.001") as closed:
         asyncio.run(run(closed.app.address))
@@ -541,8 +540,8 @@ def test_stop_keeps_what_is_shown_and_a_new_battle_stops_the_old_one(talkers):
                 "a page whose connection broke off comes back in time"
             )
             assert scene["phase"] == "open"
-            assert "outside the ranking" in scene["status"]
-            assert not scene["more"]
+            assert "outside the ranking" in scene["parts"]["status"]
+            assert not scene["can_go_on"]
             assert "stopped" in await visitor.refused(f"{path}/questions", {"text": "more?"})
             token = await visitor.begin()
             await asyncio.sleep(0.5)
@@ -620,7 +619,7 @@ def test_a_restart_in_mid_answer_leaves_no_stuck_battle(talkers):
             assert (await visitor.client.get("/live/unfinished")).json()["battle"] in path
             scene = (await visitor.watch(path))[-1]
             assert scene["phase"] == "void"
-            assert "lost" in scene["status"]
+            assert "lost" in scene["parts"]["status"]
             assert files(app) == before
 
     asyncio.run(run())

@@ -24,8 +24,8 @@ def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False)
 
 
 def test_each_side_shows_its_own_words():
-    panes = shown(OPEN)["panes"]
-    assert [("left" in panes[side], "right" in panes[side]) for side in "ab"] == [
+    parts = shown(OPEN)["parts"]
+    assert [("left" in parts[side], "right" in parts[side]) for side in "ab"] == [
         (True, False),
         (False, True),
     ]
@@ -33,15 +33,15 @@ def test_each_side_shows_its_own_words():
 
 @pytest.mark.parametrize("battle", [OPEN, CHOSEN])
 def test_nothing_is_named_or_marked_before_the_reveal(battle):
-    assert "your choice" not in str(shown(battle)) and "model" not in str(shown(battle)["titles"])
+    assert "your choice" not in str(shown(battle)) and "model" not in str(shown(battle)["parts"])
 
 
 def test_thinking_is_folded_away_on_its_side_and_a_cut_is_said():
     thought = replace(OPEN, turns=(TURNS[0]._replace(thinking=("I see.", ""), cut=(False, True)),))
-    panes = shown(thought)["panes"]
-    assert "<summary>Thought for 2 words</summary>" in panes["a"] and "I see." in panes["a"]
-    assert "<details" not in panes["b"] and ENGLISH["cut_off"] in panes["b"]
-    assert ENGLISH["cut_off"] not in panes["a"] and "<details open" not in panes["a"]
+    parts = shown(thought)["parts"]
+    assert "<summary>Thought for 2 words</summary>" in parts["a"] and "I see." in parts["a"]
+    assert "<details" not in parts["b"] and ENGLISH["cut_off"] in parts["b"]
+    assert ENGLISH["cut_off"] not in parts["a"] and "<details open" not in parts["a"]
 
 
 def test_a_stored_answer_is_folded_and_marked_alike():
@@ -55,18 +55,19 @@ def test_a_stored_answer_is_folded_and_marked_alike():
 
 def test_names_and_choice_stand_on_their_sides():
     said = shown(replace(CHOSEN, phase=Phase.REVEALED), NAMES)
-    assert "Model &lt;One&gt;" in said["titles"]["a"] and "your choice" not in said["titles"]["a"]
-    assert "Model Two" in said["titles"]["b"] and "your choice" in said["titles"]["b"]
-    assert said["status"] == "You chose B: Model Two. A is Model <One>."
+    assert (
+        "Model &lt;One&gt;" in said["parts"]["title-a"]
+        and "your choice" not in said["parts"]["title-a"]
+    )
+    assert "Model Two" in said["parts"]["title-b"] and "your choice" in said["parts"]["title-b"]
+    assert said["parts"]["status"] == "You chose B: Model Two. A is Model <One>."
 
 
 def test_a_stop_is_said_of_both_answers_since_one_of_them_may_be_whole():
     stopped = replace(OPEN, turns=(TURNS[0]._replace(stopped=True),))
-    assert all(
-        "(stopped before both answers had ended)" in pane
-        for pane in shown(stopped)["panes"].values()
-    )
-    assert "stopped" not in str(shown(OPEN)["panes"])
+    parts = shown(stopped)["parts"]
+    assert all("(stopped before both answers had ended)" in parts[side] for side in "ab")
+    assert "stopped" not in str(shown(OPEN)["parts"])
 
 
 @pytest.mark.parametrize("phase", [Phase.OPEN, Phase.VOTED, Phase.REVEALED])
@@ -75,18 +76,22 @@ def test_a_stop_says_that_the_vote_is_outside_the_ranking(phase):
         OPEN, turns=(TURNS[0]._replace(stopped=True),), phase=phase, choice="b", outside="stopped"
     )
     said = shown(stopped, NAMES)
-    assert "outside the ranking" in said["status"] and not said["more"]
+    assert "outside the ranking" in said["parts"]["status"] and not said["can_go_on"]
 
 
 def test_an_undo_is_offered_once():
-    assert (shown(CHOSEN)["undo"], shown(CHOSEN)["seconds"]) == (True, UNDO_SECONDS)
+    assert shown(CHOSEN)["seconds"] == UNDO_SECONDS
     again = replace(CHOSEN, token="name.2", attempt=2)
-    assert (shown(again)["undo"], shown(again)["seconds"]) == (False, 0)
-    assert "Undo" not in shown(again)["status"]
+    assert shown(again)["seconds"] == 0
+    assert "Undo" not in shown(again)["parts"]["status"]
 
 
 def test_no_follow_up_is_offered_while_answers_come_or_after_the_choice():
-    assert [shown(OPEN)["more"], shown(OPEN, growing=True)["more"], shown(CHOSEN)["more"]] == [
+    assert [
+        shown(OPEN)["can_go_on"],
+        shown(OPEN, growing=True)["can_go_on"],
+        shown(CHOSEN)["can_go_on"],
+    ] == [
         True,
         False,
         False,
@@ -95,4 +100,4 @@ def test_no_follow_up_is_offered_while_answers_come_or_after_the_choice():
 
 def test_a_battle_without_a_vote_says_why():
     void = shown(replace(OPEN, void="Both models failed."))
-    assert (void["phase"], void["status"]) == ("void", "Both models failed.")
+    assert (void["phase"], void["parts"]["status"]) == ("void", "Both models failed.")

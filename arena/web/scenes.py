@@ -1,0 +1,249 @@
+"""Scenes: all that the Vote page shows of a battle of stored answers, made anew after each act.
+
+What comes from the browser are texts, which the database checks; the voter is known by the cookie.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from arena.battles.choices import ChoiceError, undo_seconds
+from arena.battles.quotas import LimitError
+from arena.battles.sampling import BattleRequest, NoBattle, PairSampler
+from arena.battles.store import BattleStore, VoteRequest
+from arena.battles.write_batch import WriteBatch
+from arena.clock import UNDO_SECONDS
+from arena.database import now
+from arena.io.scaled_pictures import ScaledPictures
+from arena.items.store import ItemBank
+from arena.server.hub_backup import BackupState
+from arena.templates import macros
+from arena.types import SIDES, Battle, Item, Names, Phase, Side, SkipReason
+from arena.web.backup_status import backup_line
+from arena.web.pictures import shown_images
+from arena.web.reveal import Reveal
+from arena.web.words import Words, said
+
+HTML = macros("battle.html")
+RESULTS = 24
+"""Most items in a search result."""
+
+Scene = dict[str, Any]
+"""The battle's token, whose parts these are (`about`), its phase, and the parts that this act changed, as HTML."""
+
+
+class Caller(NamedTuple):
+    """Who acts, in which language, and from which network."""
+
+    voter: int
+    words: Words
+    network: str | None
+
+
+Sent = Mapping[str, str]
+"""What the page sent, by name; what it did not send is empty."""
+
+
+@dataclass(frozen=True)
+class BattleScenes:
+    """Acts of voters; each returns the scene as it is afterwards."""
+
+    store: BattleStore
+    items: ItemBank
+    sampler: PairSampler
+    terms: str
+    """Version of the terms that the page shows."""
+    copy: Callable[[], BackupState | None]
+    """The backup's status, without waiting."""
+    reveal: Reveal
+    scaled: ScaledPictures
+    batch: WriteBatch
+
+    async def act(self, name: str, sent: Sent, caller: Caller) -> Scene:
+        """Do what a voter asks for, one of ACTS. Raises UnknownBattleError, LimitError, DatabaseError.
+
+        Where the battle's state does not allow it, as after an act in another tab: the scene as it stands, and why not.
+        """
+        try:
+            if name == "choose":
+                return await self._choose(sent, caller)
+            return await asyncio.to_thread(_IN_THREADS[name], self, sent, caller)
+        except ChoiceError as error:
+            scene = await asyncio.to_thread(self._stands, sent, caller)
+            return {**scene, "problem": said(error, caller.words)}
+
+    async def _choose(self, sent: Sent, caller: Caller) -> Scene:
+        """Store the choice; the page asks for the names once it can no longer be undone."""
+        choice: Any = sent["value"]  # the store checks it
+        request = VoteRequest(caller.voter, sent["battle"], choice, self.terms)
+        battle = await self.batch.vote(request)
+        saved = backup_line(self.copy(), now(), caller.words)
+        return _scene(battle, {"status": _status(battle, caller.words), "below": saved})
+
+    def next(self, sent: Sent, caller: Caller) -> Scene:
+        """Serve the next battle, or the one that is unfinished; or say why there is none."""
+        request = BattleRequest(item=sent["item"] or None, family=sent["family"] or None)
+        try:
+            battle = self.sampler.next_battle(caller.voter, request, caller.network)
+        except LimitError as error:
+            return _message("enough", error, caller.words)
+        if isinstance(battle, NoBattle):
+            title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
+            return _message(title, battle.value, caller.words)
+        scene = self._whole(battle, caller)
+        if scene["about"] == sent["shown"]:
+            for part in ("subject", *SIDES):
+                del scene["parts"][part]
+        return scene
+
+    def hold(self, sent: Sent, caller: Caller) -> Scene:
+        """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
+        words = caller.words
+        try:
+            held = self.sampler.hold(caller.voter, BattleRequest(family=sent["family"] or None))
+        except (LimitError, ChoiceError):  # `next` says so
+            held = None
+        item = held and self.items.bank().items.get(held.draw.item)
+        if held is None or item is None:
+            return _nothing()
+        parts = self._pair(item, held.draw.answer_a, held.draw.answer_b, words)
+        shown = {**parts, **_untold(words)}
+        return {"battle": "", "about": held.token, "phase": "held", "choice": "", "parts": shown}
+
+    def undo(self, sent: Sent, caller: Caller) -> Scene:
+        battle = self.store.undo(caller.voter, sent["battle"])
+        return _scene(battle, {"status": _status(battle, caller.words), "below": ""})
+
+    def names(self, sent: Sent, caller: Caller) -> Scene:
+        """Make the choice final, and only then tell the names."""
+        battle = self.store.reveal(caller.voter, sent["battle"])
+        return _scene(battle, self._told(battle, caller))
+
+    def skip(self, sent: Sent, caller: Caller) -> Scene:
+        reason: SkipReason = sent["value"]  # pyright: ignore[reportAssignmentType] - the store checks it
+        self.store.skip(caller.voter, sent["battle"], reason)
+        return self.next({**sent, "item": "", "shown": ""}, caller)
+
+    def search(self, sent: Sent, caller: Caller) -> Scene:
+        """Find the items of a family whose instruction contains all the words; and name the families."""
+        items = self.sampler.shown_items()
+        wanted = frozenset(sent["value"].casefold().split())
+        request = BattleRequest(family=sent["family"] or None)
+        found = [
+            item
+            for item in items
+            if request.fits(item) and all(word in item.folded for word in wanted)
+        ]
+        families = sorted({item.family for item in items}, key=str.casefold)
+        results = HTML.results(found[:RESULTS], len(found[RESULTS:]), caller.words)
+        options = HTML.families(families, sent["family"], caller.words)
+        return {**_nothing(), "parts": {"families": options, "results": results}}
+
+    def _stands(self, sent: Sent, caller: Caller) -> Scene:
+        """Show where a battle stands: another tab may have gone on."""
+        battle = self.store.find(caller.voter, sent["battle"])
+        if battle.phase is Phase.REVEALED:
+            return _scene(battle, self._told(battle, caller))
+        return _scene(battle, {"status": _status(battle, caller.words), "below": ""})
+
+    def _whole(self, battle: Battle, caller: Caller) -> Scene:
+        words = caller.words
+        item = self.items.bank().items[battle.item]
+        self.reveal.prepare(battle)
+        parts = self._pair(item, battle.answer_a, battle.answer_b, words)
+        if battle.phase is Phase.REVEALED:
+            return _scene(battle, {**parts, **self._told(battle, caller)})
+        votes = self.store.votes_of(caller.voter)
+        return _scene(
+            battle,
+            {
+                **parts,
+                **_untold(words),
+                "status": _status(battle, words),
+                "lead": HTML.counted(self.sampler.is_demo(), votes, words),
+                "below": "" if votes else HTML.terms(words, UNDO_SECONDS),
+            },
+        )
+
+    def _pair(self, item: Item, answer_a: int, answer_b: int, words: Words) -> dict[str, str]:
+        """The item and both answers."""
+        texts = self.items.shown_answers((answer_a, answer_b))
+        answers = {
+            side: HTML.answer(side, text, words) for side, text in zip(SIDES, texts, strict=True)
+        }
+        pictures = shown_images(item.images, self.scaled)
+        return {"subject": HTML.item(item, pictures, words), **answers}
+
+    def _told(self, battle: Battle, caller: Caller) -> dict[str, str]:
+        """The names, over the answers and in the status line, for screen readers; and what is known of the battle."""
+        names = self.store.names(caller.voter, battle.token)
+        told = self.reveal.of(caller.voter, battle, names, caller.words)
+        votes = self.store.votes_of(caller.voter)
+        return {
+            **{f"title-{side}": title for side, title in told.titles.items()},
+            "outcome": told.more,
+            "status": _named(battle, names, told.others, caller.words),
+            "lead": HTML.counted(self.sampler.is_demo(), votes, caller.words),
+            "below": "",
+        }
+
+
+_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, Caller], Scene]] = {
+    "next": BattleScenes.next,
+    "hold": BattleScenes.hold,
+    "undo": BattleScenes.undo,
+    "names": BattleScenes.names,
+    "skip": BattleScenes.skip,
+    "search": BattleScenes.search,
+}
+ACTS = frozenset({"choose", *_IN_THREADS})
+
+
+def _scene(battle: Battle, parts: dict[str, str]) -> Scene:
+    phase = battle.phase
+    seconds = 0.0
+    if phase is Phase.VOTED and battle.voted_at:
+        seconds = undo_seconds(battle.attempt, battle.voted_at)
+    return {
+        "battle": battle.token,
+        "about": battle.token.partition(".")[0],
+        "phase": phase.value,
+        "choice": battle.choice or "",
+        "seconds": seconds,
+        "parts": parts,
+    }
+
+
+def _nothing() -> Scene:
+    return {"battle": "", "about": "", "phase": "none", "choice": "", "parts": {}}
+
+
+def _message(title: str, text: Exception | str, words: Words) -> Scene:
+    """Say why there is no battle."""
+    message = HTML.message(words[title], said(text, words))
+    blank = dict.fromkeys(("status", "below", "outcome", *SIDES), "")
+    return {**_nothing(), "parts": {**blank, "subject": message}}
+
+
+def _untold(words: Words) -> dict[str, str]:
+    """The headings of answers whose models are unnamed."""
+    titles = {f"title-{side}": HTML.title(side, words) for side in SIDES}
+    return {**titles, "outcome": "", "status": ""}
+
+
+def _status(battle: Battle, words: Words) -> str:
+    """Where a battle stands, before its names are told."""
+    if battle.choice is None:
+        return words["taken_back"] if battle.attempt == 2 else ""
+    text = words["chose"].format(battle.choice.upper())
+    if battle.voted_at and undo_seconds(battle.attempt, battle.voted_at):
+        return words["gap"].join([text, words["undo_once"].format(UNDO_SECONDS)])
+    return text
+
+
+def _named(battle: Battle, names: Names, others: str, words: Words) -> str:
+    """The names, the chosen one first, and how others chose."""
+    sides: tuple[Side, Side] = ("b", "a") if battle.choice == "b" else ("a", "b")
+    chosen, other = ((side.upper(), getattr(names, side)) for side in sides)
+    return HTML.names(chosen, other, others, words)

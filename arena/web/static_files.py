@@ -1,0 +1,66 @@
+"""Static files: styles and scripts of our own, each under an address with its hash, kept for a year."""
+
+import gzip
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from arena.web.cookies import YEAR
+
+_KINDS = {".css": "text/css", ".js": "text/javascript"}
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """Some files as one."""
+
+    name: str
+    paths: Sequence[Path]
+
+    @cached_property
+    def content(self) -> bytes:
+        return "\n".join(path.read_text("utf-8") for path in self.paths).encode()
+
+    @cached_property
+    def address(self) -> str:
+        digest = hashlib.sha256(self.content).hexdigest()[:16]
+        return f"/static-files/{digest}/{self.name}"
+
+    @cached_property
+    def compressed(self) -> bytes:
+        return gzip.compress(self.content, mtime=0)
+
+    def answer(self, request: Request) -> Response:
+        headers = {
+            "cache-control": f"public, max-age={YEAR}, immutable",
+            "vary": "accept-encoding",
+            "content-type": f"{_KINDS[Path(self.name).suffix]}; charset=utf-8",
+        }
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(self.content, headers=headers)
+        return Response(self.compressed, headers={**headers, "content-encoding": "gzip"})
+
+
+class Links(NamedTuple):
+    """Addresses of a document's style and script."""
+
+    style: str
+    script: str
+
+
+def routes(files: Sequence[StaticFile]) -> APIRouter:
+    router = APIRouter()
+    known = {file.address: file for file in files}
+
+    @router.get("/static-files/{digest}/{name}")
+    def static_file(request: Request) -> Response:
+        file = known.get(request.url.path)
+        return file.answer(request) if file else PlainTextResponse("Not here.", status_code=404)
+
+    return router

@@ -1,0 +1,387 @@
+"""Acts under stress, in a real browser: lost, late, pressed twice, on another keyboard: one vote or none."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from arena.web.words import ENGLISH
+from tests.support.live_pages import live_app
+from tests.support.screens import (
+    DESK,
+    NEVER_BY_ITSELF,
+    PHONE,
+    Late,
+    fresh_page,
+    press,
+    see_both,
+)
+from tests.support.servers import AppServer
+from tests.support.voter import Voter
+
+SOON = "AbortSignal.timeout = ((timeout) => (ms) => timeout(ms / 20))(AbortSignal.timeout.bind(AbortSignal));"
+"""A script of a page whose patience ends after less than a second."""
+ONLINE = "dispatchEvent(new Event('online'))"
+
+
+class Stored:
+    """What was stored of the battles that began since."""
+
+    def __init__(self, server: AppServer) -> None:
+        self._path = server.data_dir / "arena.db"
+        (self._before,) = self._rows("SELECT coalesce(max(id), 0) FROM battle")[0]
+
+    def _rows(self, query: str) -> list[tuple]:
+        with closing(sqlite3.connect(self._path)) as database:
+            return database.execute(query).fetchall()
+
+    def votes(self) -> list[str]:
+        query = f"SELECT choice FROM battle WHERE id > {self._before} AND choice IS NOT NULL ORDER BY id"
+        return [choice for (choice,) in self._rows(query)]
+
+
+@pytest.fixture
+def stored(server) -> Stored:
+    return Stored(server)
+
+
+@pytest.fixture(params=[PHONE, pytest.param(DESK, marks=pytest.mark.soak)])
+def battle(request, browser, server, stored) -> Iterator[Page]:
+    """A battle of a new visitor that can be voted on; its names come when they are asked for."""
+    with fresh_page(browser, request.param) as page:
+        page.add_init_script(SOON + NEVER_BY_ITSELF)
+        page.goto(server.address)
+        see_both(page)
+        yield page
+
+
+def lost(route: Route) -> None:
+    route.abort("connectionreset")
+
+
+def answer_lost(route: Route) -> None:
+    route.fetch()
+    route.abort("connectionreset")
+
+
+def refused_by_a_proxy(route: Route) -> None:
+    route.fulfill(status=502, content_type="text/html", body="<h1>Bad Gateway</h1>")
+
+
+def too_late(route: Route) -> None:
+    """The server has it; its answer does not come while the page is patient."""
+    route.fetch()
+
+
+FAULTS = [lost, answer_lost, refused_by_a_proxy, too_late]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_choice_that_is_not_answered_is_sent_again_and_stored_once(battle, stored, fault):
+    battle.route("**/battle/choose", fault, times=1)
+    press(battle, "#choose-b")
+    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(battle.locator(".dock")).to_have_attribute("data-choice", "b")
+    expect(battle.locator("#choose-a")).to_be_disabled()
+    battle.evaluate(ONLINE)
+    expect(battle.locator("#status")).to_contain_text("You chose B")
+    expect(battle.locator("#problem")).to_be_empty()
+    assert stored.votes() == ["b"]
+
+
+def test_a_choice_made_offline_is_sent_when_the_line_is_back(browser, server, stored):
+    failed: list[str] = []
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        see_both(page)
+        page.on("requestfailed", lambda request: failed.append(request.url))
+        page.context.set_offline(True)
+        page.keyboard.press("a")
+        expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+        while len(failed) < 2:
+            page.wait_for_timeout(100)
+        assert stored.votes() == []
+        page.context.set_offline(False)
+        expect(page.locator("#status")).to_contain_text("You chose A")
+        assert stored.votes() == ["a"]
+
+
+@pytest.mark.parametrize("fault", [lost, answer_lost])
+def test_a_choice_that_was_not_sent_before_the_page_is_loaded_again_is_sent_then(
+    battle, stored, fault
+):
+    battle.route("**/battle/choose", fault, times=1)
+    press(battle, "#choose-a")
+    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    battle.reload()
+    expect(battle.locator("#status")).to_contain_text("You chose A")
+    assert stored.votes() == ["a"]
+
+
+def go_on(page: Page) -> None:
+    press(page, "#choose-a")
+    press(page, "#names")
+    expect(page.locator(".answer .model")).to_have_count(2)
+
+
+@pytest.mark.parametrize("fault", [answer_lost, refused_by_a_proxy])
+def test_every_other_act_is_asked_again_too(battle, stored, fault):
+    def lose(act: str, pressed: str) -> None:
+        battle.route(f"**/battle/{act}", fault, times=1)
+        press(battle, pressed)
+        expect(battle.locator("#problem")).to_have_text(ENGLISH["asked_again"])
+        battle.evaluate(ONLINE)
+
+    press(battle, "#choose-a")
+    lose("undo", "#undo")
+    expect(battle.locator(".dock")).to_have_attribute("data-phase", "open")
+    press(battle, "#choose-b")
+    lose("names", "#names")
+    expect(battle.locator(".answer .model")).to_have_count(2)
+    lose("next", "#next")
+    see_both(battle)
+    first = battle.locator('[data-part="a"]').inner_html()
+    press(battle, "#skip")
+    lose("skip", "#skip-judge")
+    see_both(battle)
+    assert battle.locator('[data-part="a"]').inner_html() != first
+    assert stored.votes() == ["b"]
+
+
+TOO_MANY = {"status": 429, "content_type": "text/plain", "body": "Too many calls."}
+
+
+def test_what_the_limits_refuse_is_told_in_their_words_and_can_be_done_again(battle, stored):
+    battle.route("**/battle/choose", lambda route: route.fulfill(**TOO_MANY), times=1)
+    press(battle, "#choose-a")
+    expect(battle.locator("#problem")).to_have_text("Too many calls.")
+    expect(battle.locator(".dock")).to_have_attribute("data-choice", "")
+    with battle.expect_response("**/battle/hold") as held:
+        go_on(battle)
+    held.value.finished()
+    battle.route("**/battle/next", lambda route: route.fulfill(**TOO_MANY), times=1)
+    press(battle, "#next")
+    expect(battle.locator("#problem")).to_have_text("Too many calls.")
+    press(battle, "#next")
+    see_both(battle)
+    assert stored.votes() == ["a"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_first_battle_that_does_not_come_is_asked_for_again(browser, server, fault):
+    with fresh_page(browser, PHONE) as page:
+        page.add_init_script(SOON)
+        page.route("**/battle/next", fault, times=1)
+        page.goto(server.address)
+        see_both(page)
+
+
+def test_a_first_battle_that_is_refused_can_be_asked_for_again(browser, server):
+    with fresh_page(browser, PHONE) as page:
+        refusal = {"status": 503, "content_type": "text/plain", "body": "Busy."}
+        page.route("**/battle/next", lambda route: route.fulfill(**refusal), times=1)
+        page.goto(server.address)
+        expect(page.locator("#problem")).to_have_text("Busy.")
+        press(page, "#next")
+        see_both(page)
+
+
+def test_two_tabs_on_one_battle_leave_one_vote(battle, server, stored):
+    second = battle.context.new_page()
+    second.goto(server.address)
+    see_both(second)
+    press(battle, "#choose-a")
+    expect(battle.locator("#status")).to_contain_text("You chose A")
+    press(second, "#choose-b")
+    expect(second.locator("#problem")).to_contain_text("You already chose A")
+    expect(second.locator("#status")).to_contain_text("You chose A")
+    expect(second.locator(".dock")).to_have_attribute("data-choice", "a")
+    assert stored.votes() == ["a"]
+
+
+def tap_twice(page: Page, selector: str, gap: int) -> None:
+    """Press where a button is, by the pointer, and there once more after so many milliseconds."""
+    page.wait_for_timeout(700)
+    expect(page.locator(selector)).to_be_enabled()
+    box = page.locator(selector).bounding_box()
+    for wait in (gap, 0):
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(wait)
+
+
+@pytest.mark.parametrize(
+    "gap",
+    [
+        0,
+        300,
+        700,
+        *(pytest.param(gap, marks=pytest.mark.soak) for gap in (100, 200, 450, 600, 900)),
+    ],
+)
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_second_press_votes_for_nothing(browser, server, stored, width, gap):
+    """Where Skip, A and Next lie, nothing lies before or after that votes."""
+    with fresh_page(browser, width) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
+        page.goto(server.address)
+        see_both(page)
+        tap_twice(page, "#skip", gap)
+        page.keyboard.press("Escape")
+        expect(page.locator("#reasons")).to_be_hidden()
+        expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
+        assert stored.votes() == []
+        tap_twice(page, "#choose-a", gap)
+        expect(page.locator(".dock")).to_have_attribute("data-phase", "voted")
+        assert page.locator(".answer .model").count() == 0
+        press(page, "#names")
+        expect(page.locator(".answer .model")).to_have_count(2)
+        tap_twice(page, "#next", gap)
+        expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
+        page.wait_for_timeout(300)
+        assert stored.votes() == ["a"]
+
+
+TYPED = """([key, code, more]) => {
+  const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
+  document.activeElement.dispatchEvent(event);
+}"""
+
+
+@pytest.mark.parametrize(
+    "key, code, more, chosen",
+    [
+        ("ф", "KeyA", {}, "a"),  # Cyrillic: by place
+        ("и", "KeyB", {}, "b"),
+        ("a", "KeyQ", {}, "a"),  # AZERTY: by letter
+        ("q", "KeyA", {}, ""),
+        ("A", "KeyA", {}, "a"),  # Caps Lock
+        ("a", "KeyA", {"ctrlKey": True}, ""),
+        ("a", "KeyA", {"isComposing": True}, ""),
+        ("a", "KeyA", {"repeat": True}, ""),
+    ],
+)
+def test_a_key_is_the_letter_typed_or_its_place_where_the_layout_has_none(
+    battle, stored, key, code, more, chosen
+):
+    battle.evaluate(TYPED, [key, code, more])
+    expect(battle.locator(".dock")).to_have_attribute("data-choice", chosen)
+    if chosen:
+        expect(battle.locator("#status")).to_contain_text(f"You chose {chosen.upper()}")
+    assert stored.votes() == [*chosen]
+
+
+def test_an_input_methods_enter_sends_nothing(browser, tmp_path):
+    with live_app(tmp_path) as running, fresh_page(browser, PHONE) as page:
+        page.goto(f"{running.app.address}/own")
+        page.evaluate("""() => {
+          window.sent = 0;
+          document.addEventListener("submit", (event) => {
+            event.preventDefault();
+            event.stopImmediatePropagation();
+            window.sent += 1;
+          }, true);
+        }""")
+        page.locator("#live-text").focus()
+        for more, sent in (
+            ({"keyCode": 229}, 0),
+            ({"isComposing": True}, 0),
+            ({"shiftKey": True}, 0),
+            ({"keyCode": 13}, 1),
+        ):
+            page.evaluate(TYPED, ["Enter", "Enter", more])
+            assert page.evaluate("window.sent") == sent, more
+
+
+def test_a_page_that_is_loaded_again_still_offers_the_undo(battle, server, stored):
+    def more_time(route: Route) -> None:
+        scene = route.fetch().json()
+        route.fulfill(json={**scene, "seconds": 30 if scene["phase"] == "voted" else 0})
+
+    press(battle, "#choose-a")
+    expect(battle.locator("#undo")).to_be_visible()
+    battle.route("**/battle/next", more_time)
+    battle.reload()
+    expect(battle.locator("#status")).to_contain_text("You chose A")
+    expect(battle.locator("#undo")).to_be_visible()
+    with Voter(server.address) as voter:
+        voter.load()
+        voter.choose("a")
+        assert voter.load()["phase"] == "voted"
+        assert 0 < voter.scene["seconds"] <= 3
+        assert voter.undo()["phase"] == "open"
+    assert stored.votes() == ["a"]
+
+
+SHIFTS = """window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+SLOW_LINE = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 200_000,
+    "uploadThroughput": 93_750,
+}
+IS_ADOPTED = (
+    "document.querySelector('gradio-app')?.contains(document.getElementById('scene-frame'))"
+)
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_nothing_moves_on_a_slow_line(browser, server, width):
+    with fresh_page(browser, width, viewport={"width": width, "height": 844}) as page:
+        network = page.context.new_cdp_session(page)
+        network.send("Network.enable")
+        network.send("Network.emulateNetworkConditions", SLOW_LINE)
+        page.add_init_script(SHIFTS)
+        page.goto(server.address, wait_until="commit")
+        page.wait_for_function(IS_ADOPTED, timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("window.shift") < 0.05
+
+
+@pytest.fixture
+def without_gradio(browser, server, stored) -> Iterator[Page]:
+    """A battle whose page gets nothing of Gradio's."""
+    with fresh_page(browser, PHONE) as page:
+        page.route("**/assets/**", lost)
+        page.goto(server.address)
+        yield page
+
+
+def test_without_gradios_assets_one_votes_and_sees_the_names(without_gradio, stored):
+    see_both(without_gradio)
+    press(without_gradio, "#choose-a")
+    expect(without_gradio.locator("#status")).to_contain_text("You chose A")
+    expect(without_gradio.locator(".answer .model")).to_have_count(2)
+    assert stored.votes() == ["a"]
+
+
+PLACES = """() => [".lead", ".subject", ".answers", ".dock", "#choose-a", "#pick", ".foot"].map((name) => {
+  const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
+  return [name, x, y, width, height].join(" ");
+})"""
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_gradios_component_takes_the_frame_in_and_nothing_jumps(browser, server, stored, width):
+    with fresh_page(browser, width) as page:
+        page.add_init_script(NEVER_BY_ITSELF)
+        late = Late(page, "**/assets/index-*.js")
+        page.goto(server.address)
+        late.wait()
+        see_both(page)
+        press(page, "#choose-a")
+        expect(page.locator("#status")).to_be_focused()
+        places = page.evaluate(PLACES)
+        assert not page.evaluate(IS_ADOPTED)
+        late.come()
+        page.wait_for_function(IS_ADOPTED)
+        expect(page.locator("#status")).to_be_focused()
+        assert page.evaluate(PLACES) == places
+        expect(page.locator("#status")).to_contain_text("You chose A")
+        press(page, "#undo")
+        expect(page.locator("#status")).to_contain_text("Taken back")
+        assert stored.votes() == []
