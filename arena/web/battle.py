@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.web.cookies import NO_STORE
-from arena.web.scenes import ACTS, BattleScenes, Visit
+from arena.web.scenes import ACTS, BattleScenes, Actor
 from arena.web.visitor_api import JsonBody, visitor_router
 from arena.web.words import words_of
 
@@ -32,7 +32,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
             return PlainTextResponse("There is no such act.", status_code=404)
         body = await JsonBody.read(request)
         sent = {name: body.text(name, MOST_SENT) for name in FIELDS}
-        visit = Visit(request.state.voter, words_of(request.headers), networks.of(request))
-        return JSONResponse(await scenes.act(act, sent, visit), headers=NO_STORE)
+        actor = Actor(request.state.voter, words_of(request.headers), networks.of(request))
+        return JSONResponse(await scenes.act(act, sent, actor), headers=NO_STORE)
 
     return router
