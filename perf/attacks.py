@@ -138,7 +138,10 @@ class Seen:
 async def vote(
     page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]
 ) -> None:
-    """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed."""
+    """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed.
+
+    While the names are read, the page has the next battle sent ahead.
+    """
     headers = {"x-forwarded-for": f"12.{number}.1.7"}
     await asyncio.sleep(thinking() * random.random())  # they do not come all at once
     headers["cookie"] = await page.cookie(headers)
@@ -161,6 +164,8 @@ async def vote(
             seen.failed.append(chosen[:200])
         seen.votes += "You chose A" in chosen
         await timed("names", battle=token[1] if token else "")
+        with suppress(httpx.TransportError):
+            await page.act("hold", headers)
         shown = await timed("next")
 
 
