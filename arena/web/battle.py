@@ -8,7 +8,7 @@ from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.templates import macros
 from arena.web.cookies import NO_STORE
-from arena.web.scenes import ACTS, BattleScenes, Caller
+from arena.web.scenes import ACTS, BattleScenes, SceneVisit
 from arena.web.visitor_api import JsonBody, visitor_router
 from arena.web.words import words_of
 
@@ -36,7 +36,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
             return PlainTextResponse("There is no such act.", status_code=404)
         body = await JsonBody.read(request)
         sent = {name: body.text(name, MOST_SENT) for name in FIELDS}
-        caller = Caller(request.state.voter, words_of(request.headers), networks.of(request))
-        return JSONResponse(await scenes.act(act, sent, caller), headers=NO_STORE)
+        visit = SceneVisit(request.state.voter, words_of(request.headers), networks.of(request))
+        return JSONResponse(await scenes.act(act, sent, visit), headers=NO_STORE)
 
     return router
