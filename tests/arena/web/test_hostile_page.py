@@ -141,6 +141,7 @@ def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_serv
 def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server):
     page.goto(server.address)
     see_both(page)
+    page.wait_for_load_state("networkidle")  # Gradio has its scripts
     server.kill()
     press(page, "#choose-b")
     expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
