@@ -14,6 +14,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     Error,
+    Frame,
     Page,
     Playwright,
     Route,
@@ -193,7 +194,7 @@ def see_both(page: Page) -> None:
     expect(page.locator("#choose-a")).to_be_enabled()
 
 
-def press(page: Page, selector: str) -> None:
+def press(page: Page | Frame, selector: str) -> None:
     """Press a button as a keyboard does: a pointer's press right after a change would do nothing."""
     button = page.locator(selector)
     expect(button).to_be_visible()
