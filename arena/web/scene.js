@@ -119,13 +119,13 @@ class Battle {
   }
   check() {
     const { dock, phase, looks } = this;
+    dock.dataset.side = this.side;  // before it is looked at: a phone shows one answer
     if (phase === "open" || phase === "growing") looks.look();
     const chosen = this.choice || this.marked || "";
     const waits = phase === "held" ? "pictures" : this.isOpen() ? looks.waitsFor() : "";
     dock.dataset.phase = phase || "none";
     dock.dataset.choice = chosen;
     dock.dataset.waits = waits;
-    dock.dataset.side = this.side;
     dock.toggleAttribute("data-undo", this.seconds > 0);
     dock.toggleAttribute("data-begun", this.hasBegun);
     dock.classList.toggle("failed", looks.hasFailed());

@@ -181,7 +181,7 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
         page.set_viewport_size(here)
 
 
-def see_both(page: Page) -> None:
+def see_both(page: Page | Frame) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
     expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
     expect(page.locator(".answer .text:empty")).to_have_count(0)

@@ -209,7 +209,12 @@ def tap_twice(page: Page, selector: str, gap: int) -> None:
 
 @pytest.mark.parametrize(
     "gap",
-    [0, 300, 700, *(pytest.param(gap, marks=pytest.mark.soak) for gap in (100, 200, 450, 600, 900))],
+    [
+        0,
+        300,
+        700,
+        *(pytest.param(gap, marks=pytest.mark.soak) for gap in (100, 200, 450, 600, 900)),
+    ],
 )
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_a_second_press_votes_for_nothing(browser, server, stored, width, gap):
@@ -309,7 +314,12 @@ SHIFTS = """window.shift = 0;
 new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: "layout-shift", buffered: true });"""
-SLOW_LINE = {"offline": False, "latency": 150, "downloadThroughput": 200_000, "uploadThroughput": 93_750}
+SLOW_LINE = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 200_000,
+    "uploadThroughput": 93_750,
+}
 IS_ADOPTED = "document.querySelector('gradio-app').contains(document.getElementById('scene-frame'))"
 
 

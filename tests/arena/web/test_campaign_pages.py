@@ -27,7 +27,16 @@ from arena.web.words import ENGLISH
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
-from tests.support.screens import DESK, NEVER_BY_ITSELF, PHONE, fresh_page, press, shoot, stop_clock
+from tests.support.screens import (
+    DESK,
+    NEVER_BY_ITSELF,
+    PHONE,
+    fresh_page,
+    press,
+    see_both,
+    shoot,
+    stop_clock,
+)
 from tests.support.servers import AppServer
 from tests.support.visitors import counted, rows
 
@@ -199,8 +208,7 @@ class Hands:
 
     def see(self) -> None:
         expect(self.frame.locator(".dock[data-waits=answers]")).to_be_visible()
-        self.frame.locator("[data-show=b]").tap()
-        expect(self.frame.locator(READY)).to_be_enabled()
+        see_both(self.frame)
 
     def undo(self) -> None:
         expect(self.frame.locator(VOTED)).to_be_visible()
@@ -626,13 +634,8 @@ def consent(page: Page) -> None:
 
 
 def see(page: Page) -> None:
-    kind(page.main_frame, "exam") if page.locator("main[data-kind=exam]").count() else kind(
-        page.main_frame, "work"
-    )
-    if page.viewport_size["width"] < 700:
-        expect(page.locator('.dock:is([data-waits="answers"], [data-waits=""])')).to_be_visible()
-        page.locator("[data-show=b]").click()
-    expect(page.locator(READY)).to_be_enabled()
+    expect(page.locator("main:is([data-kind=exam], [data-kind=work])")).to_be_visible()
+    see_both(page)
 
 
 def choose(page: Page, rightly: bool) -> None:
@@ -679,7 +682,7 @@ def voted(page: Page, server: AppServer, site: Platform, who: str) -> None:
     press(page, "#choose-b")
     expect(page.locator("#undo")).to_be_visible()
     if page.viewport_size["width"] < 700:
-        expect(page.locator("[data-side=b]")).to_be_visible()
+        expect(page.locator(".answer[data-side=b]")).to_be_visible()
 
 
 def asking(page: Page, server: AppServer, site: Platform, who: str) -> None:
@@ -737,7 +740,7 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
         work(page, server, site, "beside")
         subject, first, second = (
             page.locator(part).bounding_box()
-            for part in (".subject", "[data-side=a]", "[data-side=b]")
+            for part in (".subject", ".answer[data-side=a]", ".answer[data-side=b]")
         )
         assert (
             subject["x"] + subject["width"] <= first["x"]
