@@ -46,9 +46,13 @@ _BEGINNING = re.compile(
 )
 """Where Gradio's script begins; on a page of battles the battle comes first."""
 _LATER = (
-    '<script>window.gradioComes = () => {{ document.head.append(Object.assign(document.createElement("link"), '
-    '{{ rel: "stylesheet", href: "/{style}" }})); import("/{script}").catch(() => {{}}); }};</script>'
+    '<script>window.gradioComes = () => {{ document.head.insertAdjacentHTML("beforeend", '
+    '`<link rel="stylesheet" media="not all" href="./{style}">'
+    '<style>@import url("./{style}") layer(gradio);</style>`); '
+    'import("/{script}").catch(() => {{}}); }};</script>'
 )
+"""Gradio's style comes as a layer, below the battle's own, so that nothing changes that is seen already. Gradio
+would add it once more, on top, where no link to it stands."""
 _GRADIOS = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
 )

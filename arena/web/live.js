@@ -176,21 +176,21 @@
     }
     // What was refused: the battle is shown as it stands on the server.
     refused(error) {
-      this.open(this.token, error.message);
+      this.watch(this.token, error.message);
     }
 
     // An unfinished battle goes on.
     async look() {
       frameComes();
       const { battle } = await fetched("/live/unfinished").catch(() => ({ battle: null }));
-      if (battle && !this.token && this.form.empty()) this.open(battle);
+      if (battle && !this.token && this.form.empty()) this.watch(battle);
     }
     async begin() {
       await this.form.complete();
       this.form.part("send").disabled = true;
       try {
         const { battle } = await post("/live/battles", this.form.wish());
-        this.open(battle);
+        this.watch(battle);
       } catch (error) {
         if (!(error instanceof Refused)) this.form.taken();  // the server may have taken them all the same
         throw error;
@@ -204,7 +204,7 @@
       const { battle } = await post(`/live/battles/${this.token}/questions`, { text });
       if (box.value === text) box.value = "";
       this.looks.seen.clear();
-      this.open(battle);
+      this.watch(battle);
     }
     async again() {
       this.to("form");
@@ -224,7 +224,7 @@
       this.check();
     }
 
-    open(token, problem = "") {
+    watch(token, problem = "") {
       this.close();
       this.token = token;
       this.stream = new EventSource(`/live/battles/${token}`);
@@ -254,7 +254,7 @@
         return;
       }
       answer?.body?.cancel();
-      this.open(token);
+      this.watch(token);
     }
 
     take(message) {

@@ -28,7 +28,7 @@ def head_html(
 
 def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:
     """Render an item of the bank."""
-    return BATTLE.item(item, shown_images(item.images, scaled), words)
+    return BATTLE.item(item, shown_images(item.images, scaled), words, skips=False)
 
 
 def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:

@@ -119,13 +119,13 @@ class Battle {
   }
   check() {
     const { dock, phase, looks } = this;
+    dock.dataset.phase = phase || "none";
+    dock.dataset.side = this.side;  // which card a phone shows, and so what can be seen
     if (phase === "open" || phase === "growing") looks.look();
     const chosen = this.choice || this.marked || "";
     const waits = phase === "held" ? "pictures" : this.isOpen() ? looks.waitsFor() : "";
-    dock.dataset.phase = phase || "none";
     dock.dataset.choice = chosen;
     dock.dataset.waits = waits;
-    dock.dataset.side = this.side;
     dock.toggleAttribute("data-undo", this.seconds > 0);
     dock.toggleAttribute("data-begun", this.hasBegun);
     dock.classList.toggle("failed", looks.hasFailed());
@@ -139,7 +139,7 @@ class Battle {
 
   // A press that comes right after a change was meant for what stood there before.
   guard(event) {
-    const isPress = event.detail > 0 && event.target.closest(".dock button, .answer");
+    const isPress = event.detail > 0 && event.target.closest(".dock button, .answer") && !event.target.closest("a, summary");
     if (!isPress || performance.now() - this.changedAt > 600) return;
     event.preventDefault();
     event.stopImmediatePropagation();

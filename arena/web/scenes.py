@@ -33,7 +33,7 @@ Scene = dict[str, Any]
 """The battle's token, whose parts these are (`about`), its phase, and the parts that this act changed, as HTML."""
 
 
-class Actor(NamedTuple):
+class SceneVisit(NamedTuple):
     """Who acts, in which language, and from which network."""
 
     voter: int
@@ -60,48 +60,48 @@ class BattleScenes:
     scaled: ScaledPictures
     batch: WriteBatch
 
-    async def act(self, name: str, sent: Sent, actor: Actor) -> Scene:
+    async def act(self, name: str, sent: Sent, visit: SceneVisit) -> Scene:
         """Do what a voter asks for, one of ACTS. Raises UnknownBattleError, LimitError, DatabaseError.
 
         Where the battle's state does not allow it, as after an act in another tab: the scene as it stands, and why not.
         """
         try:
             if name == "choose":
-                return await self._choose(sent, actor)
-            return await asyncio.to_thread(_IN_THREADS[name], self, sent, actor)
+                return await self._choose(sent, visit)
+            return await asyncio.to_thread(_IN_THREADS[name], self, sent, visit)
         except ChoiceError as error:
-            scene = await asyncio.to_thread(self._stands, sent, actor)
-            return {**scene, "problem": said(error, actor.words)}
+            scene = await asyncio.to_thread(self._stands, sent, visit)
+            return {**scene, "problem": said(error, visit.words)}
 
-    async def _choose(self, sent: Sent, actor: Actor) -> Scene:
+    async def _choose(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Store the choice; the page asks for the names once it can no longer be undone."""
         choice: Any = sent["value"]  # the store checks it
-        request = VoteRequest(actor.voter, sent["battle"], choice, self.terms)
+        request = VoteRequest(visit.voter, sent["battle"], choice, self.terms)
         battle = await self.batch.vote(request)
-        saved = backup_line(self.copy(), now(), actor.words)
-        return _scene(battle, {"status": _status(battle, actor.words), "below": saved})
+        saved = backup_line(self.copy(), now(), visit.words)
+        return _scene(battle, {"status": _status(battle, visit.words), "below": saved})
 
-    def next(self, sent: Sent, actor: Actor) -> Scene:
+    def next(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Serve the next battle, or the one that is unfinished; or say why there is none."""
         request = BattleRequest(item=sent["item"] or None, family=sent["family"] or None)
         try:
-            battle = self.sampler.next_battle(actor.voter, request, actor.network)
+            battle = self.sampler.next_battle(visit.voter, request, visit.network)
         except LimitError as error:
-            return _message("enough", error, actor.words)
+            return _message("enough", error, visit.words)
         if isinstance(battle, NoBattle):
             title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
-            return _message(title, battle.value, actor.words)
-        scene = self._whole(battle, actor)
+            return _message(title, battle.value, visit.words)
+        scene = self._whole(battle, visit)
         if scene["about"] == sent["shown"]:
             for part in ("subject", *SIDES):
                 del scene["parts"][part]
         return scene
 
-    def hold(self, sent: Sent, actor: Actor) -> Scene:
+    def hold(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
-        words = actor.words
+        words = visit.words
         try:
-            held = self.sampler.hold(actor.voter, BattleRequest(family=sent["family"] or None))
+            held = self.sampler.hold(visit.voter, BattleRequest(family=sent["family"] or None))
         except (LimitError, ChoiceError):  # `next` says so
             held = None
         item = held and self.items.bank().items.get(held.draw.item)
@@ -111,21 +111,21 @@ class BattleScenes:
         shown = {**parts, **_untold(words)}
         return {"battle": "", "about": held.token, "phase": "held", "choice": "", "parts": shown}
 
-    def undo(self, sent: Sent, actor: Actor) -> Scene:
-        battle = self.store.undo(actor.voter, sent["battle"])
-        return _scene(battle, {"status": _status(battle, actor.words), "below": ""})
+    def undo(self, sent: Sent, visit: SceneVisit) -> Scene:
+        battle = self.store.undo(visit.voter, sent["battle"])
+        return _scene(battle, {"status": _status(battle, visit.words), "below": ""})
 
-    def names(self, sent: Sent, actor: Actor) -> Scene:
+    def names(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Make the choice final, and only then tell the names."""
-        battle = self.store.reveal(actor.voter, sent["battle"])
-        return _scene(battle, self._told(battle, actor))
+        battle = self.store.reveal(visit.voter, sent["battle"])
+        return _scene(battle, self._told(battle, visit))
 
-    def skip(self, sent: Sent, actor: Actor) -> Scene:
+    def skip(self, sent: Sent, visit: SceneVisit) -> Scene:
         reason: SkipReason = sent["value"]  # pyright: ignore[reportAssignmentType] - the store checks it
-        self.store.skip(actor.voter, sent["battle"], reason)
-        return self.next({**sent, "item": "", "shown": ""}, actor)
+        self.store.skip(visit.voter, sent["battle"], reason)
+        return self.next({**sent, "item": "", "shown": ""}, visit)
 
-    def search(self, sent: Sent, actor: Actor) -> Scene:
+    def search(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Find the items of a family whose instruction contains all the words; and name the families."""
         items = self.sampler.shown_items()
         wanted = frozenset(sent["value"].casefold().split())
@@ -136,25 +136,25 @@ class BattleScenes:
             if request.fits(item) and all(word in item.folded for word in wanted)
         ]
         families = sorted({item.family for item in items}, key=str.casefold)
-        results = HTML.results(found[:RESULTS], len(found[RESULTS:]), actor.words)
-        options = HTML.families(families, sent["family"], actor.words)
+        results = HTML.results(found[:RESULTS], len(found[RESULTS:]), visit.words)
+        options = HTML.families(families, sent["family"], visit.words)
         return {**_nothing(), "parts": {"families": options, "results": results}}
 
-    def _stands(self, sent: Sent, actor: Actor) -> Scene:
+    def _stands(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Show where a battle stands: another tab may have gone on."""
-        battle = self.store.find(actor.voter, sent["battle"])
+        battle = self.store.find(visit.voter, sent["battle"])
         if battle.phase is Phase.REVEALED:
-            return _scene(battle, self._told(battle, actor))
-        return _scene(battle, {"status": _status(battle, actor.words), "below": ""})
+            return _scene(battle, self._told(battle, visit))
+        return _scene(battle, {"status": _status(battle, visit.words), "below": ""})
 
-    def _whole(self, battle: Battle, actor: Actor) -> Scene:
-        words = actor.words
+    def _whole(self, battle: Battle, visit: SceneVisit) -> Scene:
+        words = visit.words
         item = self.items.bank().items[battle.item]
         self.reveal.prepare(battle)
         parts = self._pair(item, battle.answer_a, battle.answer_b, words)
         if battle.phase is Phase.REVEALED:
-            return _scene(battle, {**parts, **self._told(battle, actor)})
-        votes = self.store.votes_of(actor.voter)
+            return _scene(battle, {**parts, **self._told(battle, visit)})
+        votes = self.store.votes_of(visit.voter)
         return _scene(
             battle,
             {
@@ -175,21 +175,21 @@ class BattleScenes:
         pictures = shown_images(item.images, self.scaled)
         return {"subject": HTML.item(item, pictures, words), **answers}
 
-    def _told(self, battle: Battle, actor: Actor) -> dict[str, str]:
+    def _told(self, battle: Battle, visit: SceneVisit) -> dict[str, str]:
         """The names, over the answers and in the status line, for screen readers; and what is known of the battle."""
-        names = self.store.names(actor.voter, battle.token)
-        told = self.reveal.of(actor.voter, battle, names, actor.words)
-        votes = self.store.votes_of(actor.voter)
+        names = self.store.names(visit.voter, battle.token)
+        told = self.reveal.of(visit.voter, battle, names, visit.words)
+        votes = self.store.votes_of(visit.voter)
         return {
             **{f"title-{side}": title for side, title in told.titles.items()},
             "outcome": told.more,
-            "status": _named(battle, names, told.others, actor.words),
-            "lead": HTML.counted(self.sampler.is_demo(), votes, actor.words),
+            "status": _named(battle, names, told.others, visit.words),
+            "lead": HTML.counted(self.sampler.is_demo(), votes, visit.words),
             "below": "",
         }
 
 
-_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, Actor], Scene]] = {
+_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, SceneVisit], Scene]] = {
     "next": BattleScenes.next,
     "hold": BattleScenes.hold,
     "undo": BattleScenes.undo,

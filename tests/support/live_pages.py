@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import Body, Faults, OpenAIServer
-from tests.support.screens import fresh_page, turn_tab
+from tests.support.screens import fresh_page
 from tests.support.servers import AppServer
 
 NAMES = {"one": "Quxolotl 7B", "two": "Vellichor XL"}
@@ -49,12 +49,10 @@ def live_app(
 
 
 @contextmanager
-def opened(browser: Browser, address: str, width: int, tab: str = "") -> Iterator[Page]:
-    """Open a page of a new visitor, or a tab on it."""
+def opened(browser: Browser, address: str, width: int, path: str = "/own") -> Iterator[Page]:
+    """Open the page of own pictures, or another, of a new visitor."""
     with fresh_page(browser, width) as page:
-        page.goto(address)
-        if tab:
-            turn_tab(page, tab)
+        page.goto(f"{address}{path}")
         yield page
 
 
@@ -73,9 +71,14 @@ def send(page: Page, *files: dict, text: str = "What do you see here?") -> None:
 
 def phase(page: Page, name: str) -> None:
     """Wait until a live battle stands there."""
-    expect(page.locator("#live")).to_have_attribute("data-phase", name, timeout=30_000)
+    expect(page.locator(".dock")).to_have_attribute("data-phase", name, timeout=30_000)
+
+
+def text(page: Page, side: str) -> Locator:
+    """What a side says, which a phone may show or not."""
+    return page.locator(f'[data-part="{side}"]')
 
 
 def words(page: Page, side: str) -> list[str]:
-    """Return the words of a pane."""
-    return re.findall(r"\w+", page.locator(f"#live-text-{side}").inner_text())
+    """Return the words of a side."""
+    return re.findall(r"\w+", text(page, side).text_content() or "")

@@ -101,7 +101,8 @@ def test_battles_of_one_family_follow_each_other(server):
             voter.skip(reason, family="counting")
             assert '<span class="family">counting</span>' in voter.parts["subject"]
         assert voter.next("counting")["battle"] == voter.token
-        assert voter.act("search", family="counting")["parts"]["results"].count(" · ") == 24
+        found = voter.act("search", family="counting")["parts"]["results"]
+        assert found.count("<small>counting") == found.count("<li>") > 0
 
 
 def test_a_reveal_tells_ranks_others_and_the_reference_and_leads_to_the_models(start_server):

@@ -1,4 +1,4 @@
-"""Acts under stress, in a real browser: what is lost, late, pressed twice or typed on another keyboard votes once or never."""
+"""Acts under stress, in a real browser: lost, late, pressed twice, on another keyboard: one vote or none."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -12,13 +12,14 @@ from playwright.sync_api import expect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
-from arena.web.addresses import DOORS, Address
+from arena.templates import macros
+from arena.web.addresses import DOORS, VOTE, Address
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
 from arena.web.heads import PAGES as HEADS
 from arena.web.heads import Head
 from arena.web.static_files import Links
-from tests.support.screens import PHONE, fresh_page, see_both
+from tests.support.screens import PHONE, fresh_page, press, see_both
 from tests.support.tls_proxy import tls_proxy
 from tests.support.voter import Voter
 
@@ -91,14 +92,8 @@ def named(address: Address) -> Head:
 
 
 def built(gradio: ASGIApp, public: str = "") -> BuiltPages:
-    return BuiltPages(
-        gradio,
-        named,
-        frames={},
-        doors=DOORS,
-        links=Links("/style.css", "/script.js"),
-        public=public,
-    )
+    frames = {VOTE: macros("scene.html").bank}
+    return BuiltPages(gradio, named, frames, DOORS, Links("/style.css", "/script.js"), public)
 
 
 def test_gradio_builds_a_page_once():
@@ -165,8 +160,7 @@ def test_previews_have_a_picture_where_the_public_address_is_known():
         ) as client:
             return (await client.get(path)).text
 
-    public = built(gradio, "https://arena.hf.space")
-    alone = built(gradio)
+    public, alone = (built(gradio, at) for at in ("https://arena.hf.space", ""))
     known = asyncio.run(head(public, "/model/a%2F%22b"))
     assert (
         'property="og:image" content="https://arena.hf.space/preview/model/a%2F%22b.png"' in known
@@ -248,9 +242,9 @@ def test_a_vote_is_given_behind_a_proxy_that_speaks_https_under_another_name(
         page.on("request", lambda request: requested.append(request.url))
         page.goto(f"{address}/?__theme=dark")
         see_both(page)
-        page.click("#choose-a")
+        press(page, "#choose-a")
         expect(page.locator("#status")).to_contain_text("You chose A")
-        expect(page.locator("body")).to_have_class(re.compile("dark"))
+        expect(page.locator("html")).to_have_class(re.compile("dark"))
         assert all(url.startswith((address, "data:", "blob:")) for url in requested), requested
 
 

@@ -13,7 +13,17 @@ from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
 from arena.web.words import CHINESE, ENGLISH
-from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, photo, send, words
+from tests.support.live_pages import (
+    NAMES,
+    LiveApp,
+    live_app,
+    opened,
+    phase,
+    photo,
+    send,
+    text,
+    words,
+)
 from tests.support.live_visitor import picture
 from tests.support.openai_server import Faults
 from tests.support.screens import (
@@ -21,10 +31,10 @@ from tests.support.screens import (
     PHONE,
     assert_fits,
     fresh_page,
+    press,
+    see_both,
     shoot,
     stop_clock,
-    takes_a_tap_at_once,
-    turn_tab,
 )
 
 
@@ -36,18 +46,18 @@ def live(tmp_path_factory) -> Iterator[LiveApp]:
 
 @pytest.fixture
 def page(browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, PHONE, "With your own picture") as tab:
+    with opened(browser, live.app.address, PHONE) as tab:
         yield tab
 
 
 @pytest.fixture
 def wide(browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, 1280, "With your own picture") as tab:
+    with opened(browser, live.app.address, 1280) as tab:
         yield tab
 
 
 def models(page: Page) -> list[str]:
-    return page.locator("#live .answer .model").all_inner_texts()
+    return page.locator(".answer .model").all_inner_texts()
 
 
 GROWTH = ((3, "picture|this"), (6, "red|is"), (10, "white|and"))
@@ -59,36 +69,32 @@ def test_two_images_are_answered_side_by_side_asked_about_again_voted_on_and_nam
     with live.server.silent_after(0), ExitStack() as held:
         send(page, photo("red.png"), photo("blue.png", "blue"))
         phase(page, "growing")
-        expect(page.locator("#live-a")).to_be_hidden()
+        expect(page.locator("#choose-a")).to_be_disabled()
         for said, shown in GROWTH:
             held.enter_context(live.server.silent_after(said))
             for side in "ab":
-                expect(page.locator(f"#live-text-{side}")).to_have_text(
-                    re.compile(rf"\b({shown})$")
-                )
+                expect(text(page, side)).to_have_text(re.compile(rf"\b({shown})$"))
     phase(page, "open")
     assert models(page) == []
-    expect(page.locator("#live-head figure")).to_have_count(2)
-    expect(page.locator("#live-text-a strong, #live-text-b strong")).to_have_text("red square")
-    assert page.locator("#live-text-a b, #live-text-b b").count() == 0, (
-        "what a model wrote stays text"
-    )
+    expect(page.locator("[data-part=subject] figure")).to_have_count(2)
+    expect(page.locator(".answer .text strong")).to_have_text("red square")
+    assert page.locator(".answer .text b").count() == 0, "what a model wrote stays text"
     assert_follow_up(page, live)
-    page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
+    see_both(page)
     page.clock.install()
     stop_clock(page)
-    page.click("#live-a")
-    expect(page.locator("#live-status")).to_contain_text("You chose A")
+    press(page, "#choose-a")
+    expect(page.locator("#status")).to_contain_text("You chose A")
     assert models(page) == []
     page.clock.fast_forward(1_000 * UNDO_SECONDS)
     phase(page, "revealed")
     shoot(page, "live-revealed")
     assert sorted(models(page)) == sorted(NAMES.values())
-    expect(page.locator("#live .chosen")).to_have_count(1)
+    expect(page.locator(".answer .chosen")).to_have_count(1)
     assert page.evaluate(
-        "[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)"
+        "[...document.querySelectorAll('[data-part=subject] img')].every(i => i.complete && i.naturalWidth)"
     )
-    page.click("#live-new")
+    press(page, "#new")
     expect(page.locator("#live-form")).to_be_visible()
     expect(page.locator("#live-thumbs li")).to_have_count(0)
     assert_fits(page)
@@ -98,14 +104,14 @@ def assert_follow_up(page: Page, live: LiveApp) -> None:
     """Both are asked a second question."""
     page.fill("#live-follow", "And what\nelse?")
     with live.server.silent_after(3):
-        page.click("#live-ask")
+        press(page, "#live-ask")
         phase(page, "growing")
     phase(page, "open")
-    expect(page.locator("#live .asked")).to_have_count(2)
+    expect(page.locator(".answer .asked")).to_have_count(2)
     for side in ("a", "b"):
         assert "Again" in words(page, side)
         assert words(page, side)[0] != "Again", "the first answer stays above"
-    expect(page.locator("#live-status")).to_contain_text("3 left")
+    expect(page.locator("#status")).to_contain_text("3 left")
     shoot(page, "live-follow")
 
 
@@ -120,14 +126,14 @@ def test_it_can_be_done_by_keyboard_alone(wide, live):
     with live.server.silent_after(3):
         wide.keyboard.press("Enter")
         phase(wide, "growing")
-        assert "Say a lot." in wide.locator("#live-head").inner_text()
+        assert "Say a lot." in wide.locator("[data-part=subject]").inner_text()
         wide.keyboard.press("a")
     phase(wide, "open")
     wide.keyboard.press("b")
     phase(wide, "voted")
     wide.keyboard.press("z")
     phase(wide, "open")
-    expect(wide.locator("#live-status")).to_contain_text("Taken back")
+    expect(wide.locator("#status")).to_contain_text("Taken back")
     wide.keyboard.press("a")
     phase(wide, "revealed")
     wide.keyboard.press("n")
@@ -208,7 +214,7 @@ def test_every_bad_picture_of_one_drop_is_named_and_a_long_one_is_enlarged_to_be
     wide.fill("#live-text", "What does it say?")
     wide.press("#live-text", "Enter")
     phase(wide, "open")
-    wide.locator("#live-head .enlarge").click()
+    wide.locator("[data-part=subject] .enlarge").click()
     enlarged = wide.locator("#lightbox img")
     expect(enlarged).to_have_class("tall")
     assert enlarged.evaluate("image => [image.naturalWidth, image.clientWidth]") == [600, 600]
@@ -220,12 +226,12 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     page.set_viewport_size({"width": PHONE, "height": 420})
     send(page, *(photo(f"{number}.png") for number in range(8)))
     phase(page, "open")
-    expect(page.locator("#live-a")).to_be_disabled()
-    expect(page.locator("#live .wait-answers")).to_be_visible()
+    expect(page.locator("#choose-a")).to_be_disabled()
+    expect(page.locator(".wait-answers")).to_be_visible()
     page.keyboard.press("a")
-    page.locator("#live-title-b").evaluate("title => title.scrollIntoView()")
-    expect(page.locator("#live-a")).to_be_enabled()
-    expect(page.locator("#live .wait-answers")).to_be_hidden()
+    page.locator("[data-show=b]").click()
+    expect(page.locator("#choose-a")).to_be_enabled()
+    expect(page.locator(".wait-answers")).to_be_hidden()
     page.keyboard.press("a")
     phase(page, "voted")
 
@@ -242,16 +248,16 @@ def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_picture
     assert wide.locator("#live-text").evaluate("box => getComputedStyle(box).direction") == "rtl"
     send(wide, *(photo(f"{number}.png") for number in range(8)))
     phase(wide, "open")
-    expect(wide.locator("#live-a")).to_be_disabled()
+    expect(wide.locator("#choose-a")).to_be_disabled()
     for route in late:
         route.continue_()
     wide.wait_for_function(
-        "[...document.querySelectorAll('#live-head img')].every(i => i.complete && i.naturalWidth)"
+        "[...document.querySelectorAll('[data-part=subject] img')].every(i => i.complete && i.naturalWidth)"
     )
-    expect(wide.locator("#live-a")).to_be_disabled()
-    expect(wide.locator("#live .wait-answers")).to_be_visible()
-    wide.locator("#live-title-a").evaluate("title => title.scrollIntoView()")
-    expect(wide.locator("#live-a")).to_be_enabled()
+    expect(wide.locator("#choose-a")).to_be_disabled()
+    expect(wide.locator(".wait-answers")).to_be_visible()
+    wide.locator("#title-a").evaluate("title => title.scrollIntoView()")
+    expect(wide.locator("#choose-a")).to_be_enabled()
 
 
 @pytest.mark.soak
@@ -261,7 +267,7 @@ def test_an_item_of_the_bank_can_be_taken(page):
     shoot(page, "live-item")
     page.click("#live-send")
     phase(page, "open")
-    expect(page.locator("#live-head figure").first).to_be_visible()
+    expect(page.locator("[data-part=subject] figure").first).to_be_visible()
     shoot(page, "live-item-open")
 
 
@@ -270,18 +276,13 @@ def test_a_reloaded_page_goes_on_where_the_battle_stands(wide, live):
         send(wide)
         phase(wide, "growing")
     wide.reload()
-    expect(
-        wide.locator("#item .item")
-    ).to_be_visible()  # on the other tab meanwhile: nobody has stopped it
-    turn_tab(wide, "With your own picture")
     phase(wide, "open")
-    expect(wide.locator("#live-status")).to_contain_text("Which answer is better?")
-    expect(wide.locator("#live-head img")).to_be_visible()
-    wide.click("#live-a")
-    wide.click("#live-reveal")
+    expect(wide.locator("#status")).to_contain_text("Which answer is better?")
+    expect(wide.locator("[data-part=subject] img")).to_be_visible()
+    press(wide, "#choose-a")
+    press(wide, "#names")
     phase(wide, "revealed")
     wide.reload()
-    turn_tab(wide, "With your own picture")
     phase(wide, "form")
 
 
@@ -296,42 +297,36 @@ def lose(page: Page, path: str, arrives: bool) -> None:
     page.route(f"**/{path}", handle, times=1)
 
 
-def test_a_choice_and_an_undo_without_an_answer_are_shown_as_they_stand(wide):
-    wide.emulate_media(reduced_motion="reduce")
+@pytest.mark.parametrize("arrives", [True, pytest.param(False, marks=pytest.mark.soak)])
+def test_acts_without_an_answer_are_asked_for_again_and_done_once(wide, arrives):
     send(wide)
     phase(wide, "open")
     wide.evaluate(NEVER_BY_ITSELF)
-    lose(wide, "choice", arrives=True)
-    assert not takes_a_tap_at_once(wide, "live-a", "live-undo")
-    expect(wide.locator("#live-status")).to_contain_text("You chose A")
-    lose(wide, "undo", arrives=True)
-    wide.click("#live-undo")
-    phase(wide, "open")
-    expect(wide.locator("#live-status")).to_contain_text("Taken back")
-    expect(wide.locator("#live-problem")).to_have_text("")
-    lose(wide, "choice", arrives=False)
-    wide.click("#live-b")
-    expect(wide.locator("#live-problem")).to_have_text(ENGLISH["no_answer"])
-    phase(wide, "open")
-    wide.click("#live-b")
-    phase(wide, "revealed")
-    expect(wide.locator("#live-status")).to_contain_text("You chose B")
+    for act, button, problem, then in (
+        ("choose", "#choose-a", "not_stored", "voted"),
+        ("undo", "#undo", "asked_again", "open"),
+        ("choose", "#choose-b", "not_stored", "revealed"),  # the second choice is final
+    ):
+        lose(wide, f"live/battles/*/{act}", arrives)
+        press(wide, button)
+        expect(wide.locator("#problem")).to_have_text(ENGLISH[problem])
+        wide.evaluate("dispatchEvent(new Event('online'))")
+        phase(wide, then)
+        expect(wide.locator("#problem")).to_have_text("")
+    expect(wide.locator("#status")).to_contain_text("You chose B")
 
 
-@pytest.mark.soak
-def test_after_an_undo_that_did_not_arrive_the_names_appear(wide):
+def test_a_choice_that_was_on_its_way_when_the_page_was_left_is_sent_once_more(wide):
     send(wide)
     phase(wide, "open")
-    wide.clock.install()
-    stop_clock(wide)
-    wide.click("#live-a")
-    lose(wide, "undo", arrives=False)
-    wide.click("#live-undo")
-    expect(wide.locator("#live-problem")).not_to_be_empty()
-    wide.clock.fast_forward(1_000 * UNDO_SECONDS)
-    wide.clock.resume()  # where the battle, as it stands on the server, came only now
-    phase(wide, "revealed")
-    expect(wide.locator("#live-problem")).to_have_text("")
+    wide.evaluate(NEVER_BY_ITSELF)
+    lose(wide, "live/battles/*/choose", arrives=False)
+    press(wide, "#choose-b")
+    expect(wide.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    wide.add_init_script(NEVER_BY_ITSELF)
+    wide.reload()
+    phase(wide, "voted")
+    expect(wide.locator("#status")).to_contain_text("You chose B")
 
 
 @pytest.mark.soak
@@ -340,14 +335,12 @@ def test_a_battle_that_another_tab_decided_is_shown_as_it_stands(wide):
     phase(wide, "open")
     second = wide.context.new_page()
     second.goto(wide.url)
-    turn_tab(second, "With your own picture")
     phase(second, "open")
-    second.locator("#live-title-b").scroll_into_view_if_needed()
-    second.click("#live-a")
+    press(second, "#choose-a")
     phase(second, "voted")
-    wide.click("#live-b")
-    expect(wide.locator("#live-problem")).to_contain_text("You already chose A")
-    expect(wide.locator("#live-status")).to_contain_text("You chose A")
+    press(wide, "#choose-b")
+    expect(wide.locator("#problem")).to_contain_text("You already chose A")
+    expect(wide.locator("#status")).to_contain_text("You chose A")
 
 
 @pytest.mark.soak
@@ -362,7 +355,7 @@ def test_pictures_that_did_not_reach_a_battle_are_sent_once_more(page, live):
     with live.server.silent_after(3):
         page.click("#live-send")
         phase(page, "growing")
-    expect(page.locator("#live-head img")).to_have_count(1)
+    expect(page.locator("[data-part=subject] img")).to_have_count(1)
 
 
 @pytest.mark.soak
@@ -372,9 +365,9 @@ def test_a_stream_that_is_refused_is_asked_for_again(wide):
         "**/live/battles/*", lambda route: route.fulfill(status=502, body="Bad gateway"), times=1
     )
     send(wide)
-    expect(wide.locator("#live-problem")).to_contain_text("Trying again")
+    expect(wide.locator("#problem")).to_contain_text("Trying again")
     phase(wide, "open")
-    expect(wide.locator("#live-problem")).to_have_text("")
+    expect(wide.locator("#problem")).to_have_text("")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +385,7 @@ def test_a_battle_that_is_not_here_gives_the_form_back(wide, status, gone):
     )
     stop_clock(wide)
     send(wide)
-    expect(wide.locator("#live-problem")).to_contain_text("Trying again")
+    expect(wide.locator("#problem")).to_contain_text("Trying again")
     wide.clock.fast_forward(3_000)
     expect(wide.locator("#live-form-problem")).to_have_text(gone)
     expect(wide.locator("#live-form")).to_be_visible()
@@ -404,14 +397,14 @@ def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
     faults = Faults(rate=1.0, kinds=("cut",), in_a_row=10**6)
     with (
         live_app(tmp_path, faults) as broken,
-        opened(browser, broken.app.address, 1280, "With your own picture") as page,
+        opened(browser, broken.app.address, 1280) as page,
     ):
         send(page)
         phase(page, "void")
-        expect(page.locator("#live-status")).to_contain_text("counts for neither")
+        expect(page.locator("#status")).to_contain_text("counts for neither")
         shoot(page, "live-void")
         broken.server.faults = Faults()
-        page.click("#live-again")
+        press(page, "#again")
         expect(page.locator("#live-thumbs li")).to_have_count(1)
         expect(page.locator("#live-thumbs")).not_to_contain_text("checking")
         page.click("#live-send")
@@ -419,17 +412,17 @@ def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
 
 
 def test_without_two_models_visitors_see_nothing_of_live_battles(server):
-    page = httpx.get(f"{server.address}/config").text
-    assert '"choose-a"' in page and '"live-tab"' not in page and CHINESE["tab_own"] not in page
+    page = httpx.get(server.address, headers={"accept": "text/html"}).text
+    assert 'id="choose-a"' in page and 'href="/own"' not in page
+    gone = httpx.get(f"{server.address}/own", headers={"accept": "text/html"})
+    assert gone.headers["location"].startswith("/?wrong=")
 
 
 @pytest.mark.soak
 def test_live_battles_speak_the_visitors_language(browser, live):
     with fresh_page(browser, PHONE, locale="zh-CN") as page:
-        page.goto(live.app.address)
-        turn_tab(page, CHINESE["tab_own"])
-        expect(page.get_by_role("tab")).to_have_text([CHINESE["tab_battle"], CHINESE["tab_own"]])
-        expect(page.locator("#live .live-lead")).to_have_text(CHINESE["live_lead"])
+        page.goto(f"{live.app.address}/own")
+        expect(page.locator(".live-form .lead")).to_have_text(CHINESE["live_lead"])
         expect(page.locator("#live-text")).to_have_attribute("placeholder", CHINESE["enter"])
         page.click("#live-send")
         expect(page.locator("#live-form-problem")).to_have_text(
@@ -437,5 +430,5 @@ def test_live_battles_speak_the_visitors_language(browser, live):
         )
         send(page)
         phase(page, "open")
-        expect(page.locator("#live-status")).to_contain_text(CHINESE["which_more"].format(4))
-        expect(page.locator("#live-a")).to_have_text(CHINESE["choose_a"])
+        expect(page.locator("#status")).to_contain_text(CHINESE["which_more"].format(4))
+        expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from arena.web.words import CHINESE, ENGLISH
-from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, send
-from tests.support.screens import shoot
+from tests.support.live_pages import NAMES, LiveApp, live_app, opened, phase, send, text
+from tests.support.screens import press, shoot
 
 ANSWER = "The square is red, and nothing else is there."
 THOUGHT = "I look at it. I am Quxolotl 7B after all."
@@ -47,7 +47,7 @@ def live(tmp_path_factory) -> Iterator[LiveApp]:
 
 @pytest.fixture
 def page(browser, live) -> Iterator[Page]:
-    with opened(browser, live.app.address, 1280, "With your own picture") as tab:
+    with opened(browser, live.app.address, 1280) as tab:
         yield tab
 
 
@@ -63,31 +63,31 @@ def test_thinking_is_folded_away_and_an_answer_cut_off_is_marked(page, live, fir
     live.server.answers = [first.replace(THOUGHT.encode(), plain.encode().ljust(len(THOUGHT))), cut]
     send(page)
     phase(page, "open")
-    folded = page.locator("#live .thinking")
+    folded = page.locator(".answers .thinking")
     expect(folded).to_have_count(1)
     expect(folded.locator("summary")).to_have_text(f"Thought for {len(plain.split())} words")
     expect(folded.get_by_text("I look at it")).to_be_hidden()
-    expect(page.locator("#live .cut")).to_have_text(ENGLISH["cut_off"])
+    expect(page.locator(".answers .cut")).to_have_text(ENGLISH["cut_off"])
     for side in "ab":
-        expect(page.locator(f"#live-text-{side} .formatted")).to_have_text(ANSWER)
+        expect(text(page, side).locator(".formatted")).to_have_text(ANSWER)
     folded.locator("summary").click()
     expect(folded.get_by_text("I look at it")).to_be_visible()
-    assert "think>" not in page.locator("#live").inner_html()
+    assert "think>" not in page.locator("#scene").inner_html()
     shoot(page, "live-thinking")
-    page.click("#live-a")
-    expect(page.locator("#live-status")).to_contain_text("You chose A")
+    press(page, "#choose-a")
+    expect(page.locator("#status")).to_contain_text("You chose A")
     expect(folded.get_by_text("I look at it")).to_be_visible()
-    page.click("#live-reveal")
+    press(page, "#names")
     phase(page, "revealed")
-    assert "outside the ranking" not in page.locator("#live-status").inner_text()
+    assert "outside the ranking" not in page.locator("#status").inner_text()
 
 
 def test_thinking_that_names_its_model_keeps_the_vote_out(page, live):
     live.server.answers = [IN_THE_TEXT, IN_THE_TEXT]
     send(page)
     phase(page, "open")
-    page.click("#live-a")
-    expect(page.locator("#live-status")).to_contain_text("outside the ranking")
+    press(page, "#choose-a")
+    expect(page.locator("#status")).to_contain_text("outside the ranking")
 
 
 def test_a_follow_up_is_asked_without_what_was_thought(page, live):
@@ -95,8 +95,8 @@ def test_a_follow_up_is_asked_without_what_was_thought(page, live):
     send(page)
     phase(page, "open")
     page.fill("#live-follow", "Are you sure?")
-    page.click("#live-ask")
-    expect(page.locator("#live .asked")).to_have_count(2)
+    press(page, "#live-ask")
+    expect(page.locator(".answers .asked")).to_have_count(2)
     phase(page, "open")
     said = [turn for body in live.server.counts.bodies[-2:] for turn in body["messages"]]
     assert [turn["content"] for turn in said if turn["role"] == "assistant"] == [ANSWER] * 2
@@ -105,17 +105,17 @@ def test_a_follow_up_is_asked_without_what_was_thought(page, live):
 def test_a_model_that_loads_is_waited_for_and_the_page_says_so(page, live):
     live.server.answers = [LOADING, LOADING, BESIDE_IT, BESIDE_IT]
     send(page)
-    expect(page.locator("#live-status")).to_have_text(ENGLISH["loading"], timeout=10_000)
+    expect(page.locator("#status")).to_have_text(ENGLISH["loading"], timeout=10_000)
     phase(page, "open")
     for side in "ab":
-        expect(page.locator(f"#live-text-{side} .formatted")).to_have_text(ANSWER)
+        expect(text(page, side).locator(".formatted")).to_have_text(ANSWER)
 
 
 def test_what_a_server_refuses_is_told_without_a_name(page, live):
     live.server.answers = [NOT_NOW, NOT_NOW]
     send(page)
     phase(page, "void")
-    shown = page.locator("#live").inner_text()
+    shown = page.locator("#scene").inner_text()
     assert "nothing to vote on" in shown and "judge" not in shown
     assert not any(name in shown for name in ("vellichor", *NAMES.values()))
 
@@ -125,7 +125,7 @@ def test_an_answer_of_thinking_alone_is_none(page, live):
     live.server.answers = [only, only]
     send(page)
     phase(page, "void")
-    expect(page.locator("#live .thinking")).to_have_count(0)
+    expect(page.locator(".answers .thinking")).to_have_count(0)
 
 
 def test_thinking_that_is_stopped_before_the_answer_is_none(page, live):
@@ -133,10 +133,10 @@ def test_thinking_that_is_stopped_before_the_answer_is_none(page, live):
     live.server.answers = [streamed({"content": f"{THOUGHT}\n</think>\n"}, whole=False)] * 2
     send(page)
     for side in "ab":
-        expect(page.locator(f"#live-text-{side}")).to_contain_text("</think>")
-    page.click("#live-stop")
+        expect(text(page, side)).to_contain_text("</think>")
+    press(page, "#stop")
     phase(page, "void")
-    expect(page.locator("#live-status")).to_contain_text("nothing to vote on")
+    expect(page.locator("#status")).to_contain_text("nothing to vote on")
 
 
 def test_the_export_tells_thinking_and_cuts_in_fields_of_their_own(live):
