@@ -103,7 +103,10 @@ STARTUP_ERRORS = (
 )
 """Errors that stop the start with a one-line message."""
 WEB = ROOT / "arena/web"
-STYLE = StaticFile("style.css", [WEB / "tokens.css", WEB / "battle.css", WEB / "live.css"])
+STYLE = StaticFile(
+    "style.css",
+    [WEB / f"{name}.css" for name in ("tokens", "document", "battle", "live")],
+)
 SCRIPT = StaticFile(
     "script.js", [WEB / "login.js", WEB / "scene.js", WEB / "live.js", WEB / "pages.js"]
 )

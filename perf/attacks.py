@@ -70,7 +70,7 @@ def http_client(port: int) -> httpx.AsyncClient:
 
 
 class Page:
-    """The page's events over HTTP, for any number of visitors."""
+    """The pages' events and the acts of battles over HTTP, for any number of visitors."""
 
     def __init__(self, client: httpx.AsyncClient, config: Mapping[str, Any]) -> None:
         self.client = client
@@ -96,6 +96,10 @@ class Page:
             "session_hash": headers["x-forwarded-for"],
         }
         return await self.client.post(PREDICT, json=body, headers=headers)
+
+    async def act(self, name: str, headers: Mapping[str, str], **sent: str) -> httpx.Response:
+        """Act in a battle."""
+        return await self.client.post(f"/battle/{name}", json=sent, headers=headers)
 
 
 @dataclass
@@ -139,25 +143,25 @@ async def vote(
     await asyncio.sleep(thinking() * random.random())  # they do not come all at once
     headers["cookie"] = await page.cookie(headers)
 
-    async def timed(event: str, *data: str) -> str:
+    async def timed(act: str, **sent: str) -> str:
         await asyncio.sleep(thinking())
         began = time.monotonic()
         try:
-            text = (await page.call(event, headers, *data)).text
+            text = (await page.act(act, headers, **sent)).text
         except httpx.TransportError as error:
             text = repr(error)
         seen.seconds.append(time.monotonic() - began)
         return text
 
-    shown = await timed("on_load", "", "")
+    shown = await timed("next")
     while time.monotonic() < until:
-        token = re.search(r'"([\w-]{20,}\.\d)"', shown)
-        chosen = await timed("on_choose_a", token[1]) if token else shown
+        token = re.search(r'"battle":"([^"]+)"', shown)
+        chosen = await timed("choose", battle=token[1], value="a") if token else shown
         if token is None or "You chose A" not in chosen:
             seen.failed.append(chosen[:200])
         seen.votes += "You chose A" in chosen
-        await timed("on_reveal", token[1] if token else "")
-        shown = await timed("on_next", "Any family", "")
+        await timed("names", battle=token[1] if token else "")
+        shown = await timed("next")
 
 
 async def watch(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
@@ -274,9 +278,7 @@ async def item_search(attacker: Attacker) -> None:
         words = " ".join(
             f"{word:x}" for word in range(number, number + (60 if number % 4 else 9_000))
         )
-        await attacker.tell(
-            attacker.page.call("on_search", attacker.headers(cookie), "Any family", words)
-        )
+        await attacker.tell(attacker.page.act("search", attacker.headers(cookie), value=words))
 
 
 async def dated_boards(attacker: Attacker) -> None:

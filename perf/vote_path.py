@@ -1,11 +1,10 @@
-"""Cost of a vote over HTTP, beside an empty event of the same app: `python -m perf.vote_path [postgresql]`.
+"""Cost of a vote over HTTP, beside an empty event of Gradio in the same app: `python -m perf.vote_path [postgresql]`.
 
-A vote is `on_choose_a` for a battle that was opened before the clock starts: the cookie's voter and the battle are
-read, the vote is committed (on SQLite, with WAL and synchronous=FULL, concurrent votes share a commit), and the page's
-controls are returned. The empty event is `on_keep` ("Do not skip"), which reads and writes nothing and shows and hides
-two parts of the page. Both pass the same middleware, routes and JSON. At each number of
-voters, rounds of the two events alternate; a voter sends the next call when the last is answered. The ratio is time per
-call; the target is at most 1.5.
+A vote is `choose` in a battle that was opened before the clock starts: the cookie's voter and the battle are read, the
+vote is committed (on SQLite, with WAL and synchronous=FULL, concurrent votes share a commit), and the scene is
+returned. The empty event is that of a report's "Delete", which reads and writes nothing and shows and hides two parts
+of a page. Both pass the same middleware. At each number of voters, rounds of the two alternate; a voter sends the next
+call when the last is answered. The ratio is time per call: a vote costs no more than an event that does nothing.
 """
 
 import asyncio
@@ -41,12 +40,14 @@ ROUNDS = 4
 WARM_UP = 50
 CALLS = VOTER.calls.burst // 2 - WARM_UP
 """Calls of each kind in a round, spread over the voters: both kinds together stay within a voter's rate limit."""
-TARGET = 1.5
+VOTE = "choose"
+EMPTY = "on_delete_1"
+TARGET = 1.0
 MEMORY_TARGET = 260
 
 
 class Call(NamedTuple):
-    """Request as bytes on the wire, with the event it calls."""
+    """Request as bytes on the wire, with the act or event it calls."""
 
     event: str
     request: bytes
@@ -160,16 +161,23 @@ class Server:
         self._log.close()
 
 
-def call(port: int, events: dict[str, int], event: str, cookie: str, data: list[str]) -> Call:
-    """Return an event's request as bytes."""
-    body = json.dumps(
-        {"data": data, "fn_index": events[event], "session_hash": cookie[:10]}
-    ).encode()
+def call(port: int, path: str, cookie: str, sent: dict[str, object]) -> bytes:
+    """Return a post as bytes."""
+    body = json.dumps(sent).encode()
     head = (
-        f"POST /gradio_api/run/predict HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
         f"Cookie: {COOKIE}={cookie}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    return Call(event, head.encode() + body)
+    return head.encode() + body
+
+
+def vote(port: int, cookie: str, token: str) -> Call:
+    return Call(VOTE, call(port, f"/battle/{VOTE}", cookie, {"battle": token, "value": "a"}))
+
+
+def empty(port: int, event: int, cookie: str) -> Call:
+    sent = {"data": [], "fn_index": event, "session_hash": cookie[:10]}
+    return Call(EMPTY, call(port, "/gradio_api/run/predict", cookie, sent))
 
 
 async def voter(port: int, calls: Sequence[Call]) -> list[float]:
@@ -188,7 +196,7 @@ async def voter(port: int, calls: Sequence[Call]) -> list[float]:
         body = await reader.readexactly(length)
         times.append(time.perf_counter() - began)
         if not head.startswith(b"HTTP/1.1 200") or (
-            one.event == "on_choose_a" and b"You chose A" not in body
+            one.event == VOTE and b"You chose A" not in body
         ):
             raise RuntimeError(f"{one.event} was refused: {body[:500]!r}")
     writer.close()
@@ -203,29 +211,24 @@ async def round_of(port: int, hands: Sequence[Sequence[Call]]) -> Measured:
 
 
 def measure(
-    port: int, events: dict[str, int], voters: int, people: list[VoterBattles]
+    port: int, event: int, voters: int, people: list[VoterBattles]
 ) -> dict[str, list[Measured]]:
     """Alternate rounds of empty events and of votes, starting with either in turn."""
-    measured: dict[str, list[Measured]] = {"on_keep": [], "on_choose_a": []}
+    measured: dict[str, list[Measured]] = {EMPTY: [], VOTE: []}
     for number in range(len(people) // voters):
         mine = people[number * voters : (number + 1) * voters]
         hands = {
-            "on_keep": [
-                [call(port, events, "on_keep", one.cookie, [])] * len(one.tokens) for one in mine
-            ],
-            "on_choose_a": [
-                [call(port, events, "on_choose_a", one.cookie, [token]) for token in one.tokens]
-                for one in mine
-            ],
+            EMPTY: [[empty(port, event, one.cookie)] * len(one.tokens) for one in mine],
+            VOTE: [[vote(port, one.cookie, token) for token in one.tokens] for one in mine],
         }
         # A voter has opened the page before voting: the session and the voter are known when the clock starts.
-        asyncio.run(
-            round_of(
-                port, [[call(port, events, "on_undo", one.cookie, [one.tokens[0]])] for one in mine]
-            )
-        )
-        for event in sorted(hands, reverse=bool(number % 2)):
-            measured[event].append(asyncio.run(round_of(port, hands[event])))
+        opening = [
+            [Call("search", call(port, "/battle/search", one.cookie, {})), hand[0]]
+            for one, hand in zip(mine, hands[EMPTY], strict=True)
+        ]
+        asyncio.run(round_of(port, opening))
+        for name in sorted(hands, reverse=bool(number % 2)):
+            measured[name].append(asyncio.run(round_of(port, hands[name])))
     return measured
 
 
@@ -253,29 +256,26 @@ def main(kind: str = "sqlite", sizes: Sequence[int] = VOTERS, rounds: int = ROUN
             memory = server.memory()
             config = json.loads(server.get("/config"))
             events = {event["api_name"]: event["id"] for event in config["dependencies"]}
-            first = [
-                call(server.port, events, "on_choose_a", people[0].cookie, [token])
-                for token in people[0].tokens
-            ]
-            empty = call(server.port, events, "on_keep", people[0].cookie, [])
-            asyncio.run(round_of(server.port, [first, [empty] * WARM_UP]))
+            event = events[EMPTY]
+            cookie = people[0].cookie
+            first = [vote(server.port, cookie, token) for token in people[0].tokens]
+            nothing = empty(server.port, event, cookie)
+            asyncio.run(round_of(server.port, [first, [nothing] * WARM_UP]))
             people = people[1:]
             print(
                 f"{'voters':>6} {'event':>12} {'per s':>7} {'p50 ms':>7} {'p99 ms':>7}   ratio (time per call)"
             )
             for voters in sizes:
-                measured = measure(server.port, events, voters, people[: rounds * voters])
+                measured = measure(server.port, event, voters, people[: rounds * voters])
                 people = people[rounds * voters :]
-                empty_rate, vote_rate = (
-                    middle(measured[event])[0] for event in ("on_keep", "on_choose_a")
-                )
-                for event, played in measured.items():
+                empty_rate, vote_rate = (middle(measured[name])[0] for name in (EMPTY, VOTE))
+                for name, played in measured.items():
                     rate, p50, p99 = middle(played)
                     ratio = empty_rate / vote_rate
                     worst = max(worst, ratio)
-                    shown = f"{ratio:.2f} (target {TARGET})" if event == "on_choose_a" else ""
+                    shown = f"{ratio:.2f} (target {TARGET})" if name == VOTE else ""
                     print(
-                        f"{voters:>6} {event:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}",
+                        f"{voters:>6} {name:>12} {rate:>7.0f} {p50:>7.1f} {p99:>7.1f}   {shown}",
                         flush=True,
                     )
             print(

@@ -134,10 +134,10 @@ def test_memory_after_start_stays_under_260_megabytes(start_server):
 def test_an_empty_bank_gives_a_clear_page_and_a_database_that_fails_one_sentence(start_server):
     server = start_server(DEMO_BANK="off")
     with Voter(server.address) as voter:
-        shown = voter.load()
-        assert "Nothing to vote on yet." in shown["item"]
-        assert "python" not in shown["item"], "what operators do is in their checklist"
-        assert shown["answers"] == {"visible": False, "__type__": "update"}
+        parts = voter.load()["parts"]
+        assert "Nothing to vote on yet." in parts["subject"]
+        assert "python" not in parts["subject"], "what operators do is in their checklist"
+        assert voter.scene["phase"] == "none" and parts["a"] == parts["b"] == ""
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         database.execute("ALTER TABLE job RENAME TO away")
     answer = httpx.get(f"{server.address}/reports/link/a.csv")
@@ -152,7 +152,7 @@ def test_the_same_app_runs_on_postgresql(start_server, postgresql_pool):
         with Voter(server.address) as voter:
             voter.load()
             voter.choose("a")
-            assert "You chose A" in voter.wait_out_undo()["status"]
+            assert "You chose A" in voter.wait_out_undo()["parts"]["status"]
         with closing(Database(url)) as database, database.read() as connection:
             chosen = "SELECT count(*) FROM battle WHERE choice IS NOT NULL"
             assert connection.exec_driver_sql(chosen).scalar() == 1

@@ -1,7 +1,7 @@
 """Blind to strangers: no public address shows a text of the bank beside its model's name, and what a voter may read.
 
-Every route and every event of the pages is asked with everything that a stranger can know: items' keys, models' names,
-boards, links of published reports, numbers of battles.
+Every route, every event of the pages and every act in battles is asked with everything that a stranger can know: items'
+keys, models' names, boards, links of published reports, numbers of battles.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 
 import httpx
 import pytest
@@ -23,6 +23,8 @@ from arena.battles.tables import BATTLE
 from arena.database import Database
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
 from arena.settings import Settings
+from arena.web.battle import FIELDS
+from arena.web.scenes import ACTS
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import SubmissionRequest, Submissions
 from scoring.visit_bench.matches import MatchReport, Verdict
@@ -37,16 +39,16 @@ ITEMS = 16
 BATTLES = 40
 SOURCE = "open bank"
 OWNER = "somebody's cookie"
-OPEN_BATTLE = ("on_load", "on_next", "on_hold", "on_skip_judge", "on_skip_broken", "on_skip_rude")
-"""Events that show a voter the two texts of an open battle."""
+OPEN_BATTLE = ("next", "hold", "skip")
+"""Acts that show a voter the two texts of an open battle."""
 FILES = (
     "board.csv board.svg board.png plot.svg plot.png battles.jsonl board.tsv chart.svg chart.png families.csv "
     "families.svg families.png measures.csv agreement.json figure.svg figure.png scores.csv report.json answers.csv "
     "steadiness.csv votes.jsonl votes.parquet README.md table.tex tasks.csv marks.csv"
 ).split()
 PLAIN = (
-    "/ /results /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml /login/who /live/item "
-    "/live/unfinished /sample-predictions.json /task-map /marks /c/~form "
+    "/ /own /results /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml /login/who /live/item "
+    "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /operators/uploads/x "
     "/operators/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
 ).split()
@@ -168,12 +170,15 @@ class Reader(Voter):
         return self.client.request(method, address, headers=headers, **more)
 
     def walk(self, most: int = 0) -> None:
-        """Ask for every address, and send every event words of so many models and battles."""
+        """Ask for every address, and send every event and act words of so many models and battles."""
         for path in self.site.paths():
             self.ask("GET", path, path)
         for name, event in self.events.items() if most else ():
             for arguments in self._arguments(len(event["inputs"]), most):
                 self._event(name, event["id"], arguments)
+        for act in sorted(ACTS) if most else ():
+            for word, field in product(self.site.words(most), FIELDS):
+                self.ask("POST", f"/battle/{act}", act, json={field: word})
 
     def _arguments(self, inputs: int, most: int) -> Iterator[Sequence[str]]:
         """What an event with so many inputs is sent: each word in the first, and in all of them."""

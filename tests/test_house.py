@@ -322,8 +322,9 @@ KNOWS_TAGS = {
     "scoring/multiple_choice/plain_answers.py",
     "arena/reasoning.py",
 }
-KNOWS_TAGS |= {"scoring/benchmarks/mm_vet_v2.py"}
-"""Files that make HTML of Markdown, read tags in what others wrote, or send a judge those of a benchmark's authors."""
+KNOWS_TAGS |= {"scoring/benchmarks/mm_vet_v2.py", "arena/web/built_pages.py"}
+"""Files that make HTML of Markdown, read tags in what others wrote, change Gradio's document, or send a judge
+those of a benchmark's authors."""
 TAG = re.compile(
     r"</?(a|b|body|br|button|caption|code|d[dlt]|details|div|em|fig\w+|foot\w*|form|g|h[1-6r]|head\w*|html|i|img|input|label"
     r"|li|link|main|meta|nav|ol|option|p|path|pre|rect|s|script|section|select|small|span|strong|style|su[bp]|summary|svg"

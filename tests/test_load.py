@@ -51,10 +51,13 @@ class Crowd:
     """Voters from networks of their own, and one attacker from one network, before an app that trusts one proxy."""
 
     def __init__(
-        self, client: httpx.AsyncClient, signer: VoterCookies, events: dict[str, Any], seen: Seen
+        self, client: httpx.AsyncClient, signer: VoterCookies, event: int, seen: Seen
     ) -> None:
-        self._client, self._signer, self._seen = client, signer, seen
-        self._ids = {name: event["id"] for name, event in events.items()}
+        self._client = client
+        self._signer = signer
+        self._seen = seen
+        self._event = event
+        """An event of the page, which the attacker calls too."""
 
     async def vote(self, number: int, votes: int, pause: float) -> None:
         """Be a voter: open the page, and choose as often as is asked."""
@@ -62,28 +65,24 @@ class Crowd:
             "cookie": f"stereoscope_voter={self._signer.new()}",
             "x-forwarded-for": f"6.6.6.6, 11.{number // 250}.{number % 250}.7",
         }
-        session = f"honest {number}"
         await asyncio.sleep(random.uniform(0, pause))
-        shown = await self._called("on_load", ["", ""], headers, session)
+        shown = await self._acted("next", headers)
         for _ in range(votes):
-            token = re.search(r'"([\w-]{20,}\.\d)"', shown)
+            token = re.search(r'"battle":"([^"]+)"', shown)
             assert token, shown[:500]
             await asyncio.sleep(random.uniform(0.5, 1.5) * pause)
             begun = time.monotonic()
-            answer = await self._called("on_choose_a", [token[1]], headers, session)
+            answer = await self._acted("choose", headers, battle=token[1], value="a")
             if "You chose A" in answer:
                 self._seen.seconds.append(time.monotonic() - begun)
             else:
                 self._seen.failed.append(answer[:300])
-            await self._called("on_reveal", [token[1]], headers, session)
-            shown = await self._called("on_next", ["Any family", ""], headers, session)
+            await self._acted("names", headers, battle=token[1])
+            shown = await self._acted("next", headers)
 
-    async def _called(
-        self, event: str, data: list[str], headers: dict[str, str], session: str
-    ) -> str:
-        body = {"data": data, "fn_index": self._ids[event], "session_hash": session}
+    async def _acted(self, name: str, headers: dict[str, str], **sent: str) -> str:
         try:
-            return (await self._client.post(PREDICT, json=body, headers=headers)).text
+            return (await self._client.post(f"/battle/{name}", json=sent, headers=headers)).text
         except httpx.TransportError as error:
             return repr(error)
 
@@ -97,9 +96,9 @@ class Crowd:
                 "x-forwarded-for": f"11.{place % 250}.{number % 250}.1, 12.0.0.{place % 250}",
             }
             body = {
-                "fn_index": self._ids["on_load"],
+                "fn_index": self._event,
                 "session_hash": f"invented {place} {number}",
-                "data": ["", ""],
+                "data": [],
             }
             ways: tuple[Callable[[], Awaitable[httpx.Response]], ...] = (
                 lambda body=body, headers=headers: attacks.post(
@@ -108,6 +107,7 @@ class Crowd:
                 lambda body=body, headers=headers: attacks.post(
                     PREDICT, json=body, headers=headers
                 ),
+                lambda headers=headers: attacks.post("/battle/next", json={}, headers=headers),
                 lambda headers=headers: attacks.get("/", headers=headers),
                 lambda headers=headers: attacks.post(
                     "/uploads?name=x.json", content=b"x" * 9000, headers=headers
@@ -132,7 +132,7 @@ class Siege:
     lines: int
 
 
-async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> Seen:
+async def besieged(server: AppServer, event: int, siege: Siege) -> Seen:
     """Let the voters vote while the attacker floods, and look at the server's memory."""
     seen, process = Seen(), psutil.Process(server.process.pid)
     limits = httpx.Limits(
@@ -140,7 +140,7 @@ async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> S
     )
     settings: dict[str, Any] = {"base_url": server.address, "timeout": 60, "limits": limits}
     async with httpx.AsyncClient(**settings) as honest, httpx.AsyncClient(**settings) as attacks:
-        crowd = Crowd(honest, signer_of(server.data_dir), events, seen)
+        crowd = Crowd(honest, signer_of(server.data_dir), event, seen)
         floods = [asyncio.create_task(crowd.flood(attacks, place)) for place in range(siege.lines)]
         visits = [
             asyncio.create_task(crowd.vote(n, siege.votes, siege.pause))
@@ -168,8 +168,8 @@ async def besieged(server: AppServer, events: dict[str, Any], siege: Siege) -> S
 def test_honest_votes_are_taken_beside_a_flood(start_server, siege):
     server = start_server(TRUSTED_HOPS="1")
     with Voter(server.address) as voter:
-        events = voter.events
-    seen = asyncio.run(besieged(server, events, siege))
+        event = voter.events["shows_filled"]["id"]
+    seen = asyncio.run(besieged(server, event, siege))
     print(f"\n{siege.voters} voters and a flood: {seen}")
     assert len(seen.seconds) >= 0.99 * siege.voters * siege.votes, seen.failed[:5]
     assert seen.held < BYTES

@@ -40,9 +40,8 @@ def test_the_cost_of_a_vote_is_measured_within_the_limits_of_a_visitor():
     ]
     done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert (
-        done.stdout.count("on_choose_a") == 1 == done.stdout.count(f"(target {vote_path.TARGET})")
-    )
+    targets = done.stdout.count(f"(target {vote_path.TARGET})")
+    assert done.stdout.count(vote_path.VOTE) == 1 == targets
 
 
 def test_our_side_of_the_ratings_runs_each_of_its_tasks(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from arena.database import now
+from arena.web.scenes import ACTS
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.blindness import told
 from tests.support.commands import run
@@ -156,6 +157,9 @@ def fight(scene: Scene) -> list[str]:
         for event in voter.events:
             with suppress(EventError, ValueError):
                 voter.call(event, *["x"] * len(voter.events[event]["inputs"]))
+        for act in sorted(ACTS):
+            with suppress(EventError):
+                voter.act(act, battle=voter.token, value="x")
         seen: list[str] = []
         for faults in (Faults(), ECHOING):
             scene.models.faults = faults

@@ -6,8 +6,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
+from arena.templates import macros
 from arena.web.cookies import NO_STORE
-from arena.web.scenes import ACTS, BattleScenes, Visit
+from arena.web.scenes import ACTS, BattleScenes, SceneVisit
 from arena.web.visitor_api import JsonBody, visitor_router
 from arena.web.words import words_of
 
@@ -19,7 +20,10 @@ MOST_SENT = 500
 def battle_place() -> gr.HTML:
     """Return the place of the battle: its frame is in the document already, and `scene.js` moves it here."""
     return gr.HTML(
-        "", html_template="<div></div>", js_on_load="adopt(element)", apply_default_css=False
+        "",
+        html_template=macros("scene.html").place(),
+        js_on_load="adopt(element)",
+        apply_default_css=False,
     )
 
 
@@ -32,7 +36,7 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
             return PlainTextResponse("There is no such act.", status_code=404)
         body = await JsonBody.read(request)
         sent = {name: body.text(name, MOST_SENT) for name in FIELDS}
-        visit = Visit(request.state.voter, words_of(request.headers), networks.of(request))
+        visit = SceneVisit(request.state.voter, words_of(request.headers), networks.of(request))
         return JSONResponse(await scenes.act(act, sent, visit), headers=NO_STORE)
 
     return router

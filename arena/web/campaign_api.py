@@ -39,7 +39,7 @@ HTML = macros("campaign.html")
 _HERE = Path(__file__).parent
 STYLE = StaticFile(
     "campaign.css",
-    [_HERE / f"{name}.css" for name in ("tokens", "battle", "campaign")],
+    [_HERE / f"{name}.css" for name in ("tokens", "document", "battle", "campaign")],
 )
 SCRIPT = StaticFile("campaign.js", [_HERE / f"{name}.js" for name in ("scene", "campaign")])
 LINKS = Links(STYLE.address, SCRIPT.address)

@@ -17,7 +17,7 @@ BATTLE_BYTES = 120_000
 SIZES = {True: "(max-width: 700px) 70vw, 36vw", False: "(max-width: 700px) 94vw, 36vw"}
 """About how wide a picture is shown, of several or alone."""
 LONG = 2.5
-"""Times as long as wide; `keys.js` has the same."""
+"""Times as long as wide; `scene.js` has the same."""
 LONG_FROM = 1000
 """Pixels of the longer side; shorter pictures are shown about as large as they are."""
 

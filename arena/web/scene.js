@@ -119,11 +119,11 @@ class Battle {
   }
   check() {
     const { dock, phase, looks } = this;
-    dock.dataset.side = this.side;  // before it is looked at: a phone shows one answer
+    dock.dataset.phase = phase || "none";
+    dock.dataset.side = this.side;  // which card a phone shows, and so what can be seen
     if (phase === "open" || phase === "growing") looks.look();
     const chosen = this.choice || this.marked || "";
     const waits = phase === "held" ? "pictures" : this.isOpen() ? looks.waitsFor() : "";
-    dock.dataset.phase = phase || "none";
     dock.dataset.choice = chosen;
     dock.dataset.waits = waits;
     dock.toggleAttribute("data-undo", this.seconds > 0);
@@ -272,7 +272,9 @@ class BankBattle extends SentBattle {
     return { path: `/battle/${name}`, sent };
   }
   refused(error) {
+    this.hasBegun = true;
     if (error.status === 403) this.phase = "apart";
+    else if (this.phase === "held") this.phase = "none";  // Next asks for it once more
     super.refused(error);
   }
   done(name, scene) {

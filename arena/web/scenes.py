@@ -33,7 +33,7 @@ Scene = dict[str, Any]
 """The battle's token, whose parts these are (`about`), its phase, and the parts that this act changed, as HTML."""
 
 
-class Visit(NamedTuple):
+class SceneVisit(NamedTuple):
     """Who acts, in which language, and from which network."""
 
     voter: int
@@ -60,7 +60,7 @@ class BattleScenes:
     scaled: ScaledPictures
     batch: WriteBatch
 
-    async def act(self, name: str, sent: Sent, visit: Visit) -> Scene:
+    async def act(self, name: str, sent: Sent, visit: SceneVisit) -> Scene:
         """Do what a voter asks for, one of ACTS. Raises UnknownBattleError, LimitError, DatabaseError.
 
         Where the battle's state does not allow it, as after an act in another tab: the scene as it stands, and why not.
@@ -73,7 +73,7 @@ class BattleScenes:
             scene = await asyncio.to_thread(self._stands, sent, visit)
             return {**scene, "problem": said(error, visit.words)}
 
-    async def _choose(self, sent: Sent, visit: Visit) -> Scene:
+    async def _choose(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Store the choice; the page asks for the names once it can no longer be undone."""
         choice: Any = sent["value"]  # the store checks it
         request = VoteRequest(visit.voter, sent["battle"], choice, self.terms)
@@ -81,7 +81,7 @@ class BattleScenes:
         saved = backup_line(self.copy(), now(), visit.words)
         return _scene(battle, {"status": _status(battle, visit.words), "below": saved})
 
-    def next(self, sent: Sent, visit: Visit) -> Scene:
+    def next(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Serve the next battle, or the one that is unfinished; or say why there is none."""
         request = BattleRequest(item=sent["item"] or None, family=sent["family"] or None)
         try:
@@ -97,7 +97,7 @@ class BattleScenes:
                 del scene["parts"][part]
         return scene
 
-    def hold(self, sent: Sent, visit: Visit) -> Scene:
+    def hold(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
         words = visit.words
         try:
@@ -111,21 +111,21 @@ class BattleScenes:
         shown = {**parts, **_untold(words)}
         return {"battle": "", "about": held.token, "phase": "held", "choice": "", "parts": shown}
 
-    def undo(self, sent: Sent, visit: Visit) -> Scene:
+    def undo(self, sent: Sent, visit: SceneVisit) -> Scene:
         battle = self.store.undo(visit.voter, sent["battle"])
         return _scene(battle, {"status": _status(battle, visit.words), "below": ""})
 
-    def names(self, sent: Sent, visit: Visit) -> Scene:
+    def names(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Make the choice final, and only then tell the names."""
         battle = self.store.reveal(visit.voter, sent["battle"])
         return _scene(battle, self._told(battle, visit))
 
-    def skip(self, sent: Sent, visit: Visit) -> Scene:
+    def skip(self, sent: Sent, visit: SceneVisit) -> Scene:
         reason: SkipReason = sent["value"]  # pyright: ignore[reportAssignmentType] - the store checks it
         self.store.skip(visit.voter, sent["battle"], reason)
         return self.next({**sent, "item": "", "shown": ""}, visit)
 
-    def search(self, sent: Sent, visit: Visit) -> Scene:
+    def search(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Find the items of a family whose instruction contains all the words; and name the families."""
         items = self.sampler.shown_items()
         wanted = frozenset(sent["value"].casefold().split())
@@ -140,14 +140,14 @@ class BattleScenes:
         options = HTML.families(families, sent["family"], visit.words)
         return {**_nothing(), "parts": {"families": options, "results": results}}
 
-    def _stands(self, sent: Sent, visit: Visit) -> Scene:
+    def _stands(self, sent: Sent, visit: SceneVisit) -> Scene:
         """Show where a battle stands: another tab may have gone on."""
         battle = self.store.find(visit.voter, sent["battle"])
         if battle.phase is Phase.REVEALED:
             return _scene(battle, self._told(battle, visit))
         return _scene(battle, {"status": _status(battle, visit.words), "below": ""})
 
-    def _whole(self, battle: Battle, visit: Visit) -> Scene:
+    def _whole(self, battle: Battle, visit: SceneVisit) -> Scene:
         words = visit.words
         item = self.items.bank().items[battle.item]
         self.reveal.prepare(battle)
@@ -173,7 +173,7 @@ class BattleScenes:
         pictures = shown_images(item.images, self.scaled)
         return {"subject": HTML.item(item, pictures, words), **answers}
 
-    def _told(self, battle: Battle, visit: Visit) -> dict[str, str]:
+    def _told(self, battle: Battle, visit: SceneVisit) -> dict[str, str]:
         """The names, over the answers and in the status line, for screen readers; and what is known of the battle."""
         names = self.store.names(visit.voter, battle.token)
         told = self.reveal.of(visit.voter, battle, names, visit.words)
@@ -187,7 +187,7 @@ class BattleScenes:
         }
 
 
-_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, Visit], Scene]] = {
+_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, SceneVisit], Scene]] = {
     "next": BattleScenes.next,
     "hold": BattleScenes.hold,
     "undo": BattleScenes.undo,

@@ -527,12 +527,14 @@ class Visitor:
             thread.join()
 
     def _ask(self, ask: Ask, tab: int = 0) -> bool:
-        """Call an event and note the answer; return whether it was an acknowledgement."""
+        """Act and note the answer; return whether it was an acknowledgement."""
         self._told.note("?", ask)
-        events = {"vote": f"on_choose_{ask.choice}", "undo": "on_undo", "reveal": "on_reveal"}
-        answer = self._certain(lambda: self._tabs[tab].call(events[ask.what], ask.token), ask)
+        acts = {"vote": "choose", "reveal": "names"}
+        act = acts.get(ask.what, ask.what)
+        voter = self._tabs[tab]
+        answer = self._certain(lambda: voter.act(act, battle=ask.token, value=ask.choice), ask)
         acknowledged = answer is not None and (
-            ask.what != "reveal" or 'data-phase="revealed"' in answer["status"]
+            ask.what != "reveal" or answer["phase"] == "revealed"
         )
         if acknowledged:
             self._told.note("!", ask)

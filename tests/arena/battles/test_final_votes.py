@@ -112,7 +112,7 @@ def bank_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Ca
     here.load()
 
     def undo() -> None:
-        there.call("on_undo", here.token)
+        there.act("undo", battle=here.token)
         here.token = there.token
 
     return lambda: here.choose("a") and None, undo, lambda: here.wait_out_undo() and None
@@ -149,7 +149,7 @@ def live_battle(arena: Open) -> tuple[Callable[[], None], Callable[[], None], Ca
 
         token = as_visitor(send)
 
-    return lambda: post("choice", {"choice": "a"}), lambda: post("undo"), lambda: post("reveal")
+    return lambda: post("choose", {"value": "a"}), lambda: post("undo"), lambda: post("names")
 
 
 @pytest.mark.parametrize("battle", [bank_battle, live_battle])

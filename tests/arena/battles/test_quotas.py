@@ -317,14 +317,14 @@ def test_the_page_says_that_the_day_is_over(start_server):
         voter.load()
         voter.choose("a")
         voter.wait_out_undo()
-        told = voter.next()
-        assert "Enough for now" in told["item"] and "at most 1 a day" in told["item"]
+        told = voter.next()["parts"]["subject"]
+        assert "Enough for now" in told and "at most 1 a day" in told
         assert voter.token == ""
     for number in range(3):
         with Voter(server.address) as voter:
             voter.client.headers["x-forwarded-for"] = f"1.1.1.1, 8.8.8.{number}"
-            told = voter.load()
-            assert ("Your network has had its battles" in told["item"]) == (number == 2)
+            told = voter.load()["parts"]["subject"]
+            assert ("Your network has had its battles" in told) == (number == 2)
 
 
 def _rooms(arena: Arena):

@@ -79,7 +79,7 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
         )
         with Voter(app.address) as voter:
             voter.load()
-            saved = voter.choose("a")["saved"]
+            saved = voter.choose("a")["parts"]["below"]
             assert re.fullmatch(
                 r"Saved; (votes until .* ago are copied|nothing is copied yet)\.", saved
             )
@@ -87,7 +87,7 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
             assert "also copied to a private dataset" in page, "who uploads outputs is told"
             voter.wait_out_undo()
             voter.next()
-            assert voter.values["saved"] == "", "the line is about the vote before"
+            assert voter.parts["below"] == "", "the line is about the vote before"
         app.stop()
     assert "hf_canary" not in app.log.read_text()
 
@@ -95,5 +95,5 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
 def test_without_a_backup_nothing_is_said(server):
     with Voter(server.address) as voter:
         voter.load()
-        assert voter.choose("a")["saved"] == ""
+        assert voter.choose("a")["parts"]["below"] == ""
         assert "also copied to a private dataset" not in voter.client.get("/config").text

@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.blindness import told
 from tests.support.commands import run
+from tests.support.live_visitor import card, catalogue
+from tests.support.openai_server import OpenAIServer
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import EventError, Voter
 
@@ -27,22 +29,25 @@ PLANTED = (
     "zzmystic-instruct",
     "Oblomov Large (2026)",
 )
+LIVE = ("Krummhorn-VL", "Sackbut 72B")
+"""Models of live battles, whose page everybody may open."""
 RENAMED = {"zzmystic-instruct": "Sphexish & Sons <Pro>"}
 ITEMS = 12
 PREDICTIONS = "run-of-Quxolotl.jsonl"
 PAGES = (
-    "/ /config /terms /healthz /robots.txt /favicon.ico /theme.css /nothing /pictures/none.png /?item=none "
+    "/ /own /config /terms /healthz /robots.txt /favicon.ico /theme.css /nothing /pictures/none.png /?item=none "
     "/gradio_api/info /gradio_api/info?all_endpoints=true /gradio_api/openapi.json /gradio_api/startup-events "
     "/gradio_api/app_id /gradio_api/queue/status /gradio_api/theme.css /gradio_api/heartbeat /monitoring"
 ).split()
 
 
 class Witness(Voter):
-    """A voter who keeps every byte of every answer, headers included."""
+    """A voter of a language who keeps every byte of every answer, headers included."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, language: str) -> None:
         self.bytes = b""
         super().__init__(address)
+        self.client.headers["accept-language"] = language
         self.client.event_hooks["response"] = [self._keep]
         for page in PAGES:
             self.client.get(page, timeout=5)
@@ -51,9 +56,19 @@ class Witness(Voter):
         content = b"" if "event-stream" in answer.headers.get("content-type", "") else answer.read()
         self.bytes += f"\n{answer.url}\n{answer.headers}\n".encode() + content
 
-    def refused(self, event: str, *data) -> None:
+    def refused(self, act: str, battle: str, value: str = "") -> None:
         with pytest.raises(EventError):
-            self.call(event, *data)
+            self.act(act, battle=battle, value=value)
+
+    def look_around(self) -> None:
+        """Open the documents in which the battle stands, and all that is sent beside it."""
+        (item,) = re.findall(r'href="(item/[^"]+)"', self.parts["subject"])
+        for page in ("/", "/own", f"/{item}"):
+            self.client.get(page)
+        for value in ("", "picture", "nothing fits"):
+            self.act("search", value=value)
+        for problem in ({"battle": "x" * 501}, {"battle": 1}, {"item": "x"}):
+            self.client.post("/battle/choose", json=problem)
 
 
 def names_of(server: AppServer) -> set[str]:
@@ -70,16 +85,18 @@ def battle(witness: Witness, number: int, others_token: str) -> set[str]:
     assert witness.pictures()
     token = witness.token
     if number % 5 == 0:
-        witness.call("on_search", "Any family", "")
+        witness.look_around()
     if number % 3 == 0:
-        witness.refused("on_undo", token)
-        witness.refused("on_choose_a", others_token)
-        witness.refused("on_choose_a", "forged.1")
+        for act in ("undo", "names"):
+            witness.refused(act, token)
+        for forged in (others_token, "forged.1"):
+            witness.refused("choose", forged, "a")
     witness.choose("ab"[number % 2])
     if number % 3 == 1:
         witness.choose("ab"[number % 2])
-        witness.refused(f"on_choose_{'ba'[number % 2]}", token)
-        witness.refused("on_skip_judge", "Any family", token)
+        witness.refused("choose", token, "ba"[number % 2])
+        witness.refused("skip", token, "cannot judge")
+        assert witness.load()["phase"] == "voted", "as a page that is loaded again within the undo"
     if number % 4 == 0:
         witness.undo()
     seen = witness.bytes
@@ -97,7 +114,7 @@ def play(server: AppServer, battles: int) -> None:
     """Fight battles by several voters; no byte before a choice may tell a name, and after it two are told."""
     names = names_of(server)
     assert len(names) > 4
-    witnesses = [Witness(server.address) for _ in range(VOTERS)]
+    witnesses = [Witness(server.address, ("en", "zh")[n % 2]) for n in range(VOTERS)]
     others_token = ""
     for number in range(battles):
         witness = witnesses[number % VOTERS]
@@ -110,7 +127,7 @@ def play(server: AppServer, battles: int) -> None:
         )
         others_token = witness.token
         if number % 2:
-            assert witness.call("on_hold", "Any family")["held"], "the next battle is sent ahead"
+            assert witness.act("hold")["phase"] == "held", "the next battle is sent ahead"
     for witness in witnesses:
         assert len(witness.bytes) > 100_000
         assert told(names, witness.bytes) == set()
@@ -198,9 +215,11 @@ def planted(tmp_path_factory) -> Iterator[AppServer]:
     command(data, "items", "answers", folder / PREDICTIONS, "--model", PLANTED[0])
     for name, display in RENAMED.items():
         command(data, "models", "rename", name, display)
-    running = AppServer(data, DEMO_BANK="off")
-    yield running
-    running.stop()
+    with OpenAIServer(models=("one", "two")) as models:
+        cards = [card(name, model, models) for name, model in zip(LIVE, models.models, strict=True)]
+        running = AppServer(data, DEMO_BANK="off", MODELS=catalogue(folder, *cards))
+        yield running
+        running.stop()
 
 
 @pytest.mark.parametrize("battles", [10, pytest.param(200, marks=pytest.mark.soak)])
@@ -209,7 +228,8 @@ def test_demo_battles_tell_no_name_before_the_choice(server, battles):
 
 
 def test_battles_of_an_imported_bank_tell_no_name_before_the_choice(planted):
-    assert names_of(planted) == {*PLANTED, *RENAMED.values(), PREDICTIONS}
+    assert names_of(planted) == {*PLANTED, *RENAMED.values(), PREDICTIONS, *LIVE}
+    assert httpx.get(f"{planted.address}/own").status_code == 200
     play(planted, 40)
     assert_fair_sides(planted)
 
@@ -223,16 +243,16 @@ def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
     pages, acknowledgements, pictures, shown_as_a = set(), set(), set(), set()
     for number in range(12):
         with Voter(planted.address) as voter:
-            voter.load(f"?item={key}")
+            voter.load(key)
             pages.add(anonymous(voter.received[-1], voter.token))
             voter.choose("ab"[number % 2])
             acknowledged = anonymous(voter.received[-1], voter.token).replace(
                 "You chose B", "You chose A"
             )
-            acknowledgements.add(acknowledged.replace(r"data-choice=\"b\"", r"data-choice=\"a\""))
+            acknowledgements.add(acknowledged.replace('"choice":"b"', '"choice":"a"'))
             pictures |= set(voter.pictures())
             voter.wait_out_undo()
-            shown_as_a |= set(re.findall(r"A(?::| is) <b>(.*?)</b>", voter.values["status"]))
+            shown_as_a |= set(re.findall(r"A(?::| is) <b>(.*?)</b>", voter.parts["status"]))
     assert len(shown_as_a) > 1, "different models stood behind the answers"
     assert len(pages) == len(acknowledgements) == len(pictures) == 1
     assert re.fullmatch(r"pictures/[0-9]{3}/[0-9a-f]{64}\.webp", pictures.pop())
@@ -241,5 +261,5 @@ def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
 def anonymous(text: str, token: str) -> str:
     """Leave out of an answer what differs by voter and clock alone."""
     text = text.replace(token, "TOKEN").replace(token.partition(".")[0], "NAME")
-    text = re.sub(r'"(average_)?duration":[\d.e-]+', "", text)
+    text = re.sub(r'"seconds":[\d.e-]+', "", text)
     return re.sub(r"'(date|content-length)': '[^']*'", "", text)

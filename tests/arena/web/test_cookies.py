@@ -4,12 +4,12 @@ import re
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from itertools import product
 
 import httpx
 import pytest
 
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash, new_cookie
+from arena.web.scenes import ACTS
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
@@ -49,13 +49,15 @@ def cookie_of(voter: Voter) -> str:
     return voter.client.cookies[COOKIE]
 
 
-def post(
-    server: AppServer, voter: Voter, event: str, data: list, cookie: str | None
-) -> httpx.Response:
-    """Call an event with a cookie header written by hand."""
-    body = {"data": data, "fn_index": voter.events[event]["id"], "session_hash": voter.session}
-    headers = {} if cookie is None else {"cookie": cookie}
-    return httpx.post(f"{server.address}/gradio_api/run/predict", json=body, headers=headers)
+def act(server: AppServer, name: str, cookie: str, **sent: str) -> httpx.Response:
+    """Act in a battle with a cookie header written by hand."""
+    headers = {"cookie": cookie.encode()}
+    return httpx.post(f"{server.address}/battle/{name}", json=sent, headers=headers)
+
+
+def assert_is_nobody(answer: httpx.Response) -> None:
+    assert answer.status_code == 403
+    assert answer.text.endswith("keeps no cookie for this page. Open the page in a tab of its own.")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +92,9 @@ def test_a_malformed_cookie_is_replaced(server, value):
 
 def test_a_malformed_cookie_makes_no_voter(server):
     """Nobody can choose a cookie that others have too, as the empty one."""
-    with Voter(server.address) as voter:
-        for value in MALFORMED:
-            answer = post(server, voter, "on_load", ["", ""], f"{COOKIE}={value}".encode())
-            assert "Open in a new tab" in answer.text, value
-            answer = post(server, voter, "on_choose_a", ["x.1"], f"{COOKIE}={value}".encode())
-            assert "cookie" in answer.text, value
+    for value in MALFORMED:
+        assert_is_nobody(act(server, "next", f"{COOKIE}={value}"))
+        assert_is_nobody(act(server, "choose", f"{COOKIE}={value}", battle="x.1", value="a"))
 
 
 def test_other_cookies_of_the_host_do_not_hide_ours(server):
@@ -118,48 +117,35 @@ def test_other_cookies_of_the_host_do_not_hide_ours(server):
                 assert (
                     set_cookie(httpx.get(server.address, headers={"cookie": line.encode()})) is None
                 ), line
-                assert (
-                    voter.token in post(server, voter, "on_load", ["", ""], line.encode()).text
-                ), line
+                assert act(server, "next", line).json()["battle"] == voter.token, line
 
 
-def test_of_eight_ways_to_swap_session_token_and_cookie_only_the_owners_count(server):
-    """A vote counts if the cookie is the one the battle was served to, whatever the session hash says."""
-    for session, token, cookie in product((0, 1), repeat=3):
-        with Voter(server.address) as owner, Voter(server.address) as thief:
-            people = (owner, thief)
-            for person in people:
-                person.load()
-            target = people[token].token
-            caller = people[cookie]
-            caller.session = people[session].session
-            if token == cookie:
-                caller.choose("b", target)
-                assert votes(server, target) == [("b", cookie_hash(cookie_of(caller)))]
-            else:
-                with pytest.raises(EventError, match="not yours or does not exist"):
-                    caller.choose("b", target)
-                assert votes(server, target) == []
+@pytest.mark.parametrize("name", ["choose", "undo", "names", "skip"])
+def test_a_battle_is_its_voters_alone(server, name):
+    """Another cookie, a token of an attempt that was never begun, or none at all act in no battle."""
+    with Voter(server.address) as owner, Voter(server.address) as thief:
+        owner.load()
+        thief.load()
+        value = "cannot judge" if name == "skip" else "b"
+        for token in (owner.token, owner.token[:-1], f"{owner.token[:-1]}3", "x.1", ""):
+            with pytest.raises(EventError, match="not yours or does not exist"):
+                thief.act(name, battle=token, value=value)
+        assert votes(server, owner.token) == []
+        owner.choose("b")
+        assert votes(server, owner.token) == [("b", cookie_hash(cookie_of(owner)))]
 
 
-def test_without_a_cookie_the_page_offers_itself_in_a_new_tab(server):
+def test_without_a_cookie_every_act_asks_for_a_tab_of_its_own(server):
     """Some browsers keep no cookie of a page inside a frame."""
-    with Voter(server.address) as voter:
-        voter.client.cookies.clear()
-        page = voter.load()
-        assert 'target="_blank"' in page["item"] and "cookie" in page["item"]
-        assert page["answers"]["visible"] is False and page["token"] == ""
-        voter.load()
+
+    def voters() -> int:
         with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-            before = database.execute("SELECT count(*) FROM voter").fetchone()
-        for event in ("on_choose_a", "on_undo", "on_reveal"):
-            with pytest.raises(EventError, match="cookie"):
-                voter.call(event, "x.1")
-        for event, token in (("on_next", ""), ("on_skip_judge", "x.1")):
-            with pytest.raises(EventError, match="cookie"):
-                voter.call(event, "Any family", token)
-        with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
-            assert database.execute("SELECT count(*) FROM voter").fetchone() == before
+            return database.execute("SELECT count(*) FROM voter").fetchone()[0]
+
+    before = voters()
+    for name in sorted(ACTS):
+        assert_is_nobody(httpx.post(f"{server.address}/battle/{name}", json={"battle": "x.1"}))
+    assert voters() == before
 
 
 # Signed cookies: only those that we have issued are believed.
@@ -177,11 +163,7 @@ def test_nobody_can_make_a_cookie(server, forge):
     """Not from nothing, not from a cookie that was issued and never used."""
     fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
     forged = forge if isinstance(forge, str) else forge(fresh)
-    with Voter(server.address) as voter:
-        assert (
-            "Open in a new tab"
-            in post(server, voter, "on_load", ["", ""], f"{COOKIE}={forged}").text
-        )
+    assert_is_nobody(act(server, "next", f"{COOKIE}={forged}"))
     given = set_cookie(httpx.get(server.address, headers={"cookie": f"{COOKIE}={forged}"}))
     assert re.match(rf"{COOKIE}={SIGNED};", given or "") and forged[:32] not in given
     both = f"{COOKIE}={forged}; {COOKIE}={fresh}; theme=dark"
@@ -194,19 +176,14 @@ def test_a_cookie_beside_a_signed_one_is_nobody(server):
     """Whoever has one signed cookie would else be any number of voters, each as old as it says."""
     fresh = set_cookie(httpx.get(server.address)).split(";")[0].partition("=")[2]
     invented = ("x" * 32, f"{'y' * 32}.5f000000.{'a' * 22}", f"{'z' * 32}{fresh[32:]}")
-    with Voter(server.address) as voter:
-        for other in invented:
-            for sent in (
-                f"{COOKIE}={other}; {COOKIE}={fresh}",
-                f"{COOKIE}={fresh}; {COOKIE}={other}",
-            ):
-                assert post(server, voter, "on_load", ["", ""], sent).status_code == 200
-                assert (
-                    httpx.get(
-                        f"{server.address}/live/unfinished", headers={"cookie": sent}
-                    ).status_code
-                    == 200
-                )
+    for other in invented:
+        for sent in (
+            f"{COOKIE}={other}; {COOKIE}={fresh}",
+            f"{COOKIE}={fresh}; {COOKIE}={other}",
+        ):
+            assert act(server, "next", sent).status_code == 200
+            unfinished = httpx.get(f"{server.address}/live/unfinished", headers={"cookie": sent})
+            assert unfinished.status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         known = {hashed for (hashed,) in database.execute("SELECT cookie_hash FROM voter")}
     assert cookie_hash(fresh) in known
@@ -218,10 +195,7 @@ def test_without_our_signature_a_voters_own_cookie_is_nobody(server):
         voter.load()
         own = cookie_of(voter)
         for changed in (own[:32], f"{own[:32]}{VoterCookies(b'another key').new()[32:]}"):
-            assert (
-                "Open in a new tab"
-                in post(server, voter, "on_load", ["", ""], f"{COOKIE}={changed}").text
-            )
+            assert_is_nobody(act(server, "next", f"{COOKIE}={changed}"))
             given = set_cookie(
                 httpx.get(server.address, headers={"cookie": f"a=b; {COOKIE}={changed}"})
             )
@@ -231,8 +205,7 @@ def test_without_our_signature_a_voters_own_cookie_is_nobody(server):
 def test_a_voter_is_as_old_as_the_cookie(server):
     aged = datetime.now(UTC).replace(microsecond=0) - timedelta(days=40)
     cookie = signer_of(server.data_dir).signed(new_cookie(), aged)
-    with Voter(server.address) as voter:
-        assert post(server, voter, "on_load", ["", ""], f"{COOKIE}={cookie}").status_code == 200
+    assert act(server, "next", f"{COOKIE}={cookie}").status_code == 200
     with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
         told = database.execute(
             "SELECT since FROM voter WHERE cookie_hash = ?", (cookie_hash(cookie),)

@@ -1,4 +1,4 @@
-"""What anybody may send: every argument of every event, and every route, is bounded before our code sees it."""
+"""What anybody may send: every argument of every event and act, and every route, is bounded."""
 
 import json
 from collections.abc import Iterator
@@ -7,9 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
+from arena.web.battle import FIELDS
 from arena.web.cookies import COOKIE
+from arena.web.scenes import ACTS
 from tests.support.signer import signer_of
-from tests.support.voter import Voter
+from tests.support.voter import EventError, Voter
 
 DEEP = json.loads("[" * 900 + "]" * 900)
 LONG = "x" * 8_001
@@ -97,6 +99,49 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
     assert server.log.stat().st_size == logged
 
 
+WRONG_TEXTS = (
+    1,
+    -1,
+    10**30,
+    1e308,
+    True,
+    None,
+    [],
+    ["x"],
+    {"x": "x"},
+    DEEP,
+    "x" * 501,
+    "\0",
+    "\ud800",
+)
+WRONG_BODIES = (
+    b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"value": NaN}', b'{"battle": "", "battle": ""}',
+    b'{"more": "\\u0000"}', b'{"\\udfff": 1}', b"[" * 60_000, '{"value": "a"}'.encode("utf-16"),
+)  # fmt: skip
+"""What the page does not send with an act, in any of its texts and as a whole."""
+
+
+@pytest.mark.parametrize("act", sorted(ACTS))
+def test_every_text_of_every_act_is_bounded(server, stranger, act):
+    """Each is refused in one line of words, whoever sends it, and leaves no line in the log."""
+    logged = server.log.stat().st_size
+    signer = signer_of(server.data_dir)
+
+    def refused(body: bytes) -> httpx.Response:
+        # another visitor each time: one would be told to wait
+        headers = {"cookie": f"{COOKIE}={signer.new()}"}
+        answer = stranger.post(f"/battle/{act}", content=body, headers=headers)
+        assert 10 < len(answer.text) < 300 and "\n" not in answer.text, (body[:80], answer.text)
+        return answer
+
+    wrong = [json.dumps({field: value}) for field in FIELDS for value in WRONG_TEXTS]
+    for body in (*WRONG_BODIES, *map(str.encode, wrong)):
+        assert refused(body).status_code == 400, body[:80]
+    for body in (b" " * 64_001, json.dumps({"value": "x" * 1_000_000}).encode()):
+        assert refused(body).status_code == 413
+    assert server.log.stat().st_size == logged
+
+
 def test_who_sends_too_much_is_told_how_much_is_taken(voter):
     def told(event: str, *data: object) -> str:
         body = {
@@ -106,15 +151,17 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
         }
         return voter.client.post("/gradio_api/run/predict", json=body).text
 
-    assert told("on_search", None, "x" * 201) == (
-        "Search the instructions takes at most 200 characters, and these are 201. Make it shorter."
+    assert told("on_what_if", "", "x" * 9_000, "") == (
+        "This event takes at most 8,000 characters, and these are 9,000. Make it shorter."
     )
     assert (
-        told("on_search", "x" * 9_000, "")
-        == "Family takes at most 8,000 characters, and these are 9,000. Make it shorter."
+        told("on_what_if", "", "", "x" * 9_000)
+        == "Ability takes at most 8,000 characters, and these are 9,000. Make it shorter."
     )
-    assert told("on_search", None, ["x"]) == "Search the instructions takes text."
-    assert told("on_search", None) == "This event takes a list of 2 values, and these are 1."
+    assert told("on_what_if", "", "", ["x"]) == "Ability takes text."
+    assert told("on_what_if", "") == "This event takes a list of 3 values, and these are 1."
+    with pytest.raises(EventError, match="at most 500 characters for value, found 501"):
+        voter.act("search", value="x" * 501)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +170,7 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
 def test_what_stands_beside_the_arguments_is_bounded_too(voter, more):
     body = {
         "data": [],
-        "fn_index": voter.events["on_keep"]["id"],
+        "fn_index": voter.events["shows_filled"]["id"],
         "session_hash": voter.session,
         **more,
     }
@@ -145,7 +192,7 @@ def test_addresses_are_bounded(server, voter):
         for address in (f"{path}?item={LONG}", f"{path}?{LONG}", f"{path.rstrip('/')}/{LONG}"):
             answer = voter.client.get(address)
             assert answer.status_code == 414 and "8,000" in answer.text, path
-    for path in ("/live/battles", "/live/battles/x/choice", "/live/battles/x/questions"):
+    for path in ("/live/battles", "/live/battles/x/choose", "/live/battles/x/questions"):
         for body in (
             "x" * 100_000,
             json.dumps({"instruction": "x" * 100_000}),

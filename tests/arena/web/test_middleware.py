@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 from arena.web.events import Argument
 from arena.web.middleware import MOST_BODY, PIECE, SMALL_BODY, RequestMiddleware
 from arena.web.rate_limit import TURNS, Allowance, Rate, RateLimiter
+from arena.web.scenes import ACTS
 from tests.support.attack_checks import fingerprint
 from tests.support.servers import ROOT, AppServer
 from tests.support.signer import SIGNER
@@ -89,6 +90,7 @@ CLOSED = (
     "/gradio_api/proxy=http://127.0.0.1:9/x",
     "/gradio_api/proxy=/x",
 )
+BATTLE = tuple(f"/battle/{act}" for act in sorted(ACTS))
 HEADERS = {
     "content-security-policy": "frame-ancestors 'self' https://huggingface.co",
     "x-content-type-options": "nosniff",
@@ -140,44 +142,60 @@ def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, e
     host = server.address.removeprefix("http://")
     before = fingerprint(server)
     body = {
-        "data": [voter.token],
-        "fn_index": voter.events["on_choose_a"]["id"],
+        "battle": voter.token,
+        "value": "a",
+        "data": [""],
+        "fn_index": voter.events["on_enter"]["id"],
         "session_hash": voter.session,
     }
     assert every <= len(FOREIGN), "every route is tried"
-    for route, origin in list(product(post_routes(), FOREIGN))[::every]:
+    for route, origin in list(product([*post_routes(), *BATTLE], FOREIGN))[::every]:
         headers = {"origin": origin.format(host=host)}
         assert refusal(voter, route, json=body, headers=headers).status_code == 403, (route, origin)
     assert fingerprint(server) == before
 
 
 def test_a_post_that_names_a_foreign_page_and_other_methods_are_refused_too(voter):
-    for page in ("https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"):
-        answer = voter.client.post("/gradio_api/run/predict", headers={"referer": page})
-        assert (answer.status_code, answer.text) == (
-            403,
-            "Requests from other sites are refused.",
-        ), page
-    for method in ("PUT", "PATCH", "DELETE"):
-        answer = voter.client.request(
-            method, "/gradio_api/run/predict", headers={"origin": "https://evil.example"}
-        )
-        assert answer.status_code == 403, method
+    for route in ("/gradio_api/run/predict", "/battle/choose"):
+        for page in ("https://evil.example/x", "http://[/", "about:blank", "http://127.0.0.1:1/"):
+            answer = voter.client.post(route, headers={"referer": page})
+            assert (answer.status_code, answer.text) == (
+                403,
+                "Requests from other sites are refused.",
+            ), page
+        for method in ("PUT", "PATCH", "DELETE"):
+            answer = voter.client.request(method, route, headers={"origin": "https://evil.example"})
+            assert answer.status_code == 403, method
+
+
+def test_only_a_post_acts_in_a_battle(server, voter):
+    """A link, a preview and a form of another kind change nothing."""
+    sent = {"battle": voter.token, "value": "a"}
+    before = fingerprint(server)
+    for route in BATTLE:
+        for method in ("GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"):
+            answer = voter.client.request(method, route, params=sent, json=sent)
+            assert answer.status_code in (200, 403, 404, 405), (method, route)
+        assert voter.client.post(f"{route}/", json=sent).status_code in (404, 405), route
+        assert voter.client.post(route, data=sent).status_code == 400, "a form is no JSON"
+    for act in ("x", "Choose", "choose%20", "..%2fchoose", "%00", "choose.1"):
+        assert voter.client.post(f"/battle/{act}", json=sent).status_code in (404, 405), act
+    assert fingerprint(server) == before
 
 
 def test_our_own_origin_and_a_program_without_one_are_let_through(server, voter):
-    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": voter.session}
-    for headers in ({}, {"origin": server.address}, {"referer": f"{server.address}/?item=x"}):
-        assert (
-            voter.client.post("/gradio_api/run/predict", json=body, headers=headers).status_code
-            == 200
-        )
+    event = voter.events["shows_filled"]["id"]
+    body = {"data": [], "fn_index": event, "session_hash": voter.session}
+    for headers in ({}, {"origin": server.address}, {"referer": f"{server.address}/item/x"}):
+        for route in ("/gradio_api/run/predict", "/battle/next"):
+            answer = voter.client.post(route, json=body, headers=headers)
+            assert answer.status_code == 200, route
 
 
 @pytest.mark.parametrize("host", [None, "arena.example"])
 def test_no_other_site_may_read_our_answers(voter, host):
     headers = {"origin": "https://evil.example"} | ({"host": host} if host else {})
-    for path in ("/", "/config", "/gradio_api/info", "/gradio_api/queue/status"):
+    for path in ("/", "/config", "/gradio_api/info", "/gradio_api/queue/status", *BATTLE):
         answer = voter.client.get(path, headers=headers)
         assert answer.headers.get("access-control-allow-origin") in (None, "http://127.0.0.1"), path
         preflight = {**headers, "access-control-request-method": "POST"}
@@ -275,11 +293,14 @@ def test_every_answer_carries_the_security_headers(voter):
         voter.client.post("/gradio_api/run/predict", headers={"origin": "https://evil.example"})
     )
     answers.append(voter.client.post("/gradio_api/run/predict", content=b"{"))
+    answers.append(voter.client.post("/battle/next", json={}))
+    answers.append(voter.client.post("/battle/choose", content=b"{"))
+    answers.append(voter.client.post("/battle/nothing"))
     answers.append(voter.client.delete("/gradio_api/run/predict"))
     answers.append(voter.client.options("/gradio_api/run/predict"))
     answers.append(voter.client.post("/gradio_api/run/predict", content=b"x" * 1_000_001))
     codes = {answer.status_code for answer in answers}
-    assert {200, 403, 404, 405, 413, 422} <= codes
+    assert {200, 400, 403, 404, 405, 413, 422} <= codes
     for answer in answers:
         for name, part in HEADERS.items():
             assert part in answer.headers.get(name, ""), (answer.url, answer.status_code, name)
@@ -315,6 +336,7 @@ def begun(server: AppServer, head: str, body: bytes = b"{") -> socket.socket:
 
 SLOW = (
     "/gradio_api/run/predict HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 100",
+    "/battle/choose HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 100",
     "/live/battles HTTP/1.1\r\nTransfer-Encoding: chunked",
     "/live/images HTTP/1.1\r\nContent-Length: 1000",
     "/uploads?name=x.json HTTP/1.1\r\nContent-Length: 1000",
@@ -708,10 +730,11 @@ def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
 
 def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, voter):
     logged = server.log.stat().st_size
-    body = {"data": [], "fn_index": voter.events["on_keep"]["id"], "session_hash": "s"}
+    body = {"data": [], "fn_index": voter.events["shows_filled"]["id"], "session_hash": "s"}
     for headers in product(("x-forwarded-host", "x-gradio-server"), ("[::", "a:b", ":::")):
-        answer = voter.client.post("/gradio_api/run/predict", json=body, headers=[headers])
-        assert answer.status_code == 200, headers
+        for route in ("/gradio_api/run/predict", "/battle/next"):
+            answer = voter.client.post(route, json=body, headers=[headers])
+            assert answer.status_code == 200, headers
     assert server.log.stat().st_size == logged
 
 

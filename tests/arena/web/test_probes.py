@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import httpx
@@ -14,6 +15,8 @@ import psutil
 import pytest
 from playwright.sync_api import expect
 
+from arena.web.battle import FIELDS
+from arena.web.scenes import ACTS
 from tests.support.attack_checks import assert_tells_nothing, faults_of_ours, fingerprint
 from tests.support.live_visitor import card, catalogue
 from tests.support.openai_server import OpenAIServer
@@ -187,8 +190,9 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
         httpx.Client(base_url=live.address) as attacker,
     ):
         voter.load()
-        token, battle = voter.token, voter.values["answers"]
-        event = voter.events["on_keep"]
+        token = voter.token
+        parts = dict(voter.parts)
+        event = voter.events["shows_filled"]
         for number in range(sessions):
             body = {"data": [], "fn_index": event["id"], "session_hash": f"invented {number}"}
             headers = {
@@ -199,7 +203,7 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
                 attacker.post("/gradio_api/run/predict", json=body, headers=headers).status_code
                 == 200
             )
-        assert voter.load()["answers"] == battle and voter.token == token
+        assert voter.load()["parts"] == parts and voter.token == token
         voter.choose("a")
         voter.wait_out_undo()
         assert psutil.Process(live.process.pid).memory_info().rss < 1_000_000_000
@@ -217,7 +221,17 @@ def crowd(live) -> Iterator[list[httpx.Client]]:
         one.close()
 
 
-def forged(voter: Voter, share: int) -> Iterator[bytes]:
+PREDICT = "/gradio_api/run/predict"
+
+
+def forged_acts(share: int) -> Iterator[tuple[str, bytes]]:
+    """Return hostile bodies for every act in a battle, in each of its texts: one in `share` payloads."""
+    for place, (act, field) in enumerate(product(sorted(ACTS), FIELDS)):
+        for payload in PAYLOADS[place % share :: share]:
+            yield f"/battle/{act}", json.dumps({field: payload}).encode()
+
+
+def forged_events(voter: Voter, share: int) -> Iterator[bytes]:
     """Return hostile bodies for every event of the page, also those that have no button: one in `share` payloads."""
     for place, event in enumerate(voter.events.values()):
         count = len(event["inputs"])
@@ -233,16 +247,18 @@ def forged(voter: Voter, share: int) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("share", [12, pytest.param(1, marks=pytest.mark.soak)])
-def test_forged_calls_of_every_event_change_nothing(live, crowd, share):
+def test_forged_calls_of_every_event_and_act_change_nothing(live, crowd, share):
     assert len(PAYLOADS) >= 40
     with Voter(live.address) as voter:
         token = voter.load() and voter.token
         before = fingerprint(live)
-        for number, body in enumerate([*forged(voter, share), *RAW]):
+        calls = [(PREDICT, body) for body in (*forged_events(voter, share), *RAW)]
+        calls += forged_acts(share)
+        calls += [(f"/battle/{act}", body) for act in ACTS for body in RAW]
+        for number, (path, body) in enumerate(calls):
             content = {"content-type": "application/json"}
-            answer = crowd[number % len(crowd)].post(
-                "/gradio_api/run/predict", content=body, headers=content
-            )
+            answer = crowd[number % len(crowd)].post(path, content=body, headers=content)
+            assert answer.status_code < 500, (path, body[:100])
             assert answer.status_code != 429, "the crowd is large enough to try everything"
             assert_tells_nothing(answer.text)
         assert number > 1_600 / share

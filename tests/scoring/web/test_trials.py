@@ -129,25 +129,23 @@ async def honest_beside(
                 headers=stranger.headers,
             )
 
-        async def event(name: str, *data: object) -> str:
-            body = {"data": data, "fn_index": voter.events[name]["id"], "session_hash": "v"}
-            answer = await honest.post(PREDICT, json=body, headers=sent_by(voter.client))
+        async def act(name: str, **sent: str) -> str:
+            headers = sent_by(voter.client)
+            answer = await honest.post(f"/battle/{name}", json=sent, headers=headers)
             return answer.text
 
         async def vote() -> None:
-            assert "You chose A" in await event("on_choose_a", voter.token)
-            await event("on_reveal", voter.token)
-            assert "pictures/" in await event("on_next", "Any family", "")
+            assert "You chose A" in await act("choose", battle=voter.token, value="a")
+            await act("names", battle=voter.token)
+            assert "pictures/" in await act("next")
 
         async def newcomer() -> None:
             headers = {"x-forwarded-for": "13.0.0.9"}
-            event = voter.events["on_load"]["id"]
-            body = {"data": ["", ""], "fn_index": event, "session_hash": "n"}
             async with httpx.AsyncClient(
                 base_url=server.address, timeout=PATIENCE, headers=headers
             ) as fresh:
                 await fresh.get("/")
-                assert "pictures/" in (await fresh.post(PREDICT, json=body)).text
+                assert "pictures/" in (await fresh.post("/battle/next", json={})).text
 
         calls = [
             asyncio.create_task(call(stranger)) for stranger in strangers for _ in range(CALLS_EACH)
