@@ -233,7 +233,9 @@ def as_text(sheet: Sheet) -> Iterator[str]:
 def as_csv(sheet: Sheet) -> str:
     """Return the frame's columns that are shown, numbers with all their digits."""
     keys = _keys(sheet)
-    whole = {column.key for column in sheet.columns if column.kind in ("count", "rank")}
+    whole = {
+        key for column in sheet.columns if column.kind in ("count", "rank") for key in column.keys
+    }
     rows = ([_csv_cell(row[key], key in whole) for key in keys] for row in sheet.rows)
     return csv_text([keys, *rows])
 

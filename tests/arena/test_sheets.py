@@ -101,6 +101,16 @@ def test_numbers_are_written_by_their_kind(sheet, text):
     assert f"| {text} |" in as_markdown(sheet)
 
 
+def test_places_are_whole_numbers_in_a_file():
+    """Beside a place that is missing, pandas holds all of them as floats."""
+    frame = pd.DataFrame(
+        {"name": ["a", "b"], "place": [2, None], "low": [1, None], "high": [3, None]}
+    )
+    columns = (Column("name", "Name"), Column("place", "Place", "rank", "low", "high"))
+    rows = as_csv(Sheet("places", "Places", frame, columns)).splitlines()
+    assert rows[1:] == ["a,2,1,3", "b,,,"]
+
+
 def test_an_interval_may_stand_alone():
     sheet = replace(only("score", 1.0), columns=(Column("name", "Name"), interval("low", "high")))
     assert "| 0.5 to 12.8 |" in as_markdown(sheet)
