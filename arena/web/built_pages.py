@@ -45,14 +45,6 @@ _BEGINNING = re.compile(
     r'<link rel="stylesheet" crossorigin href="\./(assets/index-[\w-]+\.css)">'
 )
 """Where Gradio's script begins; on a page of battles the battle comes first."""
-_LATER = (
-    '<script>window.gradioComes = () => {{ document.head.insertAdjacentHTML("beforeend", '
-    '`<link rel="stylesheet" media="not all" href="./{style}">'
-    '<style>@import url("./{style}") layer(gradio);</style>`); '
-    'import("/{script}").catch(() => {{}}); }};</script>'
-)
-"""Gradio's style comes as a layer, below the battle's own, so that nothing changes that is seen already. Gradio
-would add it once more, on top, where no link to it stands."""
 _GRADIOS = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
 )
@@ -176,7 +168,8 @@ def _later(document: str) -> str:
         config, length = json.JSONDecoder().raw_decode(document[start:])
         own = json.dumps({**config, "css": "", "head": ""}).replace("<", "\\u003c")
         document = document[:start] + own + document[start + length :]
-    return _BEGINNING.sub(lambda begun: _LATER.format(script=begun[1], style=begun[2]), document)
+    later = macros("page.html").later
+    return _BEGINNING.sub(lambda begun: later(script=begun[1], style=begun[2]), document)
 
 
 def _sent_on(sent: str, path: str, query: str) -> Response:

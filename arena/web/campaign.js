@@ -38,6 +38,9 @@
   const free = () => {
     clearTimeout(waiting);
     sent = false;
+    if (!battle) return;
+    battle.marked = "";
+    battle.check();
   };
   document.addEventListener("submit", async (event) => {
     const { target: form, submitter } = event;
@@ -54,8 +57,6 @@
     form.reached = await fetch("/healthz").then(() => true, () => false);
     free();
     if (form.reached) { form.requestSubmit(submitter); return; }
-    if (battle) battle.marked = "";
-    battle?.check();
     say(word("no_answer"));
   });
   addEventListener("pageshow", free);

@@ -155,6 +155,7 @@
       super(root);
       this.phase = "form";
       this.stream = null;
+      this.why = "";  // it is shown as it stands on the server
       this.isChoosable = false;
       this.beginning = null;
       this.form = new Form(Number(root.dataset.most), () => {  // Enter while one begins is no second one
@@ -227,6 +228,7 @@
     watch(token, problem = "") {
       this.close();
       this.token = token;
+      this.why = problem;
       this.stream = new EventSource(`/live/battles/${token}`);
       this.stream.onmessage = ({ data }) => this.take(JSON.parse(data));
       this.stream.onerror = () => this.lost(token);
@@ -260,7 +262,7 @@
     take(message) {
       if (message.kind === "words") this.grow(message);
       else if (message.kind === "line") byId("status").textContent = message.status;
-      else this.show(message);
+      else this.show({ ...message, problem: this.why });
     }
     // The newest answers grow by words, and by whole blocks once these are complete.
     grow({ sides, choose }) {

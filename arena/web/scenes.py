@@ -169,9 +169,7 @@ class BattleScenes:
     def _pair(self, item: Item, answer_a: int, answer_b: int, words: Words) -> dict[str, str]:
         """The item and both answers."""
         texts = self.items.shown_answers((answer_a, answer_b))
-        answers = {
-            side: HTML.answer(side, text, words) for side, text in zip(SIDES, texts, strict=True)
-        }
+        answers = {side: HTML.answer(text, words) for side, text in zip(SIDES, texts, strict=True)}
         pictures = shown_images(item.images, self.scaled)
         return {"subject": HTML.item(item, pictures, words), **answers}
 

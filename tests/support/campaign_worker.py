@@ -13,17 +13,17 @@ from arena.web.campaign_api import CampaignPages
 
 _INPUT = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 _FACTS = {
-    "kind": re.compile(r'<main class="fillable" data-kind="(\w+)"'),
+    "kind": re.compile(r'<main data-kind="(\w+)"'),
     "phase": re.compile(r'data-phase="(\w+)"'),
     "code": re.compile(r'<output id="code">([^<]*)'),
     "title": re.compile(r"<h1>([^<]*)"),
-    "problem": re.compile(r'<p class="problem">([^<]*)'),
+    "problem": re.compile(r'class="problem" role="alert">([^<]*)'),
     "number": re.compile(r'<p id="number">([^<]*)'),
     "lead": re.compile(r'<h1 class="lead">([^<]*)'),
     "alert": re.compile(r'<p role="alert">([^<]*)'),
     "back": re.compile(r'<a class="primary" href="([^"]*)"'),
     "reply": re.compile(r'<form method="post" action="(http[^"]*)"'),
-    "said": re.compile(r'<div id="status">(.*?)</div>', re.DOTALL),
+    "said": re.compile(r'<div id="status"[^>]*>(.*?)</div>', re.DOTALL),
 }
 
 

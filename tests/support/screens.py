@@ -14,6 +14,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     Error,
+    Frame,
     Page,
     Playwright,
     Route,
@@ -180,7 +181,7 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
         page.set_viewport_size(here)
 
 
-def see_both(page: Page) -> None:
+def see_both(page: Page | Frame) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
     expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
     expect(page.locator(".answer .text:empty")).to_have_count(0)
@@ -193,7 +194,7 @@ def see_both(page: Page) -> None:
     expect(page.locator("#choose-a")).to_be_enabled()
 
 
-def press(page: Page, selector: str) -> None:
+def press(page: Page | Frame, selector: str) -> None:
     """Press a button as a keyboard does: a pointer's press right after a change would do nothing."""
     button = page.locator(selector)
     expect(button).to_be_visible()

@@ -27,7 +27,16 @@ from arena.web.words import ENGLISH
 from tests.support.axe import faults
 from tests.support.blindness import told
 from tests.support.platforms import Platform, platform
-from tests.support.screens import DESK, NEVER_BY_ITSELF, PHONE, fresh_page, shoot, stop_clock
+from tests.support.screens import (
+    DESK,
+    NEVER_BY_ITSELF,
+    PHONE,
+    fresh_page,
+    press,
+    see_both,
+    shoot,
+    stop_clock,
+)
 from tests.support.servers import AppServer
 from tests.support.visitors import counted, rows
 
@@ -175,11 +184,11 @@ BEGIN: dict[str, Callable[[Page, AppServer, Platform, str], Frame]] = {
 }
 
 
-READY = '#dock[data-wait=""] #choose-a'
+READY = '.dock[data-waits=""] #choose-a'
 """The button, once the page's script has seen that its pictures are there and both answers were shown."""
 
 
-VOTED = "#status[role=status] [data-phase=voted]"
+VOTED = ".dock[data-waits][data-phase=voted]"
 """A choice, once the page's script is there."""
 
 
@@ -195,19 +204,18 @@ class Hands:
 
     def choose(self, side: str) -> None:
         self.see()
-        self.frame.locator(f"#choose-{side}").tap()
+        press(self.frame, f"#choose-{side}")
 
     def see(self) -> None:
-        expect(self.frame.locator("#dock[data-wait=answers]")).to_be_visible()
-        self.frame.locator("#item [data-show=b]").tap()
-        expect(self.frame.locator(READY)).to_be_enabled()
+        expect(self.frame.locator(".dock[data-waits=answers]")).to_be_visible()
+        see_both(self.frame)
 
     def undo(self) -> None:
         expect(self.frame.locator(VOTED)).to_be_visible()
-        self.frame.locator("#undo").tap()
+        press(self.frame, "#undo")
 
     def on(self) -> None:
-        self.frame.locator("#reveal, #next").locator("visible=true").tap()
+        press(self.frame, ":is(#names, #next):visible")
 
     def copy(self) -> None:
         self.frame.locator("#copy").tap()
@@ -285,8 +293,8 @@ def pass_practice(hands: Hands) -> None:
 
 
 def right_side(hands: Hands) -> str:
-    expect(hands.frame.locator("#answer-a")).to_contain_text(" ")
-    return "b" if "yeast" in hands.frame.locator("#answer-a").inner_text() else "a"
+    expect(hands.frame.locator("[data-part=a]")).to_contain_text(" ")
+    return "b" if "yeast" in hands.frame.locator("[data-part=a]").inner_text() else "a"
 
 
 def work_on(hands: Hands, first: int, last: int = PIECES) -> None:
@@ -363,12 +371,12 @@ def names_of(server: AppServer) -> set[str]:
 
 def goes_on_after_a_reload(hands: Hands, at: str) -> None:
     lead(hands.frame, f"3 of {PIECES}")
-    before = hands.frame.locator("#answer-a .formatted").inner_text()
+    before = hands.frame.locator("[data-part=a] .formatted").inner_text()
     hands.page.reload()
     if at == "mturk":
         hands.frame = work_frame(hands.page)
     lead(hands.frame, f"3 of {PIECES}")
-    assert hands.frame.locator("#answer-a .formatted").inner_text() == before
+    assert hands.frame.locator("[data-part=a] .formatted").inner_text() == before
     if at == "mturk" and isinstance(hands, Keys):
         hands.page.keyboard.press("Tab")  # into the frame
 
@@ -490,7 +498,7 @@ def test_an_undo_that_comes_too_late_is_told_and_offered_no_more(browser: Browse
         with database_of(server) as database, database.write() as connection:
             earlier = {"voted_at": now() - timedelta(seconds=9), "tick": 0}
             connection.execute(update(BATTLE).where(CHOSEN).values(earlier))
-        page.click("#undo")
+        press(page, "#undo")
         expect(page.locator("#problem")).to_contain_text("this one is final")
         expect(page.locator("#undo")).to_be_hidden()
         expect(page.locator("#status")).not_to_contain_text("Undo")
@@ -565,8 +573,8 @@ def test_an_answer_stands_once_on_the_page(browser: Browser, server):
         keys.consent()
         keys.see()
         assert (
-            page.locator("#answer-a").inner_text().count("number")
-            + page.locator("#answer-b").inner_text().count("number")
+            page.locator("[data-part=a]").inner_text().count("number")
+            + page.locator("[data-part=b]").inner_text().count("number")
             == 1
         )
 
@@ -576,8 +584,8 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
         hands = Hands(page, begin_plain(page, server, "unsure", "over"))
         hands.consent()
         hands.see()
-        page.locator("#skip").tap()
-        page.locator("#skip-judge").tap()
+        press(page, "#skip")
+        press(page, "#skip-judge")
         lead(hands.frame, f"1 of {PIECES}")
         work_on(hands, 1)
         kind(hands.frame, "end")
@@ -595,7 +603,7 @@ def test_only_a_campaigns_pages_may_stand_in_mturks_frame_and_post_to_it(server,
     assert f"frame-ancestors 'self' https://huggingface.co {site.address}" in own
     assert f"form-action 'self' {site.address};" in own
     assert policy(f"{server.address}/c/nobody/1.{'0' * 32}") == own
-    for page in ("/", "/results", "/run", "/terms", "/campaign/style.css", "/c", "/cc/x", "/you"):
+    for page in ("/", "/results", "/run", "/terms", "/c", "/cc/x", "/you"):
         assert site.address not in policy(server.address + page), page
 
 
@@ -626,19 +634,14 @@ def consent(page: Page) -> None:
 
 
 def see(page: Page) -> None:
-    kind(page.main_frame, "exam") if page.locator("main[data-kind=exam]").count() else kind(
-        page.main_frame, "work"
-    )
-    if page.viewport_size["width"] < 700:
-        expect(page.locator('#dock:is([data-wait="answers"], [data-wait=""])')).to_be_visible()
-        page.locator("#item [data-show=b]").click()
-    expect(page.locator(READY)).to_be_enabled()
+    expect(page.locator("main:is([data-kind=exam], [data-kind=work])")).to_be_visible()
+    see_both(page)
 
 
 def choose(page: Page, rightly: bool) -> None:
     see(page)
-    right = "b" if "yeast" in page.locator("#answer-a").inner_text() else "a"
-    page.click(f"#choose-{right if rightly else {'a': 'b', 'b': 'a'}[right]}")
+    right = "b" if "yeast" in page.locator("[data-part=a]").inner_text() else "a"
+    press(page, f"#choose-{right if rightly else {'a': 'b', 'b': 'a'}[right]}")
     expect(page.locator("#next")).to_be_visible()
 
 
@@ -654,9 +657,9 @@ def told_wrong(page: Page, server: AppServer, site: Platform, who: str) -> None:
 
 def second_try(page: Page, server: AppServer, site: Platform, who: str) -> None:
     told_wrong(page, server, site, who)
-    page.click("#next")
+    press(page, "#next")
     choose(page, True)
-    page.click("#next")
+    press(page, "#next")
     see(page)
 
 
@@ -664,7 +667,7 @@ def failed(page: Page, server: AppServer, site: Platform, who: str) -> None:
     second_try(page, server, site, who)
     for _ in range(2):
         choose(page, False)
-        page.click("#next")
+        press(page, "#next")
     kind(page.main_frame, "end")
 
 
@@ -676,15 +679,15 @@ def work(page: Page, server: AppServer, site: Platform, who: str) -> None:
 
 def voted(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
-    page.click("#choose-b")
+    press(page, "#choose-b")
     expect(page.locator("#undo")).to_be_visible()
     if page.viewport_size["width"] < 700:
-        expect(page.locator("#card-b")).to_be_visible()
+        expect(page.locator(".answer[data-side=b]")).to_be_visible()
 
 
 def asking(page: Page, server: AppServer, site: Platform, who: str) -> None:
     work(page, server, site, who)
-    page.click("#skip")
+    press(page, "#skip")
     expect(page.locator("#skip-judge")).to_be_visible()
 
 
@@ -709,9 +712,9 @@ def give_all(page: Page) -> None:
     for number in range(1, PIECES + 1):
         expect(page.locator(".lead")).to_have_text(re.compile(rf"^\D*{number}\D"))
         see(page)
-        page.click("#choose-a")
+        press(page, "#choose-a")
         expect(page.locator(VOTED)).to_be_visible()
-        page.click("#reveal")
+        press(page, "#names")
     kind(page.main_frame, "end")
 
 
@@ -721,7 +724,7 @@ def returning(page: Page, server: AppServer, site: Platform, who: str) -> None:
     consent(page)
     for _ in range(2):
         choose(page, True)
-        page.click("#next")
+        press(page, "#next")
     kind(page.main_frame, "work")
     give_all(page)
     expect(page.locator(".address")).to_be_visible()
@@ -736,7 +739,8 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
     with worker_page(browser, DESK) as page:
         work(page, server, site, "beside")
         subject, first, second = (
-            page.locator(part).bounding_box() for part in ("#subject", "#card-a", "#card-b")
+            page.locator(part).bounding_box()
+            for part in (".subject", ".answer[data-side=a]", ".answer[data-side=b]")
         )
         assert (
             subject["x"] + subject["width"] <= first["x"]
@@ -749,7 +753,7 @@ def test_answers_stand_beside_their_picture_at_a_desk(browser: Browser, server, 
             < page.viewport_size["height"]
         )
         above, picture, below = (
-            page.locator(f"#subject {part}").bounding_box()
+            page.locator(f".subject {part}").bounding_box()
             for part in (".instruction", ".picture", ".about")
         )
         covered = 8  # around the picture, so that nothing shows there when it stays in view

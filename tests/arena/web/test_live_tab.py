@@ -229,7 +229,7 @@ def test_on_a_phone_one_chooses_when_both_answers_were_in_sight(page):
     expect(page.locator("#choose-a")).to_be_disabled()
     expect(page.locator(".wait-answers")).to_be_visible()
     page.keyboard.press("a")
-    page.locator("[data-show=b]").click()
+    see_both(page)
     expect(page.locator("#choose-a")).to_be_enabled()
     expect(page.locator(".wait-answers")).to_be_hidden()
     page.keyboard.press("a")
@@ -256,7 +256,7 @@ def test_on_a_wide_low_screen_too_one_chooses_when_the_answers_below_the_picture
     )
     expect(wide.locator("#choose-a")).to_be_disabled()
     expect(wide.locator(".wait-answers")).to_be_visible()
-    wide.locator("#title-a").evaluate("title => title.scrollIntoView()")
+    see_both(wide)
     expect(wide.locator("#choose-a")).to_be_enabled()
 
 
@@ -415,7 +415,7 @@ def test_without_two_models_visitors_see_nothing_of_live_battles(server):
     page = httpx.get(server.address, headers={"accept": "text/html"}).text
     assert 'id="choose-a"' in page and 'href="/own"' not in page
     gone = httpx.get(f"{server.address}/own", headers={"accept": "text/html"})
-    assert gone.headers["location"].startswith("/?wrong=")
+    assert "wrong=" in gone.headers["location"]
 
 
 @pytest.mark.soak

@@ -45,11 +45,11 @@ def test_thinking_is_folded_away_on_its_side_and_a_cut_is_said():
 
 
 def test_a_stored_answer_is_folded_and_marked_alike():
-    html = macros("battle.html").answer("a", ShownAnswer("Red.", "I see <b>it</b>.", True), ENGLISH)
+    html = macros("battle.html").answer(ShownAnswer("Red.", "I see <b>it</b>.", True), ENGLISH)
     folded, answer = str(html).split("</details>")
     assert "Thought for 3 words" in folded and "I see &lt;b&gt;it&lt;/b&gt;." in folded
     assert "Red." in answer and ENGLISH["cut_off"] in answer
-    one = macros("battle.html").answer("a", ShownAnswer("Red.", "Hm"), ENGLISH)
+    one = macros("battle.html").answer(ShownAnswer("Red.", "Hm"), ENGLISH)
     assert "Thought for 1 word<" in one and ENGLISH["cut_off"] not in one
 
 
