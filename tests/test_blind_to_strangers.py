@@ -136,7 +136,7 @@ class Site:
 
     def words(self, most: int) -> Iterator[str]:
         """What a stranger may send as an event's argument, with so many models and battles."""
-        yield from ("", self.link, self.board, SOURCE, self.keys[0], f"?item={self.keys[1]}")
+        yield from ("", self.link, self.board, SOURCE, *self.keys[:2])
         yield from (f"/model/{model}?source={SOURCE}" for model in MODELS[:most])
         yield from (f"/battle/{number}" for number in (1, BATTLES, 2)[:most])
         yield from (f"{MODELS[0]} · {SOURCE}", f"/report/{self.link}", "VisIT-Bench", MODELS[1])
