@@ -26,6 +26,8 @@ class Told(NamedTuple):
     others: str
     """How others chose, as a sentence."""
     more: str
+    votes: int
+    """How many the voter has given."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Reveal:
             titles,
             others_line(outcome, words),
             HTML.outcome(outcome.reference, mine, battle.link, words),
+            votes,
         )
 
     def _board(self, battle: Battle) -> Board | None:

@@ -91,11 +91,7 @@ class BattleScenes:
         if isinstance(battle, NoBattle):
             title = "nothing_yet" if battle is NoBattle.EMPTY else "nothing"
             return _message(title, battle.value, actor.words)
-        scene = self._whole(battle, actor)
-        if scene["about"] == sent["shown"]:
-            for part in ("subject", *SIDES):
-                del scene["parts"][part]
-        return scene
+        return self._whole(battle, actor, is_shown=_name_of(battle) == sent["shown"])
 
     def hold(self, sent: Sent, actor: Actor) -> Scene:
         """Send the next battle ahead while the names of this one are read: it is shown without waiting."""
@@ -147,11 +143,14 @@ class BattleScenes:
             return _scene(battle, self._told(battle, actor))
         return _scene(battle, {"status": _status(battle, actor.words), "below": ""})
 
-    def _whole(self, battle: Battle, actor: Actor) -> Scene:
+    def _whole(self, battle: Battle, actor: Actor, is_shown: bool) -> Scene:
+        """All of a battle; where the page has its item and answers already, all but these."""
         words = actor.words
         item = self.items.bank().items[battle.item]
         self.reveal.prepare(battle)
-        parts = self._pair(item, battle.answer_a, battle.answer_b, words)
+        parts = {}
+        if not is_shown:
+            parts = self._pair(item, battle.answer_a, battle.answer_b, words)
         if battle.phase is Phase.REVEALED:
             return _scene(battle, {**parts, **self._told(battle, actor)})
         votes = self.store.votes_of(actor.voter)
@@ -177,12 +176,11 @@ class BattleScenes:
         """The names, over the answers and in the status line, for screen readers; and what is known of the battle."""
         names = self.store.names(actor.voter, battle.token)
         told = self.reveal.of(actor.voter, battle, names, actor.words)
-        votes = self.store.votes_of(actor.voter)
         return {
             **{f"title-{side}": title for side, title in told.titles.items()},
             "outcome": told.more,
             "status": _named(battle, names, told.others, actor.words),
-            "lead": HTML.counted(self.sampler.is_demo(), votes, actor.words),
+            "lead": HTML.counted(self.sampler.is_demo(), told.votes, actor.words),
             "below": "",
         }
 
@@ -198,6 +196,11 @@ _IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, Actor], Scene]] = {
 ACTS = frozenset({"choose", *_IN_THREADS})
 
 
+def _name_of(battle: Battle) -> str:
+    """What a battle's tokens have in common."""
+    return battle.token.partition(".")[0]
+
+
 def _scene(battle: Battle, parts: dict[str, str]) -> Scene:
     phase = battle.phase
     seconds = 0.0
@@ -205,7 +208,7 @@ def _scene(battle: Battle, parts: dict[str, str]) -> Scene:
         seconds = undo_seconds(battle.attempt, battle.voted_at)
     return {
         "battle": battle.token,
-        "about": battle.token.partition(".")[0],
+        "about": _name_of(battle),
         "phase": phase.value,
         "choice": battle.choice or "",
         "seconds": seconds,
