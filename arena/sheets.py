@@ -402,6 +402,11 @@ _LATEX = {
     "\\": "\\textbackslash{}",
     "~": "\\textasciitilde{}",
     "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    "[": "{[}",
+    "*": "{*}",
     "–": "--",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "−": "$-$",
@@ -418,6 +423,7 @@ _LATEX = {
     "τ": "$\\tau$",
     "Δ": "$\\Delta$",
 }
+"""Signs as a LaTeX text has them; after the end of a row, a bare bracket or asterisk belongs to that."""
 
 
 def _latex_text(text: str) -> str:

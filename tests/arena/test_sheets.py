@@ -120,7 +120,7 @@ def test_an_interval_may_stand_alone():
 
 def test_rows_below_others_are_indented_and_may_be_folded():
     latex = as_latex(SHEET)
-    assert "Overall &" in latex and "\\quad a\\_b|c &" in latex
+    assert "Overall &" in latex and "\\quad a\\_b\\textbar{}c &" in latex
     assert "  a_b|c" in "\n".join(as_text(SHEET))
     folded = replace(SHEET, unfolded=1)
     assert "a_b|c" not in "\n".join(as_text(folded)) and "a_b|c" in as_csv(folded)
@@ -140,6 +140,19 @@ def test_strangers_words_stay_words_in_every_form():
     assert "\\textbackslash{}" in row and "\\$\\&\\#\\%\\_\\{\\}" in row
     formula = replace(SHEET, frame=pd.DataFrame([{**ROWS[0], "name": "=1+1"}]))
     assert list(csv.reader(io.StringIO(as_csv(formula))))[1][1] == "'=1+1"
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("[1cm] tall", "{[}1cm] tall &"),
+        ("*starred", "{*}starred &"),
+        ("<a|b>", "\\textless{}a\\textbar{}b\\textgreater{} &"),
+    ],
+)
+def test_a_row_of_latex_may_begin_with_what_the_row_before_would_take(name, cell):
+    sheet = plain_sheet("names", "Names", ["name", "n"], [("first", 1), (name, 2)])
+    assert cell in as_latex(sheet)
 
 
 def test_a_terminal_gets_no_signs_that_it_would_obey():
