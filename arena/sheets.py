@@ -387,11 +387,12 @@ def _csv_cell(value: Any, is_whole: bool) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows it."""
-    return value.item() if hasattr(value, "item") else value
+    """A value as JSON knows it, which has no infinity."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and math.isinf(value) else value
 
 
-_MARKDOWN = re.compile(r"([\\`*\[\]<>|])")
+_MARKDOWN = re.compile(r"([\\`*_~&\[\]<>|])")
 
 
 def _markdown_text(text: str) -> str:

@@ -101,6 +101,11 @@ def test_numbers_are_written_by_their_kind(sheet, text):
     assert f"| {text} |" in as_markdown(sheet)
 
 
+def test_a_name_is_no_markup_and_an_infinite_number_none_in_json():
+    assert r"| \_i\_ \~s\~ \&lt; |" in as_markdown(only("text", "_i_ ~s~ &lt;"))
+    assert json.loads(as_json(only("score", float("inf"))))["rows"][0]["value"] is None
+
+
 def test_places_are_whole_numbers_in_a_file():
     """Beside a place that is missing, pandas holds all of them as floats."""
     frame = pd.DataFrame(
