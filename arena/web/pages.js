@@ -14,7 +14,8 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   const seen = (parts) => [...document.querySelectorAll(parts)].find((part) => part.offsetParent !== null);
   const content = () => seen("main h2") ?? seen("main table") ?? seen("main [role=tab]");
-  const first = seen(link.getAttribute("href")) ?? content();
+  const target = link.getAttribute("href");
+  const first = (target === "#content" ? content() : null) ?? seen(target);
   if (first?.tabIndex < 0) first.tabIndex = -1;
   first?.focus();
 });

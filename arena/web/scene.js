@@ -446,9 +446,11 @@ const frameComes = () => {
 // Gradio's component takes the frame into its place; moveBefore keeps focus and animations.
 const adopt = (element) => {
   const frame = byId("scene-frame");
+  const before = frame.parentElement;
   const focused = document.activeElement;
   if (element.moveBefore) element.moveBefore(frame, null);
   else element.append(frame);
+  before.remove();  // the page has Gradio's <main> now
   if (document.activeElement !== focused) focused?.focus({ preventScroll: true });
 };
 

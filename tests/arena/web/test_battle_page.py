@@ -51,7 +51,6 @@ def test_a_choice_can_be_taken_back_once_and_then_the_names_are_told(server):
     with Voter(server.address) as voter:
         voter.load()
         assert "take it back once" in voter.parts["below"]
-        assert 'aria-label="Answer A" tabindex="0"' in voter.parts["a"]
         voter.choose("b")
         assert voter.parts["status"] == f"You chose B. {ENGLISH['undo_once'].format(UNDO_SECONDS)}"
         assert 0 < voter.scene["seconds"] <= UNDO_SECONDS
@@ -227,9 +226,7 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     page.keyboard.press("z")
     expect(page.locator("#status")).to_contain_text("Taken back")
     page.keyboard.press("b")
-    expect(page.locator("#status")).to_contain_text("You chose B")
-    page.keyboard.press("n")
-    expect(page.locator(".answer .model")).to_have_count(2)
+    expect(page.locator(".answer .model")).to_have_count(2)  # what was chosen again is final
     first = page.locator(ANSWER).inner_html()
     page.keyboard.press("n")
     is_another(page, first)

@@ -1,5 +1,6 @@
 """A campaign in a real browser: framed as at MTurk and linked as at Prolific, by touch and by keys alone."""
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -22,6 +23,7 @@ from arena.seats.links import made_link
 from arena.seats.spec import read_spec
 from arena.seats.tables import SEAT_ENTRY
 from arena.settings import Settings
+from arena.sheets import as_csv
 from arena.types import RIGHT, UNRELATED
 from arena.web.words import ENGLISH
 from tests.support.axe import faults
@@ -431,7 +433,7 @@ def assert_rejected_afterwards(server: AppServer, name: str, worker: str) -> Non
         held = admin.states.fresh(campaign).served.votes
         assert held.sum() == 0
         (mine,) = [row for row in rows(database, SEAT_ENTRY) if row.person == worker]
-        sheet = {row[0]: row for row in admin.sheet(name)}
+        sheet = {row[0]: row for row in csv.reader(as_csv(admin.sheet(name)).splitlines())}
         assert "unknown to the platform: pay nobody" in sheet[mine.person]
 
 

@@ -84,8 +84,14 @@ def scoring(browser, service) -> Iterator[Page]:
 
 @pytest.fixture
 def page(browser, service) -> Iterator[Page]:
-    with opened(browser, service.address, 1280) as fresh:
-        expect(fresh.locator("#choose-a")).to_be_visible()
+    with opened(browser, service.address, DESK, "/results") as fresh:
+        yield fresh
+
+
+@pytest.fixture
+def own(browser, service) -> Iterator[Page]:
+    """A visitor on the page of own pictures."""
+    with opened(browser, service.address, DESK) as fresh:
         yield fresh
 
 
@@ -302,7 +308,6 @@ def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_pa
 
 # Live battles.
 def begin(page: Page) -> None:
-    turn_tab(page, "With your own picture")
     page.set_input_files("#live-files", [photo()])
     expect(page.locator("#live-send")).to_be_enabled()
     page.fill("#live-text", "What is this?")
@@ -310,131 +315,93 @@ def begin(page: Page) -> None:
 
 
 @pytest.mark.soak
-def test_a_late_answer_to_stop_leaves_the_choice(service, page):
-    late = Late(page, "**/live/battles/*/stop")
-    with service.models.silent_after(6):
-        begin(page)
-        expect(page.locator("#live-text-a")).to_contain_text("picture")
-        page.click("#live-stop")
-        late.wait()
-        phase(page, "open")
-    page.click("#live-a")
-    phase(page, "voted")
+def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(own):
+    begin(own)
+    phase(own, "open")
+    late = Late(own, "**/live/unfinished")
+    own.reload()
+    late.wait()
+    own.fill("#live-text", "Another question")
     late.come()
-    phase(page, "revealed")
-    expect(page.locator("#live-status")).to_contain_text("You chose A")
+    expect(own.locator("#live-form")).to_be_visible()
+    expect(own.locator("#live-text")).to_have_value("Another question")
+    own.reload()
+    phase(own, "open")
 
 
 @pytest.mark.soak
-def test_a_question_that_is_being_written_stays_when_the_last_battle_comes_late(page):
-    begin(page)
-    phase(page, "open")
-    late = Late(page, "**/live/unfinished")
-    page.reload()
-    turn_tab(page, "With your own picture")
+def test_a_picture_stays_when_an_item_comes_late(own):
+    late = Late(own, "**/live/item")
+    own.click("#live-item")
     late.wait()
-    page.fill("#live-text", "Another question")
+    own.set_input_files("#live-files", [photo()])
+    expect(own.locator("#live-send")).to_be_enabled()
     late.come()
-    expect(page.locator("#live-form")).to_be_visible()
-    expect(page.locator("#live-text")).to_have_value("Another question")
-    page.reload()
-    turn_tab(page, "With your own picture")
-    phase(page, "open")
+    expect(own.locator("#live-thumbs li")).to_have_count(1)
+    expect(own.locator("#live-chosen figure")).to_have_count(0)
 
 
 @pytest.mark.soak
-def test_a_picture_stays_when_an_item_comes_late(page):
-    turn_tab(page, "With your own picture")
-    late = Late(page, "**/live/item")
-    page.click("#live-item")
+def test_a_picture_taken_out_while_it_is_sent_is_deleted(own):
+    late = Late(own, "**/live/images")
+    own.set_input_files("#live-files", [photo()])
     late.wait()
-    page.set_input_files("#live-files", [photo()])
-    expect(page.locator("#live-send")).to_be_enabled()
-    late.come()
-    expect(page.locator("#live-thumbs li")).to_have_count(1)
-    expect(page.locator("#live-chosen figure")).to_have_count(0)
-
-
-@pytest.mark.soak
-def test_a_picture_taken_out_while_it_is_sent_is_deleted(page):
-    turn_tab(page, "With your own picture")
-    late = Late(page, "**/live/images")
-    page.set_input_files("#live-files", [photo()])
-    late.wait()
-    page.get_by_role("button", name="Take out 1").click()
-    with page.expect_response("**/live/images/*/discard") as answer:
+    own.get_by_role("button", name="Take out 1").click()
+    with own.expect_response("**/live/images/*/discard") as answer:
         late.come()
     assert answer.value.ok
-    expect(page.locator("#live-thumbs li")).to_have_count(0)
+    expect(own.locator("#live-thumbs li")).to_have_count(0)
 
 
-def test_enter_twice_begins_once(page):
-    turn_tab(page, "With your own picture")
-    page.set_input_files("#live-files", [photo()])
-    expect(page.locator("#live-send")).to_be_enabled()
+def test_enter_twice_begins_once(own):
+    own.set_input_files("#live-files", [photo()])
+    expect(own.locator("#live-send")).to_be_enabled()
     begun: list[str] = []
-    page.on(
+    own.on(
         "request",
         lambda request: begun.append(request.url) if request.url.endswith("live/battles") else None,
     )
-    late = Late(page, "**/live/battles")
-    page.fill("#live-text", "What is this?")
+    late = Late(own, "**/live/battles")
+    own.fill("#live-text", "What is this?")
     for _ in range(2):
-        page.press("#live-text", "Enter")
+        own.press("#live-text", "Enter")
     late.wait()
-    page.wait_for_timeout(300)
+    own.wait_for_timeout(300)
     late.come()
-    phase(page, "open")
+    phase(own, "open")
     assert len(begun) == 1
 
 
 @pytest.mark.soak
-def test_what_is_typed_while_a_question_is_sent_stays(page):
-    begin(page)
-    phase(page, "open")
-    late = Late(page, "**/live/battles/*/questions")
-    page.fill("#live-follow", "And now?")
-    page.press("#live-follow", "Enter")
+def test_what_is_typed_while_a_question_is_sent_stays(own):
+    begin(own)
+    phase(own, "open")
+    late = Late(own, "**/live/battles/*/questions")
+    own.fill("#live-follow", "And now?")
+    own.press("#live-follow", "Enter")
     late.wait()
-    page.fill("#live-follow", "And then?")
+    own.fill("#live-follow", "And then?")
     late.come()
-    phase(page, "open")
-    expect(page.locator("#live .asked")).to_have_count(2)
-    expect(page.locator("#live-follow")).to_have_value("And then?")
+    phase(own, "open")
+    expect(own.locator(".answer[data-side=a] .asked")).to_have_count(1)
+    expect(own.locator("#live-follow")).to_have_value("And then?")
 
 
 @pytest.mark.soak
-def test_a_proxy_that_gives_up_costs_no_picture(page):
+def test_a_proxy_that_gives_up_costs_no_picture(own):
     gave_up = {"status": 504, "content_type": "text/html", "body": "<h1>Gateway Time-out</h1>"}
-    turn_tab(page, "With your own picture")
-    page.route("**/live/images", lambda route: route.fulfill(**gave_up), times=1)
-    page.set_input_files("#live-files", [photo()])
-    expect(page.locator("#live-form-problem")).to_contain_text("504")
-    expect(page.locator("#live-thumbs li")).to_have_count(1)
+    own.route("**/live/images", lambda route: route.fulfill(**gave_up), times=1)
+    own.set_input_files("#live-files", [photo()])
+    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    expect(own.locator("#live-thumbs li")).to_have_count(1)
 
     def begun_unknown(route: Route) -> None:
         route.fetch()
         route.fulfill(**gave_up)
 
-    page.route("**/live/battles", begun_unknown, times=1)
-    page.fill("#live-text", "What is this?")
-    page.click("#live-send")
-    expect(page.locator("#live-form-problem")).to_contain_text("504")
-    page.click("#live-send")
-    phase(page, "open")
-
-
-def test_a_live_choice_without_an_answer_is_told(service, browser):
-    with fresh_page(browser, DESK) as page:
-        page.clock.install()
-        page.goto(service.address)
-        begin(page)
-        phase(page, "open")
-        late = Late(page, "**/live/battles/*/choice")
-        page.click("#live-a")
-        late.wait()
-        page.clock.fast_forward(15_000)
-        expect(page.locator("#live-problem")).to_have_text(ENGLISH["slow"])
-        late.come()
-        expect(page.locator("#live-status")).to_contain_text("You chose A")
-        expect(page.locator("#live-problem")).to_have_text("")
+    own.route("**/live/battles", begun_unknown, times=1)
+    own.fill("#live-text", "What is this?")
+    own.click("#live-send")
+    expect(own.locator("#live-form-problem")).to_contain_text(ENGLISH["no_answer"])
+    own.click("#live-send")
+    phase(own, "open")
