@@ -79,6 +79,7 @@ class BoardState:
     computed_at: float = -math.inf
     computing: "Future[None] | None" = None
     renewing: "Future[Board] | None" = None
+    renewed_at: float = -math.inf
     history: History | None = None
     history_at: float = -math.inf
     families: tuple[FamilyRatings, ...] = ()

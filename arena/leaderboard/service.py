@@ -60,6 +60,8 @@ EVERY_SECONDS = 60.0
 """Least seconds between two computations of a board's intervals or of its history."""
 MANY = 1000
 """Votes from which on a board's statistics are computed only every so often."""
+RENEW_SECONDS = 1.0
+"""A board that many ask for at one time is brought up to date so often."""
 KEPT_BOARDS = 64
 KEPT_NARROWED = 32
 """Boards of one family or of some days that are kept; they never take the place of whole ones."""
@@ -201,9 +203,14 @@ class Leaderboard:
         return made
 
     def latest(self, key: BoardKey) -> Board | None:
-        """Return a board as it was last computed, at once, and bring it up to date after that; None if it never was."""
+        """Return a board as it was last computed, at once; None if it never was.
+
+        It is brought up to date after that, unless that was done in the last RENEW_SECONDS.
+        """
         kept = self._keep(key)
-        if kept.renewing is None or kept.renewing.done():
+        is_renewing = kept.renewing is not None and not kept.renewing.done()
+        if not is_renewing and time.monotonic() - kept.renewed_at > RENEW_SECONDS:
+            kept.renewed_at = time.monotonic()
             with suppress(RuntimeError):  # closed
                 kept.renewing = self._finder.submit(self.board, key)
                 kept.renewing.add_done_callback(_tell)
