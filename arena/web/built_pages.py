@@ -166,7 +166,9 @@ def _later(document: str) -> str:
     start = document.find(_CONFIG) + len(_CONFIG)
     if start > len(_CONFIG):
         config, length = json.JSONDecoder().raw_decode(document[start:])
-        own = json.dumps({**config, "css": "", "head": ""}).replace("<", "\\u003c")
+        own = json.dumps({**config, "css": "", "head": ""}, separators=(",", ":")).replace(
+            "<", "\\u003c"
+        )
         document = document[:start] + own + document[start + length :]
     later = macros("page.html").later
     return _BEGINNING.sub(lambda begun: later(script=begun[1], style=begun[2]), document)

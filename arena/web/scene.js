@@ -436,6 +436,10 @@ const lightbox = (() => {
     location.reload();
   });
   addEventListener("DOMContentLoaded", apply);
+  // Gradio names the browser's language, whatever the page is in.
+  const root = document.documentElement;
+  const { lang } = root;
+  new MutationObserver(() => { if (root.lang !== lang) root.lang = lang; }).observe(root, { attributeFilter: ["lang"] });
 })();
 
 // Gradio's own script comes once the battle can be read: until then the line is the battle's.
