@@ -13,7 +13,7 @@
       this.changedAt = performance.now();
       if (choice) this.side = choice;  // a phone shows one answer
       this.check();
-      if (phase === "voted") setTimeout(() => byId("names").click(), 1000 * this.seconds);
+      if (phase === "voted") setTimeout(() => byId("names").click(), this.untilNames());
     }
   }
   const main = document.querySelector("main");

@@ -114,7 +114,7 @@ class Battle {
     this.open(false);
     this.check();
     clearTimeout(this.timer);
-    if (this.phase === "voted") this.timer = setTimeout(() => this.act("names"), 1000 * this.seconds);
+    if (this.phase === "voted") this.timer = setTimeout(() => this.act("names"), this.untilNames());
     return isNew;
   }
   check() {
@@ -134,6 +134,8 @@ class Battle {
     dock.classList.toggle("ready", !isShut);
     for (const button of this.root.querySelectorAll("[data-show]")) button.setAttribute("aria-pressed", String(button.dataset.show === this.side));
   }
+  // Milliseconds in which a choice can be taken back, or until what went wrong is read.
+  untilNames() { return 1000 * Math.max(this.seconds, byId("problem").textContent ? 3 : 0); }
   isOpen() { return this.phase === "open"; }
   act() {}
 

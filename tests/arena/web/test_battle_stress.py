@@ -137,8 +137,7 @@ def test_every_other_act_is_asked_again_too(battle, stored, fault):
     press(battle, "#choose-a")
     lose("undo", "#undo")
     expect(battle.locator(".dock")).to_have_attribute("data-phase", "open")
-    press(battle, "#choose-b")
-    lose("names", "#names")
+    lose("names", "#choose-b")  # the second choice is final: the names are asked for at once
     expect(battle.locator(".answer .model")).to_have_count(2)
     lose("next", "#next")
     see_both(battle)
