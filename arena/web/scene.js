@@ -1,8 +1,9 @@
 // The battle on its page: acts go to the server, the parts that changed come back. Keys, pictures and switches of all battles.
 const byId = (id) => document.getElementById(id);
 const isShown = (element) => Boolean(element) && !element.disabled && element.getClientRects().length > 0;
-const stored = (store, name) => { try { return store.getItem(name); } catch { return null; } };
-const store = (storage, name, value) => { try { value === null ? storage.removeItem(name) : storage.setItem(name, value); } catch { /* a browser may refuse storage */ } };
+// A browser may refuse storage already when it is named.
+const stored = (storage, name) => { try { return window[storage].getItem(name); } catch { return null; } };
+const store = (storage, name, value) => { try { value === null ? window[storage].removeItem(name) : window[storage].setItem(name, value); } catch { /* refused */ } };
 const pause = (milliseconds) => new Promise((wake) => {
   setTimeout(wake, milliseconds);
   addEventListener("online", wake, { once: true });
@@ -41,6 +42,7 @@ class Looks {
     this.fates = new WeakMap();
     for (const event of ["load", "error"]) root.addEventListener(event, ({ target }) => { if (target.matches?.(".subject img")) this.decode(target); }, true);
     for (const event of ["scroll", "resize"]) addEventListener(event, changed, { passive: true });
+    addEventListener("online", () => this.askAgain());
   }
   pictures() { return [...this.root.querySelectorAll(".subject .enlarge img")]; }
   fate(picture) { return this.fates.get(picture); }
@@ -53,6 +55,12 @@ class Looks {
     this.fates.set(picture, fate);
     this.onLooked?.();
     this.changed();
+  }
+  askAgain() {
+    for (const picture of this.pictures().filter((one) => this.fate(one) === "failed")) {
+      this.fates.delete(picture);
+      picture.src = picture.getAttribute("src");
+    }
   }
   // An answer counts once its first line stood above the bar: cards stand side by side, one below the other, or alone.
   look() {
@@ -86,7 +94,7 @@ class Battle {
     this.looks = new Looks(root, () => this.check());
     root.addEventListener("click", (event) => this.guard(event), true);
     root.addEventListener("click", (event) => this.press(event));
-    root.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.open(false); });
+    document.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.open(false); });
     this.listenToSwipes();
   }
   part(name) { return this.root.querySelector(`[data-part="${name}"]`); }
@@ -210,13 +218,13 @@ class SentBattle extends Battle {
       this.busy = this.marked = "";
       this.refused(error);
     } finally {
-      if (name === "choose") store(sessionStorage, PENDING, null);
+      if (name === "choose") store("sessionStorage", PENDING, null);
     }
   }
   // The choice is marked at once; what the server says then stands.
   mark(side) {
     this.marked = this.side = side;
-    store(sessionStorage, PENDING, JSON.stringify([this.about, side]));
+    store("sessionStorage", PENDING, JSON.stringify([this.about, side]));
     this.check();
   }
   async untilReached(name, ask) {
@@ -241,8 +249,8 @@ class SentBattle extends Battle {
   }
   // A choice that was on its way when the page was left is sent once more.
   resume() {
-    const [about, side] = JSON.parse(stored(sessionStorage, PENDING) ?? "[]");
-    store(sessionStorage, PENDING, null);
+    const [about, side] = JSON.parse(stored("sessionStorage", PENDING) ?? "[]");
+    store("sessionStorage", PENDING, null);
     if (about && about === this.about && this.isOpen()) this.act("choose", side);
   }
 }
@@ -266,7 +274,6 @@ class BankBattle extends SentBattle {
       if (error instanceof Refused) this.refused(error);
       else await this.act("next");
     }
-    this.resume();
   }
   request(name, value) {
     const shown = name === "next" ? this.showHeld() : "";
@@ -276,7 +283,8 @@ class BankBattle extends SentBattle {
   refused(error) {
     this.hasBegun = true;
     if (error.status === 403) this.phase = "apart";
-    else if (this.phase === "held") this.phase = "none";  // Next asks for it once more
+    else if (error.status === 404 || this.phase === "held") this.phase = "none";  // Next asks for one
+    if (error.status === 400) this.item = "";  // no item has such a name
     super.refused(error);
   }
   done(name, scene) {
@@ -285,6 +293,7 @@ class BankBattle extends SentBattle {
     if (isNew || name === "next" || name === "skip") this.goOn();
     else byId("status").focus({ preventScroll: true });
     if (this.phase === "revealed") this.lookAhead();
+    if (name === "next") this.resume();
   }
   // Where a new battle begins: at the top, under an address that names no item any more.
   goOn() {
@@ -296,18 +305,19 @@ class BankBattle extends SentBattle {
   async lookAhead() {
     this.held = null;
     const of = this.about;
-    const scene = await post("/battle/hold", { family: this.picker.family() }).catch(() => null);
+    const family = this.picker.family();
+    const scene = await post("/battle/hold", { family }).catch(() => null);
     if (!scene?.about || of !== this.about) return;
     const item = document.createElement("template");
     item.innerHTML = scene.parts.subject;
     const images = [...item.content.querySelectorAll(".enlarge img")];
     const loaded = images.map(({ sizes, srcset, src }) => Object.assign(new Image(), { sizes, srcset, src }));
-    this.held = { scene, loaded, at: Date.now() };
+    this.held = { scene, family, loaded, at: Date.now() };
   }
   showHeld() {
     const held = this.held;
     this.held = null;
-    if (!held || Date.now() - held.at > 55_000) return "";
+    if (!held || held.family !== this.picker.family() || Date.now() - held.at > 55_000) return "";
     this.show(held.scene);
     scrollTo(0, 0);
     return held.scene.about;
@@ -400,7 +410,7 @@ const lightbox = (() => {
   document.addEventListener("keydown", (event) => {
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
     const at = document.activeElement, typed = pressed(event);
-    if (stored(localStorage, "keys") === "off" || document.querySelector("dialog[open]")) return;
+    if (stored("localStorage", "keys") === "off" || document.querySelector("dialog[open]")) return;
     if (at?.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=listbox]")) return;
     if (typed === "enter" && at?.matches("button, summary, a, input")) return;
     const found = [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key.split(" ").includes(typed) && isShown(one));
@@ -418,15 +428,15 @@ const lightbox = (() => {
 // The switches in the footer, kept in the browser, and the language.
 (() => {
   const apply = () => {
-    document.documentElement.classList.toggle("plain-text", stored(localStorage, "plain") === "on");
-    document.documentElement.classList.toggle("no-keys", stored(localStorage, "keys") === "off");
+    document.documentElement.classList.toggle("plain-text", stored("localStorage", "plain") === "on");
+    document.documentElement.classList.toggle("no-keys", stored("localStorage", "keys") === "off");
     const plain = byId("plain-switch"), keys = byId("keys-switch");
-    if (plain) plain.checked = stored(localStorage, "plain") === "on";
-    if (keys) keys.checked = stored(localStorage, "keys") !== "off";
+    if (plain) plain.checked = stored("localStorage", "plain") === "on";
+    if (keys) keys.checked = stored("localStorage", "keys") !== "off";
   };
   document.addEventListener("change", ({ target }) => {
     if (!target.id?.endsWith("-switch")) return;
-    store(localStorage, target.id.replace("-switch", ""), target.checked ? "on" : "off");
+    store("localStorage", target.id.replace("-switch", ""), target.checked ? "on" : "off");
     target.blur();
     apply();
   });

@@ -24,6 +24,7 @@ from tests.support.voter import Voter
 SOON = "AbortSignal.timeout = ((timeout) => (ms) => timeout(ms / 20))(AbortSignal.timeout.bind(AbortSignal));"
 """A script of a page whose patience ends after less than a second."""
 ONLINE = "dispatchEvent(new Event('online'))"
+TOO_MANY = {"status": 429, "content_type": "text/plain", "body": "Too many calls."}
 
 
 class Stored:
@@ -120,6 +121,18 @@ def test_a_choice_that_was_not_sent_before_the_page_is_loaded_again_is_sent_then
     assert stored.votes() == ["a"]
 
 
+def test_a_choice_that_was_not_sent_outlives_a_page_that_is_refused_at_first(battle, stored):
+    battle.route("**/battle/choose", lost, times=1)
+    press(battle, "#choose-b")
+    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    battle.route("**/battle/next", lambda route: route.fulfill(**TOO_MANY), times=1)
+    battle.reload()
+    expect(battle.locator("#problem")).to_have_text("Too many calls.")
+    press(battle, "#next")
+    expect(battle.locator("#status")).to_contain_text("You chose B")
+    assert stored.votes() == ["b"]
+
+
 def go_on(page: Page) -> None:
     press(page, "#choose-a")
     press(page, "#names")
@@ -147,9 +160,6 @@ def test_every_other_act_is_asked_again_too(battle, stored, fault):
     see_both(battle)
     assert battle.locator('[data-part="a"]').inner_html() != first
     assert stored.votes() == ["b"]
-
-
-TOO_MANY = {"status": 429, "content_type": "text/plain", "body": "Too many calls."}
 
 
 def test_what_the_limits_refuse_is_told_in_their_words_and_can_be_done_again(battle, stored):
@@ -185,6 +195,76 @@ def test_a_first_battle_that_is_refused_can_be_asked_for_again(browser, server):
         expect(page.locator("#problem")).to_have_text("Busy.")
         press(page, "#next")
         see_both(page)
+
+
+def test_after_a_name_that_no_item_can_have_comes_any_item(browser, server):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{server.address}/item/{'x' * 700}")
+        expect(page.locator("#problem")).to_contain_text("at most 500 characters")
+        press(page, "#next")
+        see_both(page)
+
+
+def test_a_battle_of_another_visitor_gives_way_to_the_next(battle, server, stored):
+    battle.context.clear_cookies()
+    battle.evaluate("fetch('/')")
+    press(battle, "#choose-a")
+    expect(battle.locator("#problem")).to_contain_text("Press Next")
+    press(battle, "#next")
+    see_both(battle)
+    assert stored.votes() == []
+
+
+NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"]) {
+  Object.defineProperty(window, name, { get() { throw new DOMException("refused", "SecurityError"); } });
+}"""
+
+
+def test_where_storage_is_refused_one_votes(browser, server, stored):
+    with fresh_page(browser, PHONE) as page:
+        page.add_init_script(NO_STORAGE)
+        page.goto(server.address)
+        see_both(page)
+        page.keyboard.press("a")
+        expect(page.locator("#status")).to_contain_text("You chose A")
+        assert stored.votes() == ["a"]
+
+
+def test_escape_closes_the_reasons_from_anywhere(battle):
+    press(battle, "#skip")
+    expect(battle.locator("#reasons")).to_be_visible()
+    battle.evaluate("document.activeElement.blur()")
+    battle.keyboard.press("Escape")
+    expect(battle.locator("#reasons")).to_be_hidden()
+    expect(battle.locator("#skip")).to_be_focused()
+
+
+def test_pictures_that_did_not_come_are_asked_for_again_when_the_line_is_back(browser, server):
+    with fresh_page(browser, PHONE) as page:
+        page.route("**/pictures/**", lost)
+        page.goto(server.address)
+        expect(page.locator(".dock.failed")).to_be_visible()
+        page.unroute("**/pictures/**")
+        page.evaluate(ONLINE)
+        see_both(page)
+        expect(page.locator(".dock.failed")).to_have_count(0)
+
+
+def test_what_came_ahead_is_not_shown_to_who_picks_another_family(battle):
+    with battle.expect_response("**/battle/hold") as held:
+        go_on(battle)
+    first = held.value.json()["parts"]["subject"]
+    battle.evaluate("document.getElementById('pick').open = true")
+    options = battle.locator("#family option")
+    expect(options).not_to_have_count(1)
+    others = [name for name in options.all_text_contents()[1:] if f">{name}<" not in first]
+    battle.select_option("#family", others[0])
+    late = Late(battle, "**/battle/next")
+    press(battle, "#next")
+    late.wait()
+    expect(battle.locator(".dock")).to_have_attribute("data-phase", "revealed")
+    late.come()
+    expect(battle.locator(".family")).to_have_text(others[0])
 
 
 def test_two_tabs_on_one_battle_leave_one_vote(battle, server, stored):
