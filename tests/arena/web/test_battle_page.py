@@ -415,7 +415,7 @@ def test_in_a_systems_own_colours_one_sees_what_can_be_pressed_and_what_is_chose
 def test_nothing_can_be_chosen_before_every_picture_is_there(browser, server):
     with fresh_page(browser, DESK) as page:
         late = Late(page, "**/pictures/**")
-        page.goto(server.address)
+        page.goto(server.address, wait_until="commit")  # a page without its pictures is not loaded
         late.wait()
         expect(page.locator("#choose-a")).to_be_disabled()
         expect(page.locator(".waits")).to_contain_text("as soon as every picture is here")
