@@ -83,11 +83,14 @@ def _person(row: PersonRow) -> tuple[object, ...]:
     )
 
 
-def _yield(row: YieldRow) -> tuple[str, ...]:
+def _yield(row: YieldRow) -> list[str]:
+    """A share beside the paper's, of all items, of those with one picture and of those with several."""
     paper = PAPER.get(row.metric)
     beside = [f"{number:.1f}%" for number in paper] if paper else ["–"] * 3
-    cells = zip((row.overall, row.single, row.multi), beside, strict=True)
-    return _YIELDS[row.metric], *(cell for share, told in cells for cell in (_share(share), told))
+    cells = [_YIELDS[row.metric]]
+    for share, published in zip((row.overall, row.single, row.multi), beside, strict=True):
+        cells += [_share(share), published]
+    return cells
 
 
 def _share(share: Share) -> str:

@@ -1,6 +1,7 @@
 """Built pages: Gradio's pages and its configuration as bytes, which Gradio would build anew for each request.
 
-Around Gradio's own part stand the header, the footer and, where battles happen, their frame, in a visitor's language.
+Around Gradio's own part stand the header, the footer and, where battles happen, their frame, which is in the visitor's
+language.
 
 Gradio writes the address that a request names into both. Here `/` stands instead, which the browser resolves against
 its own address: the same bytes serve everybody, behind any proxy, and hold nothing that a stranger sent. An address is
@@ -71,11 +72,7 @@ class BuiltPage(NamedTuple):
 
 
 class BuiltPages:
-    """Wraps Gradio's app: answers for its pages and its configuration.
-
-    `head` tells the head of an address; `public` is the address at which the world reaches this server, if that is
-    known: previews of links need it.
-    """
+    """Wraps Gradio's app: answers for its pages and its configuration."""
 
     def __init__(
         self,
@@ -86,7 +83,11 @@ class BuiltPages:
         links: Links,
         public: str = "",
     ) -> None:
-        """`frames` makes the frame of each page of battles; `doors` are the pages in the bar."""
+        """`head` tells the head of an address, `frames` makes the frame of each page of battles.
+
+        `doors` are the pages in the bar. `public` is the address at which the world reaches this server, if that is
+        known: previews of links need it.
+        """
         self._gradio = gradio
         self._head = head
         self._frames = frames
@@ -118,8 +119,11 @@ class BuiltPages:
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
             return _sent_on(sent, path, query) if is_lost else None
-        language = language_of(headers)
-        built = self._config if address is None else await self._built_for(address, language)
+        built = self._config
+        if address is not None:
+            # only pages of battles are whole in another language
+            language = language_of(headers) if address.page in self._frames else "en"
+            built = await self._built_for(address, language)
         accepted = {
             coding.strip() for coding in headers.get("accept-encoding", "").lower().split(",")
         }
@@ -163,13 +167,13 @@ class BuiltPages:
 
 def _later(document: str) -> str:
     """Return a page of battles, which has styles and scripts of its own, with Gradio's script put off."""
-    start = document.find(_CONFIG) + len(_CONFIG)
-    if start > len(_CONFIG):
+    before, begins, _ = document.partition(_CONFIG)
+    if begins:
+        start = len(before) + len(begins)
         config, length = json.JSONDecoder().raw_decode(document[start:])
-        own = json.dumps({**config, "css": "", "head": ""}, separators=(",", ":")).replace(
-            "<", "\\u003c"
-        )
-        document = document[:start] + own + document[start + length :]
+        bare = {**config, "css": "", "head": ""}
+        told = json.dumps(bare, separators=(",", ":")).replace("<", "\\u003c")
+        document = document[:start] + told + document[start + length :]
     later = macros("page.html").later
     return _BEGINNING.sub(lambda begun: later(script=begun[1], style=begun[2]), document)
 

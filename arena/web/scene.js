@@ -28,6 +28,11 @@ const answerOf = async (response) => {
   if (kind.startsWith("text/plain") && ![502, 504].includes(response.status)) throw new Refused(await response.text(), response.status);
   throw new TypeError("not from here");
 };
+// Any server may answer with JSON, as a network's login page does: a scene has parts.
+const sceneOf = (told) => {
+  if (!told?.parts) throw new TypeError("not a scene");
+  return told;
+};
 const post = async (path, sent) => answerOf(await fetch(path, {
   method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(sent), signal: AbortSignal.timeout(PATIENCE),
 }));
@@ -210,7 +215,7 @@ class SentBattle extends Battle {
     if (name === "choose") this.mark(value);
     const { path, sent } = this.request(name, value);
     try {
-      const scene = await this.untilReached(name, () => post(path, sent));
+      const scene = await this.untilReached(name, async () => sceneOf(await post(path, sent)));
       this.busy = this.marked = "";
       this.done(name, scene);
     } catch (error) {
@@ -269,7 +274,7 @@ class BankBattle extends SentBattle {
   // The document has asked for the first battle.
   async begin(first) {
     try {
-      this.done("next", await answerOf(await first));
+      this.done("next", sceneOf(await answerOf(await first)));
     } catch (error) {
       if (error instanceof Refused) this.refused(error);
       else await this.act("next");

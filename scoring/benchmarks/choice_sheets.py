@@ -1,11 +1,16 @@
-"""Sheets of multiple-choice reports: how letters were read, which are predicted, and two models side by side."""
+"""Sheets of multiple-choice reports: how letters were read, which are predicted, two models, and two protocols."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
 from arena.sheets import Column, Sheet
 from scoring.multiple_choice.metrics import Compared, LetterCount, Success
+from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
+from scoring.report import ScoreLine
+
+CHANGE = 0.05
+"""Minimum change in percent of a mean that a what-if lists."""
 
 
 def steps_sheet(read: Success) -> Sheet:
@@ -70,3 +75,41 @@ def comparison_sheets(first: str, second: str, found: Sequence[Compared]) -> lis
         )
         for compared in found
     ]
+
+
+def change_sheets(
+    pairs: Sequence[tuple[ScoreLine, ScoreLine]],
+    label: Callable[[str], str],
+    here: Protocol,
+    there: Protocol,
+) -> tuple[Sheet, Sheet]:
+    """Overall, which stands first in `pairs`, under two protocols, and the other means that move."""
+    columns = (
+        Column("name", "Ability"),
+        Column("here", PROTOCOL_WORDS[here], "score"),
+        Column("there", PROTOCOL_WORDS[there], "score"),
+        Column("change", "Change", "difference"),
+    )
+    overall = [_change(label(first.name), first, second) for first, second in pairs[:1]]
+    below = [
+        _change(label(first.name), first, second)
+        for first, second in pairs[1:]
+        if _moves(first, second)
+    ]
+    return (
+        Sheet("what-if", "Under two protocols", pd.DataFrame(overall), columns),
+        Sheet("what-if-below", "Means that move", pd.DataFrame(below), columns),
+    )
+
+
+def _change(name: str, here: ScoreLine, there: ScoreLine) -> Mapping[str, object]:
+    change = None
+    if here.mean is not None and there.mean is not None:
+        change = there.mean - here.mean
+    return {"name": name, "here": here.mean, "there": there.mean, "change": change}
+
+
+def _moves(here: ScoreLine, there: ScoreLine) -> bool:
+    if here.mean is None or there.mean is None:
+        return here.mean is not there.mean
+    return abs(here.mean - there.mean) > CHANGE

@@ -1,21 +1,19 @@
 """Multiple-choice report view: what another protocol would have read, and every answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
-import pandas as pd
 
 from arena.kept import Kept
 from arena.markdown import visible_name
-from arena.sheets import Column, Sheet
 from arena.web.events import LATEST, Updates
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, under_protocol
+from scoring.benchmarks.choice_sheets import change_sheets
 from scoring.jobs.store import Jobs
 from scoring.multiple_choice.metrics import ChoiceTables, Difference, differences
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.registry import BENCHMARKS, choice_benchmark
-from scoring.report import ScoreLine
 from scoring.web.answer_list import AnswerList, shows_report_errors
 from scoring.web.article import head_html
 from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
@@ -23,8 +21,6 @@ from scoring.web.report_parts import CHOICE, REPORT, folded_problems_html, sheet
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
-CHANGE = 0.05
-"""Minimum change in percent of a mean that a what-if lists."""
 
 
 class _Seen(NamedTuple):
@@ -139,7 +135,9 @@ def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Diffe
         return CHOICE.alike()
     read = sum(one.row.decision.letter is None for one in parted)
     lost = sum(one.other.letter is None for one in parted)
-    head, moved = _changes(here, there)
+    benchmark = choice_benchmark(here)
+    pairs = benchmark.pairs(here, there)
+    head, moved = change_sheets(pairs, benchmark.words, here.protocol, there.protocol)
     return CHOICE.what_if(
         parted=len(parted),
         of=len(here.rows),
@@ -150,39 +148,3 @@ def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Diffe
         moved=len(moved.frame),
         changes=sheet_html(moved),
     )
-
-
-def _changes(here: ChoiceReport, there: ChoiceReport) -> tuple[Sheet, Sheet]:
-    """Overall under two protocols, and the other means that move."""
-    benchmark = choice_benchmark(here)
-    pairs = benchmark.pairs(here, there)
-    moved = [pair for pair in pairs[1:] if _moves(*pair)]
-    columns = (
-        Column("name", "Ability"),
-        Column("here", PROTOCOL_WORDS[here.protocol], "score"),
-        Column("there", PROTOCOL_WORDS[there.protocol], "score"),
-        Column("change", "Change", "difference"),
-    )
-    overall, below = (
-        pd.DataFrame(
-            [_change(benchmark.words(first.name), first, second) for first, second in part]
-        )
-        for part in (pairs[:1], moved)
-    )
-    return (
-        Sheet("what-if", "Under two protocols", overall, columns),
-        Sheet("what-if-below", "Means that move", below, columns),
-    )
-
-
-def _change(name: str, here: ScoreLine, there: ScoreLine) -> Mapping[str, object]:
-    change = None
-    if here.mean is not None and there.mean is not None:
-        change = there.mean - here.mean
-    return {"name": name, "here": here.mean, "there": there.mean, "change": change}
-
-
-def _moves(here: ScoreLine, there: ScoreLine) -> bool:
-    if here.mean is None or there.mean is None:
-        return here.mean is not there.mean
-    return abs(here.mean - there.mean) > CHANGE

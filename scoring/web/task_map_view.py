@@ -7,24 +7,22 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from arena.drawing_png import pixels_png
 from arena.drawings import lines_drawing, svg
 from arena.io.tables import temporary_file
-from arena.sheets import Column, Sheet
 from arena.templates import macros, script
-from scoring.benchmarks.mmt_bench import ClusterScores, MMTBenchScores, meta_task_words, subtasks
+from scoring.benchmarks.mmt_bench import MMTBenchScores, meta_task_words, subtasks
 from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.groups import domain_of, group_scores, predicted
 from scoring.task_map.orders import performance_map, tau_curve
 from scoring.task_map.published import (
-    PublishedCluster,
     clusters,
     paper_accuracies,
     published_clusters,
     published_curve,
 )
+from scoring.task_map.sheets import cluster_sheet
 from scoring.task_map.tree import (
     CLUSTERS,
     MOST_CLUSTERS,
@@ -147,56 +145,6 @@ def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) 
     """The paper's clusters in a report; `beside`: accuracies of the models one compares, the report's first."""
     sheet = cluster_sheet(scores, beside)
     return REPORT.together([sheet_html(sheet), MAP.leads(link)])
-
-
-def cluster_sheet(scores: MMTBenchScores, beside: Accuracies | None) -> Sheet:
-    """A row for each of the paper's clusters: this file's scores, and what Table 4 prints."""
-    enough = beside if beside and beside.are_enough else None
-    models = len(beside.models) if beside else 1
-    told = (
-        f"Tau: of the cluster's mean with Overall, over this report and {models - 1} published ones that were read "
-        "alike. "
-        if enough
-        else f"Tau takes five reports that were read alike, this one and published ones; here are {models}. "
-    )
-    columns = (
-        Column("cluster", "Cluster"),
-        Column("domain", "Domain"),
-        Column("subtasks", "Subtasks", "count"),
-        Column("n", "n", "count"),
-        Column("own", "This file", "score"),
-        Column("tau", "Tau", "score", places=2),
-        Column("random", "Random", "score"),
-        Column("frequency", "Frequency", "score"),
-        Column("published", "Table 4: mean", "score"),
-        Column("published_tau", "tau", "score", places=2),
-    )
-    pairs = zip(published_clusters(), scores.clusters, strict=True)
-    rows = [_cluster_row(cluster, own, enough) for cluster, own in pairs]
-    note = (
-        f"{told}Table 4 and the domains are the paper's, on the whole benchmark: in-domain clusters have high accuracy "
-        "and high tau, out-of-domain ones neither."
-    )
-    title = "Clusters of the paper's task map"
-    return Sheet("clusters", title, pd.DataFrame(rows), columns, note)
-
-
-def _cluster_row(
-    cluster: PublishedCluster, scores: ClusterScores, beside: Accuracies | None
-) -> Mapping[str, object]:
-    tau = group_scores(clusters()[cluster.number], beside).tau if beside else None
-    return {
-        "cluster": f"{cluster.number}",
-        "domain": cluster.domain or "",
-        "subtasks": cluster.tasks,
-        "n": scores.own.n,
-        "own": scores.own.mean,
-        "tau": tau,
-        "random": scores.random.mean,
-        "frequency": scores.frequency.mean,
-        "published": cluster.accuracy,
-        "published_tau": cluster.tau,
-    }
 
 
 def _head(title: str, page: MapPage) -> str:
