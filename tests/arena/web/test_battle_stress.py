@@ -71,12 +71,17 @@ def refused_by_a_proxy(route: Route) -> None:
     route.fulfill(status=502, content_type="text/html", body="<h1>Bad Gateway</h1>")
 
 
+def answered_by_a_stranger(route: Route) -> None:
+    """As the login page of a network may."""
+    route.fulfill(json={"login": 1})
+
+
 def too_late(route: Route) -> None:
     """The server has it; its answer does not come while the page is patient."""
     route.fetch()
 
 
-FAULTS = [lost, answer_lost, refused_by_a_proxy, too_late]
+FAULTS = [lost, answer_lost, refused_by_a_proxy, answered_by_a_stranger, too_late]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

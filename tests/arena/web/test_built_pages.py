@@ -19,6 +19,7 @@ from arena.web.cookies import COOKIE
 from arena.web.heads import PAGES as HEADS
 from arena.web.heads import Head
 from arena.web.static_files import Links
+from arena.web.words import CHINESE
 from tests.support.screens import PHONE, fresh_page, press, see_both
 from tests.support.tls_proxy import tls_proxy
 from tests.support.voter import Voter
@@ -205,6 +206,14 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
     ]
     assert terms[0].text != terms[1].text
     assert [answer.headers["vary"] for answer in terms] == ["accept-language, cookie"] * 2
+
+
+def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
+    asked = {"accept-language": "zh"}
+    for path, language in (("/", "zh"), ("/results", "en"), ("/score", "en"), ("/run", "en")):
+        page = httpx.get(server.address + path, headers=asked).text
+        assert f'lang="{language}"' in page[:200], path
+        assert (CHINESE["door_vote"] in page) == (language == "zh"), path
 
 
 def test_a_wrong_address_is_named_on_the_page(server, browser):
