@@ -38,6 +38,7 @@ from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
 from arena.web.results_address import FURTHER, board_address
 from perf.board_path import Arena
+from perf.line import Line
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import subtasks
@@ -136,7 +137,7 @@ class Seen:
 
 # The honest.
 async def vote(
-    page: Page, number: int, seen: Seen, until: float, thinking: Callable[[], float]
+    page: Page, port: int, number: int, seen: Seen, until: float, thinking: Callable[[], float]
 ) -> None:
     """Choose, look at the names, go on, and think for so many seconds before each; the calls are timed.
 
@@ -145,13 +146,14 @@ async def vote(
     headers = {"x-forwarded-for": f"12.{number}.1.7"}
     await asyncio.sleep(thinking() * random.random())  # they do not come all at once
     headers["cookie"] = await page.cookie(headers)
+    line = Line(port, headers)
 
     async def timed(act: str, **sent: str) -> str:
         await asyncio.sleep(thinking())
         began = time.monotonic()
         try:
-            text = (await page.act(act, headers, **sent)).text
-        except httpx.TransportError as error:
+            text = await line.act(act, **sent)
+        except (OSError, EOFError) as error:
             text = repr(error)
         seen.seconds.append(time.monotonic() - began)
         return text
@@ -164,9 +166,10 @@ async def vote(
             seen.failed.append(chosen[:200])
         seen.votes += "You chose A" in chosen
         await timed("names", battle=token[1] if token else "")
-        with suppress(httpx.TransportError):
-            await page.act("hold", headers)
+        with suppress(OSError, EOFError):
+            await line.act("hold")
         shown = await timed("next")
+    line.close()
 
 
 async def watch(client: httpx.AsyncClient, seen: Seen, until: float) -> None:
@@ -200,7 +203,7 @@ async def honest(
         until = time.monotonic() + seconds
         await asyncio.gather(
             watch(client, seen, until),
-            *(vote(page, n, seen, until, thinking) for n in range(voters)),
+            *(vote(page, port, n, seen, until, thinking) for n in range(voters)),
         )
         await upload(page, seen)
 

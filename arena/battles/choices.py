@@ -30,6 +30,10 @@ from arena.types import Names, Phase, Side
 
 _TOKEN = re.compile(r"([A-Za-z0-9_-]{1,64})\.([12])")
 _OLDEST_WAITING = select(func.min(BATTLE.c.tick)).where(WAITING)
+_LAST_NUMBER = select(func.max(BATTLE.c.final_number))
+_DISPLAYED = select(MODEL.c.id, MODEL.c.display).where(
+    MODEL.c.id.in_(bindparam("models", expanding=True))
+)
 _NUMBERED = (
     update(BATTLE)
     .where(BATTLE.c.id == bindparam("battle"))
@@ -119,10 +123,8 @@ class ChoiceStore(Generic[AnyBattle]):
             row = self._find(connection, voter, token)
             if row.revealed_at is None:
                 raise ChoiceError("The names appear after your choice.")
-            query = select(MODEL.c.id, MODEL.c.display).where(
-                MODEL.c.id.in_((row.model_a, row.model_b))
-            )
-            display = {model: name for model, name in connection.execute(query)}
+            models = connection.execute(_DISPLAYED, {"models": (row.model_a, row.model_b)})
+            display = {model: name for model, name in models}
         return Names(display[row.model_a], display[row.model_b])
 
     def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
@@ -171,7 +173,7 @@ class ChoiceStore(Generic[AnyBattle]):
 def next_final_number(connection: Connection) -> int:
     """Return the number of a vote that this transaction makes final; until its end nobody else gets one."""
     take_turn(connection, BATTLE)
-    last = connection.scalar(select(func.max(BATTLE.c.final_number)))
+    last = connection.scalar(_LAST_NUMBER)
     return (last or 0) + 1
 
 

@@ -38,6 +38,7 @@ NETWORK_DAY = Table(
 """What a network was served on a day (battles, reports, quotes, seats), and its images; one code for each kind."""
 Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "voters"]
 
+_KEY = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == bindparam("day"))
 _SELVES = selves(bindparam("voter", type_=Integer))
 _SINCE = bindparam("since", type_=Moment)
 _SERVED_TODAY = select(func.count()).where(
@@ -57,6 +58,14 @@ class NetworkDays:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._noted = database.insert(VOTER_NETWORK).on_conflict_do_nothing()
+        self._one_more = (
+            database.insert(NETWORK_DAY)
+            .on_conflict_do_update(
+                index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1}
+            )
+            .returning(NETWORK_DAY.c.dealt)
+        )
 
     def more(self, connection: Connection, network: str, what: Kind, of: str = "") -> int:
         """Add one to the network's count and return today's count; `of`: the campaign, where each has its own."""
@@ -65,31 +74,24 @@ class NetworkDays:
             "day": f"{now():%Y-%m-%d}",
             "dealt": 1,
         }
-        fresh = self._database.insert(NETWORK_DAY).values(values)
-        more = fresh.on_conflict_do_update(
-            index_elements=["network"], set_={"dealt": NETWORK_DAY.c.dealt + 1}
-        )
-        return connection.execute(more.returning(NETWORK_DAY.c.dealt)).scalar_one()
+        return connection.execute(self._one_more, values).scalar_one()
 
     def note(self, connection: Connection, network: str, voter: int) -> None:
         """Remember that a voter came from a network: votes of one network are weighed together."""
         values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
-        connection.execute(
-            self._database.insert(VOTER_NETWORK).values(values).on_conflict_do_nothing()
-        )
+        connection.execute(self._noted, values)
 
     def code(self, connection: Connection, network: str, what: Kind) -> str:
         """Return the network's code of today, another one for each kind; that of voters lasts for a month."""
         day = f"{now():%Y-%m}" if what == "voters" else f"{now():%Y-%m-%d}"
-        key = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == day)  # the same on every server
-        secret = connection.scalar(key)
+        secret = connection.scalar(_KEY, {"day": day})  # the same on every server
         if secret is None:
             self.forget(connection)
             values = {"day": day, "key": secrets.token_hex(32)}
             connection.execute(
                 self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing()
             )
-            secret = connection.execute(key).scalar_one()
+            secret = connection.execute(_KEY, {"day": day}).scalar_one()
         return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
 
     def forget(self, connection: Connection) -> None:

@@ -17,7 +17,7 @@ from arena.battles.choices import (
     token_parts,
 )
 from arena.battles.quotas import LIMITS, Quotas
-from arena.battles.tables import BATTLE, CHOSEN, HELD, IS_LIVE, SEAT, unfinished
+from arena.battles.tables import BATTLE, CHOSEN, HELD, IS_LIVE, NO_SEAT, SEAT, UNFINISHED
 from arena.battles.voters import Voters, lock, selves
 from arena.database import Database, now
 from arena.items.store import IMAGE
@@ -93,6 +93,10 @@ _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(
 _VOTES_OF_VOTER = select(func.count()).where(
     BATTLE.c.voter_id == bindparam("voter"), CHOSEN, ~IS_LIVE
 )
+_UNFINISHED_ON_ITEM = UNFINISHED.where(BATTLE.c.item_id == bindparam("item"))
+_HELD = select(HELD).where(HELD.c.voter_id == bindparam("voter"))
+_RELEASED = delete(HELD).where(HELD.c.voter_id == bindparam("voter"))
+_TAKEN_UP = _RELEASED.where(HELD.c.token == bindparam("token"))
 _IMAGES = select(func.count()).where(IMAGE.c.item_id == bindparam("item")).scalar_subquery()
 _SERVED = insert(BATTLE).values(images=_IMAGES).returning(*BATTLE.c)
 
@@ -131,7 +135,7 @@ class BattleStore(ChoiceStore[Battle]):
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
-            for row in connection.execute(unfinished(voter, seat, item)).all():
+            for row in _unfinished(connection, voter, seat, item):
                 if comes_back(_battle(row), Seen.of(row)):
                     return _battle(row)
             taken = _seen(connection, voter)
@@ -142,8 +146,7 @@ class BattleStore(ChoiceStore[Battle]):
                 return None
             self._quotas.count_battle(connection, voter, network)
             token, draw = held
-            mine = (HELD.c.voter_id == voter) & (HELD.c.token == token)
-            connection.execute(delete(HELD).where(mine))
+            connection.execute(_TAKEN_UP, {"voter": voter, "token": token})
             values = {"token": token, "voter_id": voter, "seat_id": seat, "began_at": now()}
             values |= {"item": draw.item, **draw.columns()}
             return _battle(connection.execute(_SERVED, values).one())
@@ -156,7 +159,7 @@ class BattleStore(ChoiceStore[Battle]):
         """
         with self._database.write() as connection:
             lock(connection, voter)
-            if connection.execute(unfinished(voter, None, None)).first() is not None:
+            if _unfinished(connection, voter):
                 return None
             self._quotas.check_voter(connection, voter)
             taken = _seen(connection, voter)
@@ -167,7 +170,7 @@ class BattleStore(ChoiceStore[Battle]):
             if held is None:
                 return None
             token, draw = held
-            connection.execute(delete(HELD).where(HELD.c.voter_id == voter))
+            connection.execute(_RELEASED, {"voter": voter})
             values = {"voter_id": voter, "token": token, **draw.columns()}
             connection.execute(insert(HELD).values(values))
             return held
@@ -246,6 +249,14 @@ class BattleStore(ChoiceStore[Battle]):
         return self._choose(connection, row, token_parts(token)[1], choice, terms)
 
 
+def _unfinished(
+    connection: Connection, voter: int, seat: int | None = None, item: int | None = None
+) -> Sequence[Row]:
+    query = UNFINISHED if item is None else _UNFINISHED_ON_ITEM
+    values = {"voter": voter, "seat": NO_SEAT if seat is None else seat, "item": item}
+    return connection.execute(query, values).all()
+
+
 def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
     return frozenset(Seen.of(row) for row in connection.execute(_SEEN, {"voter": voter}))
 
@@ -255,7 +266,7 @@ def _drawn(draw: Draw | None) -> Held | None:
 
 
 def _held(connection: Connection, voter: int) -> Held | None:
-    row = connection.execute(select(HELD).where(HELD.c.voter_id == voter)).first()
+    row = connection.execute(_HELD, {"voter": voter}).first()
     if row is None:
         return None
     draw = Draw(

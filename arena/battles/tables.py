@@ -17,11 +17,10 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    Select,
     Table,
     Text,
     UniqueConstraint,
-    and_,
+    bindparam,
     false,
     func,
     select,
@@ -216,17 +215,19 @@ NO_SEAT = 0
 """No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
 
 
-def unfinished(voter: int, seat: int | None, item: int | None) -> Select:
-    """A SELECT of a voter's battles, under a seat or under none, that are chosen, or open with both answers in use."""
-    answers = ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b))
-    withdrawn = select(ANSWER.c.id).where(answers, ANSWER.c.withdrawn_at.is_not(None))
-    mine = and_(
+_WITHDRAWN = select(ANSWER.c.id).where(
+    ANSWER.c.id.in_((BATTLE.c.answer_a, BATTLE.c.answer_b)), ANSWER.c.withdrawn_at.is_not(None)
+)
+UNFINISHED = (
+    select(BATTLE)
+    .where(
         ~IS_LIVE,
-        BATTLE.c.voter_id == voter,
-        func.coalesce(BATTLE.c.seat_id, NO_SEAT) == (NO_SEAT if seat is None else seat),
+        BATTLE.c.voter_id == bindparam("voter"),
+        func.coalesce(BATTLE.c.seat_id, NO_SEAT) == bindparam("seat"),
         BATTLE.c.revealed_at.is_(None),
         ~SKIPPED,
-        CHOSEN | ~withdrawn.correlate(BATTLE).exists(),
+        CHOSEN | ~_WITHDRAWN.correlate(BATTLE).exists(),
     )
-    query = select(BATTLE).where(mine)
-    return (query if item is None else query.where(BATTLE.c.item_id == item)).order_by(BATTLE.c.id)
+    .order_by(BATTLE.c.id)
+)
+"""A voter's battles, under a seat or under NO_SEAT, that are chosen, or open with both answers in use."""

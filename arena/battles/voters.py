@@ -6,6 +6,7 @@ person as well; a guest's cookie used after that login (a stolen or a planted on
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -19,6 +20,7 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    and_,
     bindparam,
     func,
     literal,
@@ -88,15 +90,12 @@ class Voters:
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
         """The voter of a cookie; NOBODY if it has none yet."""
         with self._database.read() as connection:
-            return connection.scalar(_KNOWN, {"cookie": cookie_hash}) or NOBODY
+            return connection.scalar(_KNOWN, _of_cookie(cookie_hash)) or NOBODY
 
     def account(self, cookie_hash: str) -> tuple[str, str] | None:
         """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
-        mine = select(PERSON.c.subject, LOGIN.c.name).join(
-            LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id
-        )
         with self._database.read() as connection:
-            found = connection.execute(mine.where(_holds(cookie_hash))).first()
+            found = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
             return found and (found.subject, found.name)
 
     def name(self, cookie_hash: str) -> str | None:
@@ -140,13 +139,16 @@ class Voters:
         return made
 
 
+_LOCKED = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()
+
+
 def _of_guest(cookie_hash: str | BindParameter[str]) -> Select:
     return select(VOTER.c.id).where(VOTER.c.cookie_hash == cookie_hash)
 
 
 def lock(connection: Connection, voter: int) -> None:
     """Serialise the transactions of one voter, on PostgreSQL too: two tabs, two devices."""
-    connection.execute(select(VOTER.c.id).where(VOTER.c.id == voter).with_for_update())
+    connection.execute(_LOCKED, {"voter": voter})
 
 
 def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
@@ -155,18 +157,25 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
 
-def _holds(cookie_hash: str | BindParameter[str]) -> ColumnElement[bool]:
-    return (
-        (LOGIN.c.cookie_hash == cookie_hash)
-        & LOGIN.c.ended_at.is_(None)
-        & (LOGIN.c.since > now() - LOGIN_AGE)
-    )
+def _of_cookie(cookie_hash: str) -> Mapping[str, object]:
+    """Return the parameters of _KNOWN and _ACCOUNT."""
+    return {"cookie": cookie_hash, "oldest": now() - LOGIN_AGE}
 
 
 _COOKIE = bindparam("cookie", type_=Text)
+_HOLDS = and_(
+    LOGIN.c.cookie_hash == _COOKIE,
+    LOGIN.c.ended_at.is_(None),
+    LOGIN.c.since > bindparam("oldest", type_=Moment),
+)
+_ACCOUNT = (
+    select(PERSON.c.subject, LOGIN.c.name)
+    .join(LOGIN, LOGIN.c.voter_id == PERSON.c.voter_id)
+    .where(_HOLDS)
+)
 _KNOWN = select(
     func.coalesce(
-        select(LOGIN.c.voter_id).where(_holds(_COOKIE)).scalar_subquery(),
+        select(LOGIN.c.voter_id).where(_HOLDS).scalar_subquery(),
         _of_guest(_COOKIE).scalar_subquery(),
     )
 )

@@ -67,8 +67,11 @@ def battle_spec(campaign: Campaign) -> BattleSpec:
     return campaign.spec
 
 
+_RUNNING = select(CAMPAIGN.c.spec).where(
+    CAMPAIGN.c.task == TASK, CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id))
+)
+
+
 def closed_sources(connection: Connection) -> frozenset[str]:
     """Sources whose boards, counts and votes are closed to the public, since a campaign on them is running."""
-    is_open = CAMPAIGN.c.id.not_in(select(CAMPAIGN_END.c.campaign_id))
-    specs = connection.scalars(select(CAMPAIGN.c.spec).where(CAMPAIGN.c.task == TASK, is_open))
-    return frozenset(json.loads(spec)["source"] for spec in specs)
+    return frozenset(json.loads(spec)["source"] for spec in connection.scalars(_RUNNING))

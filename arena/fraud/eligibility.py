@@ -40,6 +40,7 @@ OFFICIAL = Table(
     Column("since", Moment, nullable=False),
 )
 """One row, written at the first start: the `BoardVoters` of the board that opens first."""
+_OFFICIAL_VOTERS = select(OFFICIAL.c.voters)
 MOST_GUESTS = 3
 """Browsers of a person whose votes before a login count: more would let one account bring in any number of cookies."""
 _EARLIER = ADOPTION.alias("earlier")
@@ -141,7 +142,7 @@ def official_board(connection: Connection, who: CountSettings) -> BoardVoters:
     """Return whose votes stand on the board that opens first: by COUNTS, else as the database says."""
     if who.rule == "everyone":
         return "everyone"
-    stored = cast(BoardVoters | None, connection.scalar(select(OFFICIAL.c.voters)))
+    stored = cast(BoardVoters | None, connection.scalar(_OFFICIAL_VOTERS))
     return who.official or stored or "everyone"
 
 

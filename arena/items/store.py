@@ -22,6 +22,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    bindparam,
     false,
     select,
 )
@@ -117,6 +118,11 @@ HIDDEN_ITEM = Table(
     Column("hidden_at", Moment, nullable=False),
 )
 """Items that operators took out of sampling; their votes stay."""
+
+_SOURCES = select(SOURCE).order_by(SOURCE.c.id)
+_ANSWERS = select(ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut).where(
+    ANSWER.c.id.in_(bindparam("answers", expanding=True))
+)
 
 BANK_VERSION = "bank"
 """Counter that every change of the bank increments, so that running servers see it."""
@@ -233,17 +239,14 @@ class ItemBank:
     def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
         """Texts of answers by id, in the order asked."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                select(ANSWER.c.id, ANSWER.c.text).where(ANSWER.c.id.in_(answers))
-            )
+            rows = connection.execute(_ANSWERS, {"answers": answers})
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
 
     def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
         """Answers by id as people read them, in the order asked."""
-        columns = (ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut)
         with self._database.read() as connection:
-            rows = connection.execute(select(*columns).where(ANSWER.c.id.in_(answers)))
+            rows = connection.execute(_ANSWERS, {"answers": answers})
             shown = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
         return tuple(shown[answer] for answer in answers)
 
@@ -321,7 +324,7 @@ def model_names(connection: Connection) -> dict[int, str]:
 
 def sources_of(connection: Connection) -> tuple[Source, ...]:
     """Every source, in the order of its first import."""
-    rows = connection.execute(select(SOURCE).order_by(SOURCE.c.id))
+    rows = connection.execute(_SOURCES)
     return tuple(Source(id=row.id, name=row.name, kind=row.kind) for row in rows)
 
 

@@ -9,7 +9,7 @@ from arena.battles.voters import Voters
 from arena.templates import macros
 from arena.web.cookies import NO_STORE
 from arena.web.scenes import ACTS, Actor, BattleScenes
-from arena.web.visitor_api import JsonBody, visitor_router
+from arena.web.visitor_api import JsonBody, ToldRoute, sent_voter
 from arena.web.words import words_of
 
 FIELDS = ("battle", "value", "family", "item", "shown")
@@ -28,7 +28,7 @@ def battle_place() -> gr.HTML:
 
 
 def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRouter:
-    router = visitor_router(voters)
+    router = APIRouter(route_class=ToldRoute)
 
     @router.post("/battle/{act}")
     async def act(request: Request, act: str) -> Response:
@@ -36,7 +36,11 @@ def routes(scenes: BattleScenes, voters: Voters, networks: Networks) -> APIRoute
             return PlainTextResponse("There is no such act.", status_code=404)
         body = await JsonBody.read(request)
         sent = {name: body.text(name, MOST_SENT) for name in FIELDS}
-        actor = Actor(request.state.voter, words_of(request.headers), networks.of(request))
+
+        def actor() -> Actor:
+            voter = sent_voter(voters.voter, request.headers)
+            return Actor(voter, words_of(request.headers), networks.of(request))
+
         return JSONResponse(await scenes.act(act, sent, actor), headers=NO_STORE)
 
     return router

@@ -45,6 +45,9 @@ Sent = Mapping[str, str]
 """What the page sent, by name; what it did not send is empty."""
 
 
+Act = Callable[["BattleScenes", Sent, Actor], Scene]
+
+
 @dataclass(frozen=True)
 class BattleScenes:
     """Acts of voters; each returns the scene as it is afterwards."""
@@ -60,18 +63,27 @@ class BattleScenes:
     scaled: ScaledPictures
     batch: WriteBatch
 
-    async def act(self, name: str, sent: Sent, actor: Actor) -> Scene:
-        """Do what a voter asks for, one of ACTS. Raises UnknownBattleError, LimitError, DatabaseError.
+    async def act(self, name: str, sent: Sent, find: Callable[[], Actor]) -> Scene:
+        """Do what a voter asks for, one of ACTS; `find` asks the database who it is.
 
         Where the battle's state does not allow it, as after an act in another tab: the scene as it stands, and why not.
+        Raises UnknownBattleError, LimitError, DatabaseError, and what `find` raises.
         """
+        if name != "choose":
+            return await asyncio.to_thread(self._act, _IN_THREADS[name], sent, find)
+        actor = await asyncio.to_thread(find)
         try:
-            if name == "choose":
-                return await self._choose(sent, actor)
-            return await asyncio.to_thread(_IN_THREADS[name], self, sent, actor)
+            return await self._choose(sent, actor)
         except ChoiceError as error:
-            scene = await asyncio.to_thread(self._stands, sent, actor)
-            return {**scene, "problem": said(error, actor.words)}
+            return await asyncio.to_thread(self._refused, error, sent, actor)
+
+    def _act(self, act: Act, sent: Sent, find: Callable[[], Actor]) -> Scene:
+        """Find the voter and act in one thread: each change of threads costs as much as several statements."""
+        actor = find()
+        try:
+            return act(self, sent, actor)
+        except ChoiceError as error:
+            return self._refused(error, sent, actor)
 
     async def _choose(self, sent: Sent, actor: Actor) -> Scene:
         """Store the choice; the page asks for the names once it can no longer be undone."""
@@ -136,12 +148,13 @@ class BattleScenes:
         options = HTML.families(families, sent["family"], actor.words)
         return {**_nothing(), "parts": {"families": options, "results": results}}
 
-    def _stands(self, sent: Sent, actor: Actor) -> Scene:
-        """Show where a battle stands: another tab may have gone on."""
+    def _refused(self, error: ChoiceError, sent: Sent, actor: Actor) -> Scene:
+        """Say why not, and show where the battle stands: another tab may have gone on."""
         battle = self.store.find(actor.voter, sent["battle"])
+        parts = {"status": _status(battle, actor.words), "below": ""}
         if battle.phase is Phase.REVEALED:
-            return _scene(battle, self._told(battle, actor))
-        return _scene(battle, {"status": _status(battle, actor.words), "below": ""})
+            parts = self._told(battle, actor)
+        return {**_scene(battle, parts), "problem": said(error, actor.words)}
 
     def _whole(self, battle: Battle, actor: Actor, is_shown: bool) -> Scene:
         """All of a battle; where the page has its item and answers already, all but these."""
@@ -185,7 +198,7 @@ class BattleScenes:
         }
 
 
-_IN_THREADS: Mapping[str, Callable[[BattleScenes, Sent, Actor], Scene]] = {
+_IN_THREADS: Mapping[str, Act] = {
     "next": BattleScenes.next,
     "hold": BattleScenes.hold,
     "undo": BattleScenes.undo,

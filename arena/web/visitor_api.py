@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from fastapi.routing import APIRoute
 
@@ -72,31 +72,37 @@ def sent_voter(voter: Callable[[str, datetime | None], int], headers: Mapping[st
     return voter(sent_hash(headers), cookie_since(sent_cookie(headers) or ""))
 
 
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class ToldRoute(APIRoute):
+    """A route that answers an error of ours with its message and status."""
+
+    def get_route_handler(self) -> Handler:
+        handle = super().get_route_handler()
+
+        async def answer(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except tuple(_STATUS) as error:
+                return PlainTextResponse(
+                    said(error, words_of(request.headers)), status_code=_STATUS[type(error)]
+                )
+
+        return answer
+
+
 def visitor_router(voters: Voters) -> APIRouter:
-    """Return a router that answers an error with its message and status; `request.state.voter` is the visitor's id.
+    """Return a router for visitors with a cookie; `request.state.voter` is the visitor's id.
 
     Who only reads is not stored: a visitor without an id is `NOBODY`, to whom nothing belongs.
     """
 
-    class VisitorRoute(APIRoute):
-        """A route for visitors with a cookie."""
+    async def visit(request: Request) -> None:
+        find = voters.known if request.method == "GET" else voters.voter
+        request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
 
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            handle = super().get_route_handler()
-
-            async def answer(request: Request) -> Response:
-                try:
-                    find = voters.known if request.method == "GET" else voters.voter
-                    request.state.voter = await asyncio.to_thread(sent_voter, find, request.headers)
-                    return await handle(request)
-                except tuple(_STATUS) as error:
-                    return PlainTextResponse(
-                        said(error, words_of(request.headers)), status_code=_STATUS[type(error)]
-                    )
-
-            return answer
-
-    return APIRouter(route_class=VisitorRoute)
+    return APIRouter(route_class=ToldRoute, dependencies=[Depends(visit)])
 
 
 class JsonBody:

@@ -1,9 +1,12 @@
 """Lending: who may spend the operator's money, and which network pays beside a guest."""
 
+from datetime import timedelta
+
 import pytest
 
 from arena.battles.lending import Lending, NotLentError
-from arena.battles.voters import Account, Voters
+from arena.battles.voters import NOBODY, Account, Voters
+from arena.database import now
 
 NETWORK = "8.8.8.0/24"
 
@@ -32,3 +35,14 @@ def test_with_login_only_people_are_lent_to(database):
     voters.log_out("anna")
     with pytest.raises(NotLentError):
         lending.to_cookie("anna", NETWORK)
+
+
+def test_a_login_ends_after_thirty_days_also_where_the_server_has_run_on(database, monkeypatch):
+    voters = Voters(database)
+    person = voters.log_in(Account("7", "anna"), "guest", "anna")
+    monkeypatch.setattr("arena.battles.voters.now", lambda: now() + timedelta(days=29))
+    assert voters.known("anna") == person
+    assert voters.name("anna") == "anna"
+    monkeypatch.setattr("arena.battles.voters.now", lambda: now() + timedelta(days=31))
+    assert voters.known("anna") == NOBODY
+    assert voters.name("anna") is None

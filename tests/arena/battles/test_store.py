@@ -10,7 +10,7 @@ from sqlalchemy import text, update
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
 from arena.battles.store import BROKEN_TIMES, SKIPS_AT_LEAST, BattleStore, Draw
-from arena.battles.tables import BATTLE, unfinished
+from arena.battles.tables import BATTLE, NO_SEAT, UNFINISHED
 from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from arena.items.ingest import Ingest
@@ -397,8 +397,7 @@ def test_a_voters_battles_are_found_by_voter(bank):
     if not bank.is_sqlite:
         pytest.skip("PostgreSQL plans by the numbers of rows")
     with bank.read() as connection:
-        query = str(
-            unfinished(1, None, None).compile(connection, compile_kwargs={"literal_binds": True})
-        )
+        mine = UNFINISHED.params(voter=1, seat=NO_SEAT)
+        query = str(mine.compile(connection, compile_kwargs={"literal_binds": True}))
         plan = [row[3] for row in connection.execute(text(f"EXPLAIN QUERY PLAN {query}"))]
     assert "voter_id=?" in plan[0]
