@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.web.words import CHINESE, ENGLISH
+from arena.web.words import CHINESE, ENGLISH, LANGUAGES
 from tests.support.live_pages import (
     NAMES,
     LiveApp,
@@ -58,6 +58,18 @@ def wide(browser, live) -> Iterator[Page]:
 
 def models(page: Page) -> list[str]:
     return page.locator(".answer .model").all_inner_texts()
+
+
+@pytest.mark.parametrize("language, said", LANGUAGES.items())
+@pytest.mark.parametrize("path", ["/", "/own"])
+def test_where_no_script_runs_a_page_of_battles_says_so_and_has_nothing_to_press(
+    browser, live, path, language, said
+):
+    with fresh_page(browser, PHONE, java_script_enabled=False, locale=language) as page:
+        page.goto(live.app.address + path)
+        expect(page.get_by_role("alert").filter(visible=True)).to_have_text(said["scriptless"])
+        pressable = page.locator("button, input, textarea, summary")
+        expect(pressable.filter(visible=True)).to_have_count(0)
 
 
 GROWTH = ((3, "picture|this"), (6, "red|is"), (10, "white|and"))
