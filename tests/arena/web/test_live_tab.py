@@ -444,3 +444,34 @@ def test_live_battles_speak_the_visitors_language(browser, live):
         phase(page, "open")
         expect(page.locator("#status")).to_contain_text(CHINESE["which_more"].format(4))
         expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
+
+
+def test_a_choice_that_is_on_its_way_keeps_its_battle(page, live):
+    send(page)
+    phase(page, "open")
+    see_both(page)
+    page.context.set_offline(True)
+    page.keyboard.press("b")
+    expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(page.locator("#new")).to_be_hidden()
+    page.keyboard.press("n")
+    phase(page, "open")
+    page.context.set_offline(False)
+    expect(page.locator("#status")).to_contain_text("You chose B")
+
+
+def test_a_question_that_is_sent_twice_is_asked_once_and_without_a_complaint(page, live):
+    send(page)
+    phase(page, "open")
+    page.evaluate(COMPLAINTS)
+    page.fill("#live-follow", "And what else?")
+    page.evaluate("for (const _ of [1, 2]) byId('live-more').requestSubmit()")
+    phase(page, "growing")
+    phase(page, "open")
+    expect(page.locator(".answer .asked")).to_have_count(2)
+    assert page.evaluate("complaints") == []
+
+
+COMPLAINTS = """window.complaints = [];
+new MutationObserver(() => { if (byId("problem").textContent) complaints.push(byId("problem").textContent); })
+  .observe(byId("problem"), { childList: true });"""
