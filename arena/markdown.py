@@ -47,7 +47,7 @@ _JOINERS = re.compile("[\u200c\u200d]+")
 _LINE_END = re.compile("(?<![ \t\u3000\u200c\u200d])[ \t\u3000\u200c\u200d]++(?=\n|\\Z)")
 _PLACE = re.compile(r"formula([0-9a-f]{16})n([0-9]{1,3})e")
 _MOST_FORMULA_LINES = 40
-_DIRECTED = frozenset(("p", "h4", "h5", "h6", "ul", "ol", "th", "td"))
+_DIRECTED = frozenset(("p", "h4", "h5", "h6", "ul", "ol", "table"))
 _MOST_MARKS = 8
 _MOST_CELLS = 20_000  # more would exceed MOST_HTML
 

@@ -13,7 +13,12 @@
       this.changedAt = performance.now();
       if (choice) this.side = choice;  // a phone shows one answer
       this.check();
-      if (phase === "voted") setTimeout(() => byId("names").click(), this.untilNames());
+      if (phase === "voted") setTimeout(() => this.goOn(), this.untilNames());
+    }
+    // Where the line is away, once it is back.
+    goOn() {
+      byId("names").click();
+      addEventListener("online", () => byId("names").click());
     }
   }
   const main = document.querySelector("main");

@@ -80,6 +80,7 @@ CHINESE: Mapping[str, str] = {
     "nothing_at": "{} 处没有内容。这是最接近的页面。",
     "pages": "页面",
     "skip_link": "跳到内容",
+    "scriptless": "投票需要运行脚本，而此浏览器没有运行。请允许本页运行脚本，然后重新加载。",
     "door_vote": "投票",
     "door_own": "用您自己的图片",
     "door_results": "结果",

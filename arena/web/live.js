@@ -171,6 +171,7 @@
     isOpen() { return this.phase === "open" || (this.phase === "growing" && this.isChoosable); }
     request(name, value) { return { path: `/live/battles/${this.token}/${name}`, sent: { value } }; }
     act(name, value) {
+      if (this.busy) return;
       if (name === "new") return this.fresh();
       if (name === "again") return this.again();
       return super.act(name, value);
@@ -200,12 +201,19 @@
       }
     }
     async follow() {
+      if (this.busy) return;
+      this.busy = "questions";
       const box = byId("live-follow");
       const text = box.value;
-      const { battle } = await post(`/live/battles/${this.token}/questions`, { text });
-      if (box.value === text) box.value = "";
-      this.looks.seen.clear();
-      this.watch(battle);
+      try {
+        const { battle } = await post(`/live/battles/${this.token}/questions`, { text });
+        if (box.value === text) box.value = "";
+        this.looks.seen.clear();
+        this.watch(battle);
+      } finally {
+        this.busy = "";
+        this.check();
+      }
     }
     async again() {
       this.to("form");

@@ -96,6 +96,7 @@ ENGLISH: Words = {
     "nothing_at": "There is nothing at {}. This is the nearest page.",
     "pages": "Pages",
     "skip_link": "Skip to the content",
+    "scriptless": "Voting needs scripts, and this browser runs none. Allow them for this page, then load it again.",
     "door_vote": "Vote",
     "door_own": "Your own picture",
     "door_results": "Results",

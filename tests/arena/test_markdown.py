@@ -17,6 +17,7 @@ from arena.markdown import (
     visible_text,
 )
 from tests.support.markup import PAYLOADS, read
+from tests.support.screens import PHONE, fresh_page
 from tests.support.timing import work_seconds
 
 
@@ -124,6 +125,18 @@ def test_entities_cannot_bring_the_unseen_back():
     assert answer_html("a&#x200b;b") == answer_html("ab")
 
 
+@pytest.mark.parametrize(
+    "words, direction",
+    [(("المبلغ", "البند"), "rtl"), (("1", "שני"), "rtl"), (("Sum", "البند"), "ltr")],
+)
+def test_a_table_runs_as_its_words_do(browser, words, direction):
+    with fresh_page(browser, PHONE) as page:
+        page.set_content(answer_html("|{}|{}|\n|-|-|\n|3.40|A|".format(*words)))
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('td')).direction") == direction
+        )
+
+
 def test_what_an_answer_says_comes_through():
     text = "\n".join(
         ["# Title", "## Part", "**bold** *thin* ~~no~~ `x<y`", "", "- one", "- two", "", "3. three", "4. four", "",
@@ -136,7 +149,7 @@ def test_what_an_answer_says_comes_through():
         '<h4 dir="auto">Title</h4>', '<h5 dir="auto">Part</h5>', "<strong>bold</strong> <em>thin</em>",
         "<s>no</s> <code>x&lt;y</code>",
         '<ul dir="auto">\n<li>one</li>\n<li>two</li>\n</ul>', '<ol start="3" dir="auto">',
-        '<blockquote>\n<p dir="auto">said</p>', '<th dir="auto">a</th>', '<td dir="auto">2</td>',
+        '<blockquote>\n<p dir="auto">said</p>', '<table dir="auto">', "<th>a</th>", "<td>2</td>",
         "<pre><code>if a &lt; b:\n    pass\n</code></pre>", "<hr>",
         f'<a href="https://e.example/?a=1&amp;b=2" {rel}>site</a>',
         f'<a href="http://f.example" {rel}>http://f.example</a>', '<p dir="auto">one<br>\ntwo</p>',

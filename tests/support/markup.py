@@ -7,7 +7,7 @@ from arena import formulas, markdown
 from arena.markdown import NO_ANSWER
 
 ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start", "dir"}, "span": {"class"}}
-ATTRIBUTES |= {tag: {"dir"} for tag in ("p", "h4", "h5", "h6", "ul", "th", "td")}
+ATTRIBUTES |= {tag: {"dir"} for tag in ("p", "h4", "h5", "h6", "ul", "table")}
 ATTRIBUTES |= {tag: set(formulas.ATTRIBUTES) for tag in formulas.TAGS}
 TAGS = {*markdown.TAGS, *formulas.TAGS, "span"}
 

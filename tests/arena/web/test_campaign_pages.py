@@ -540,6 +540,19 @@ def test_a_form_without_a_network_stays_on_its_page_and_is_sent_later(browser: B
         expect(page.locator("#status")).to_contain_text("You chose A")
 
 
+def test_a_choice_that_is_final_without_a_network_goes_on_once_there_is_one(
+    browser: Browser, server
+):
+    with fresh_page(browser, DESK) as page:
+        keys = at_work(page, server, "elevator")
+        page.keyboard.press("a")
+        expect(page.locator(VOTED)).to_be_visible()
+        page.context.set_offline(True)
+        expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
+        page.context.set_offline(False)
+        lead(keys.frame, f"2 of {PIECES}")
+
+
 @pytest.mark.soak
 def test_a_form_without_a_network_can_be_sent_again_where_the_server_does_not_answer(
     browser: Browser, server
@@ -591,6 +604,20 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
         lead(hands.frame, f"1 of {PIECES}")
         work_on(hands, 1)
         kind(hands.frame, "end")
+
+
+def test_without_scripts_a_worker_skips_and_chooses_by_forms_alone(browser: Browser, server):
+    with fresh_page(browser, PHONE, java_script_enabled=False) as page:
+        begin_plain(page, server, "careful", "over")
+        page.locator(".consent").click()
+        page.get_by_role("button", name="Begin").click()
+        expect(page.locator("#skip, .switch, #undo").filter(visible=True)).to_have_count(0)
+        page.locator("#skip-judge").click()
+        page.locator("#choose-b").click()
+        expect(page.locator("#status")).to_contain_text("You chose B")
+        expect(page.locator(".reasons button").filter(visible=True)).to_have_count(0)
+        page.locator("#names").click()
+        lead(page.main_frame, f"2 of {PIECES}")
 
 
 # Who may frame it

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import Page, Route, expect
 
 from arena.clock import UNDO_SECONDS
-from arena.web.words import CHINESE, ENGLISH
+from arena.web.words import CHINESE, ENGLISH, LANGUAGES
 from tests.support.live_pages import (
     NAMES,
     LiveApp,
@@ -58,6 +58,18 @@ def wide(browser, live) -> Iterator[Page]:
 
 def models(page: Page) -> list[str]:
     return page.locator(".answer .model").all_inner_texts()
+
+
+@pytest.mark.parametrize("language, said", LANGUAGES.items())
+@pytest.mark.parametrize("path", ["/", "/own"])
+def test_where_no_script_runs_a_page_of_battles_says_so_and_has_nothing_to_press(
+    browser, live, path, language, said
+):
+    with fresh_page(browser, PHONE, java_script_enabled=False, locale=language) as page:
+        page.goto(live.app.address + path)
+        expect(page.get_by_role("alert").filter(visible=True)).to_have_text(said["scriptless"])
+        pressable = page.locator("button, input, textarea, summary")
+        expect(pressable.filter(visible=True)).to_have_count(0)
 
 
 GROWTH = ((3, "picture|this"), (6, "red|is"), (10, "white|and"))
@@ -432,3 +444,34 @@ def test_live_battles_speak_the_visitors_language(browser, live):
         phase(page, "open")
         expect(page.locator("#status")).to_contain_text(CHINESE["which_more"].format(4))
         expect(page.locator("#choose-a")).to_have_text(CHINESE["choose_a"])
+
+
+def test_a_choice_that_is_on_its_way_keeps_its_battle(page, live):
+    send(page)
+    phase(page, "open")
+    see_both(page)
+    page.context.set_offline(True)
+    page.keyboard.press("b")
+    expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+    expect(page.locator("#new")).to_be_hidden()
+    page.keyboard.press("n")
+    phase(page, "open")
+    page.context.set_offline(False)
+    expect(page.locator("#status")).to_contain_text("You chose B")
+
+
+def test_a_question_that_is_sent_twice_is_asked_once_and_without_a_complaint(page, live):
+    send(page)
+    phase(page, "open")
+    page.evaluate(COMPLAINTS)
+    page.fill("#live-follow", "And what else?")
+    page.evaluate("for (const _ of [1, 2]) byId('live-more').requestSubmit()")
+    phase(page, "growing")
+    phase(page, "open")
+    expect(page.locator(".answer .asked")).to_have_count(2)
+    assert page.evaluate("complaints") == []
+
+
+COMPLAINTS = """window.complaints = [];
+new MutationObserver(() => { if (byId("problem").textContent) complaints.push(byId("problem").textContent); })
+  .observe(byId("problem"), { childList: true });"""
