@@ -18,7 +18,7 @@ from arena.web.gradio_import import gr
 
 # isort: split
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
@@ -57,6 +57,7 @@ from arena.web import (
     pictures,
     preview_api,
     static_files,
+    terms,
     writing_task,
 )
 from arena.web.addresses import DOORS, NAME, OWN, RESULTS, RUN, SCORE, VOTE
@@ -71,6 +72,7 @@ from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import RAW, Argument, Updates, is_one_by_one
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
+from arena.web.layout import Layout
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
@@ -80,7 +82,6 @@ from arena.web.reveal import Reveal
 from arena.web.scenes import BattleScenes
 from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
-from arena.web.words import language_of
 from arena.web.writing_task import WritingTask
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.context import ScoringContext
@@ -108,9 +109,20 @@ STYLE = StaticFile(
     [WEB / f"{name}.css" for name in ("tokens", "document", "battle", "live")],
 )
 SCRIPT = StaticFile(
-    "script.js", [WEB / "login.js", WEB / "scene.js", WEB / "live.js", WEB / "pages.js"]
+    "script.js",
+    [WEB / f"{name}.js" for name in ("document", "scene", "live", "pages")],
 )
-"""What stands in every document, before Gradio's own part of it."""
+"""What stands in every document of Gradio's, before its own part of it."""
+READ_STYLE = StaticFile(
+    "read.css",
+    [WEB / f"{name}.css" for name in ("tokens", "document", "read", "sheet")],
+)
+READ_SCRIPT = StaticFile("read.js", [WEB / "document.js", WEB / "read.js"])
+"""What stands in every page that is read."""
+STATIC_FILES = (
+    *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
+    *(campaign_api.STYLE, campaign_api.SCRIPT),
+)
 STYLES = [
     WEB / "battle.css",
     WEB / "page.css",
@@ -119,8 +131,8 @@ STYLES = [
     ROOT / "scoring/web/scoring.css",
     ROOT / "scoring/web/agreement.css",
 ]
-SCRIPTS = [WEB / f"{name}.js" for name in ("leaderboard", "admin", "levels")]
-SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "report")]
+SCRIPTS = [WEB / f"{name}.js" for name in ("leaderboard", "admin", "read")]
+SCRIPTS += [ROOT / "scoring/web/upload.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -223,7 +235,8 @@ def create_app(context: AppContext) -> FastAPI:
     )
     app.add_exception_handler(DatabaseError, database_failed)
     app.add_exception_handler(AsideError, is_busy)
-    for router in routers(context, heads):
+    layout = page_layout(context)
+    for router in routers(context, heads, layout):
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
@@ -249,17 +262,15 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    has_live = context.has_live
     frames = {VOTE: macros("scene.html").bank}
-    if has_live:
+    if context.has_live:
         frames[OWN] = lambda words: macros("live.html").live(MOST_IMAGES, words)
     mount.app = BuiltPages(
         mount.app,
         heads.of,
         frames=frames,
-        doors=[door for door in DOORS if door[0] != OWN or has_live],
         links=Links(STYLE.address, SCRIPT.address),
-        public=f"https://{settings.oauth.host}" if settings.oauth else "",
+        layout=layout,
     )
     events = {
         number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
@@ -279,7 +290,7 @@ def create_app(context: AppContext) -> FastAPI:
     return app
 
 
-def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
+def routers(context: AppContext, heads: Heads, layout: Layout) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
     settings = context.settings
     arena = context.arena
@@ -309,10 +320,10 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
     )
     health = health_api.Health(arena.database, votes_folders(settings))
     return (
-        static_files.routes((STYLE, SCRIPT, campaign_api.STYLE, campaign_api.SCRIPT)),
+        static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
         pictures.routes(arena.pictures, arena.scaled, lambda: arena.items.bank().hidden_pictures),
-        terms_routes(context.terms),
+        terms.routes(context.terms, layout),
         health_api.routes(health),
         login_api.routes(
             voters=arena.voters,
@@ -320,10 +331,11 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
             eligibility=arena.eligibility,
             oauth=settings.oauth,
             operators=operators,
+            layout=layout,
         ),
         operator_api.routes(arena.live_images, operators),
         admin_campaigns.routes(arena.campaign_admin, projects, operators),
-        export_api.routes(arena.public_files),
+        export_api.routes(arena.public_files, layout),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
@@ -336,6 +348,15 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
+    )
+
+
+def page_layout(context: AppContext) -> Layout:
+    oauth = context.settings.oauth
+    return Layout(
+        links=Links(READ_STYLE.address, READ_SCRIPT.address),
+        doors=[door for door in DOORS if door[0] != OWN or context.has_live],
+        public=f"https://{oauth.host}" if oauth else "",
     )
 
 
@@ -415,18 +436,6 @@ def results_page(context: AppContext, page: gr.Blocks) -> None:
     judges.listen(judges_tab)
     agreement.listen(agreement_tab)
     page.load(shows_filled, None, [judges_tab, agreement_tab], **RAW)
-
-
-def terms_routes(terms: Terms) -> APIRouter:
-    router = APIRouter()
-
-    @router.api_route("/terms", methods=["GET", "HEAD"])
-    def terms_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(
-            terms.pages[language_of(request.headers)], headers={"vary": "accept-language, cookie"}
-        )
-
-    return router
 
 
 def main() -> int:

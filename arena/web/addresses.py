@@ -1,10 +1,9 @@
 """Addresses: which page each opens, and the thing that it is about.
 
-The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address opens the
-nearest page, with a sentence.
+The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address has a page
+that says so.
 """
 
-from difflib import get_close_matches
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
@@ -69,10 +68,3 @@ def plain(path: str) -> str:
     """Return an address as it is written here: the first word in small letters, without needless signs."""
     first, _, rest = path.strip("/").partition("/")
     return f"/{quote(unquote(first).lower())}{rest and '/'}{rest}"
-
-
-def nearest(path: str) -> str:
-    """Return the path of the page that a wrong path was most likely to open."""
-    first = path.strip("/").partition("/")[0][:40]
-    near = get_close_matches(first, [word for word in (*_PAGES, *_THINGS) if word], n=1)
-    return f"/{_THINGS[near[0]][0] if near[0] in _THINGS else near[0]}" if near else "/"

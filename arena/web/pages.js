@@ -1,12 +1,3 @@
-// A wrong address was sent on to the nearest page, which says so.
-(() => {
-  const wrong = new URLSearchParams(window.location.search).get("wrong");
-  if (!wrong) return;
-  const line = document.getElementById("address-said");
-  line.textContent = word("nothing_at", wrong);
-  line.hidden = false;
-})();
-
 // Links within a page; all addresses begin at the root, so that a bare #name would leave it. The first leads past the bar.
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
