@@ -72,7 +72,7 @@ from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import RAW, Argument, Updates, is_one_by_one
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
-from arena.web.layout import Layout
+from arena.web.layout import PageLayout
 from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
@@ -290,7 +290,7 @@ def create_app(context: AppContext) -> FastAPI:
     return app
 
 
-def routers(context: AppContext, heads: Heads, layout: Layout) -> tuple[APIRouter, ...]:
+def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
     settings = context.settings
     arena = context.arena
@@ -351,9 +351,9 @@ def routers(context: AppContext, heads: Heads, layout: Layout) -> tuple[APIRoute
     )
 
 
-def page_layout(context: AppContext) -> Layout:
+def page_layout(context: AppContext) -> PageLayout:
     oauth = context.settings.oauth
-    return Layout(
+    return PageLayout(
         links=Links(READ_STYLE.address, READ_SCRIPT.address),
         doors=[door for door in DOORS if door[0] != OWN or context.has_live],
         public=f"https://{oauth.host}" if oauth else "",

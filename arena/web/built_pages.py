@@ -28,7 +28,7 @@ from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, OWN, VOTE, Address, opened, plain
 from arena.web.heads import PAGES, Head
-from arena.web.layout import Layout
+from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from arena.web.words import LANGUAGES, NAMES, Words, language_of, script_words
 
@@ -83,7 +83,7 @@ class BuiltPages:
         head: Callable[[Address], Head],
         frames: Mapping[str, Callable[[Words], str]],
         links: Links,
-        layout: Layout,
+        layout: PageLayout,
     ) -> None:
         """`head` tells the head of an address, `frames` makes the frame of each page of battles.
 

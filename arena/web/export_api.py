@@ -13,13 +13,13 @@ from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.cookies import cookie_hash, sent_cookie
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, Layout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.words import words_of
 
 HTML = macros("page.html")
 
 
-def routes(files: PublicFiles, layout: Layout) -> APIRouter:
+def routes(files: PublicFiles, layout: PageLayout) -> APIRouter:
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)

@@ -23,7 +23,7 @@ _THEMES = ("dark", "light")
 
 
 @dataclass(frozen=True)
-class Layout:
+class PageLayout:
     """Puts a page's own part into the document of all pages."""
 
     links: Links
@@ -45,8 +45,8 @@ class Layout:
     ) -> Response:
         """Return a page.
 
-        `body` is HTML, `here` the path of its door if it is one, `languages` those in which it is whole. `is_kept`: whether a
-        browser may keep it, to ask only whether it has changed.
+        `body` is HTML, `here` the path of its door if it is one, `languages` those in which it is whole.
+        `is_kept`: whether a browser may keep it, to ask only whether it has changed.
         """
         language = language_of(request.headers)
         language = language if language in languages else languages[0]

@@ -33,7 +33,7 @@ from arena.web.cookies import (
     sent_cookie,
 )
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, Layout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
 from arena.web.words import said, words_of
 
@@ -52,7 +52,7 @@ def routes(
     eligibility: VoteEligibility,
     oauth: OAuthSettings | None,
     operators: Operators,
-    layout: Layout,
+    layout: PageLayout,
 ) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
@@ -85,7 +85,7 @@ def routes(
 
 class _Login:
     def __init__(
-        self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings, layout: Layout
+        self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings, layout: PageLayout
     ) -> None:
         self._layout = layout
         self._voters = voters

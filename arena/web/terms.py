@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from arena.templates import macros
 from arena.web.addresses import NAME
 from arena.web.heads import Head
-from arena.web.layout import WHOLE, Layout
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.words import language_of
 
 HTML = macros("page.html")
@@ -44,7 +44,7 @@ def _text(file: str) -> Text:
     return Text(title.removeprefix("# "), body)
 
 
-def routes(terms: Terms, layout: Layout) -> APIRouter:
+def routes(terms: Terms, layout: PageLayout) -> APIRouter:
     router = APIRouter()
 
     @router.api_route("/terms", methods=["GET", "HEAD"])
