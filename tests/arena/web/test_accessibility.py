@@ -100,7 +100,9 @@ def model(page: Page) -> None:
 
 
 def battle(page: Page) -> None:
-    expect(page.locator("#model figure").first).to_be_visible(timeout=20_000)
+    revealed(page)
+    page.goto(page.locator(".battle-link a").evaluate("(link) => link.href"))
+    expect(page.locator(".battle-page figure").first).to_be_visible(timeout=20_000)
 
 
 def scoring(page: Page) -> None:
@@ -121,7 +123,7 @@ OTHERS = [
     *(("/", (screen,)) for screen in (skipping, picking, enlarged)),
     *(("/own", (screen,)) for screen in (live_form, live_battle)),
     *(
-        ("/battle/1", (battle,)),
+        ("/", (battle,)),
         ("/score", (scoring,)),
         ("/run", (run_page,)),
         ("/terms", (static,)),
