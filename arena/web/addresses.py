@@ -30,9 +30,10 @@ _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
-    "report": (SCORE, "report"),
 }
-"""By the first word of a path: the page that it opens, and what it is about."""
+"""By the first word of a path: the page of Gradio that it opens, and what it is about."""
+_READ: dict[str, tuple[str, Kind]] = {"report": (SCORE, "report")}
+"""Pages that are read, in the same way: the door that they belong to, and what they are about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
 MOST_NAME = 200
@@ -40,15 +41,23 @@ MOST_NAME = 200
 
 
 class Address(NamedTuple):
-    """A page of Gradio, and the thing it is about by its kind and its name, which may be anybody's words."""
+    """A page, and the thing it is about by its kind and its name, which may be anybody's words."""
 
     page: str
     kind: Kind = "page"
     name: str = ""
 
 
+def described(path: str) -> Address | None:
+    """Return what a path is about, of Gradio's pages and of those that are read; None for a wrong one."""
+    first, _, rest = path.strip("/").partition("/")
+    if first in _READ and rest:
+        return Address(*_READ[first], unquote(rest)[: MOST_NAME + 1])
+    return opened(path)
+
+
 def opened(path: str, query: str = "") -> Address | None:
-    """Return what a path opens; None for a wrong one."""
+    """Return what a path opens of Gradio's pages; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
