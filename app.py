@@ -117,10 +117,12 @@ READ_STYLE = StaticFile(
     "read.css",
     [
         *(WEB / f"{name}.css" for name in ("tokens", "document", "read", "sheet", "drawing")),
-        *(ROOT / f"scoring/web/{name}.css" for name in ("report",)),
+        *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
     ],
 )
-READ_SCRIPT = StaticFile("read.js", [WEB / "document.js", WEB / "read.js"])
+READ_SCRIPT = StaticFile(
+    "read.js", [WEB / "document.js", WEB / "read.js", ROOT / "scoring/web/task_map.js"]
+)
 """What stands in every page that is read."""
 STATIC_FILES = (
     *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
@@ -354,7 +356,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         report_page.routes(reports),
         people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
         scoring_api.upload_routes(scoring.uploads),
