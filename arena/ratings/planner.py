@@ -193,7 +193,7 @@ def cost(plan: Plan, each: int) -> Cost:
     """
     if plan.half_width is None and plan.gap is None:
         raise PlanError(
-            "a plan needs a wanted half width, or the smallest gap that is to be settled"
+            "a plan needs a wanted half width, or the smallest gap that is to be clear"
         )
     few = 0
     many = plan.pairs * plan.items

@@ -1,7 +1,6 @@
 """Addresses: which page each opens, and the thing that it is about.
 
-The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address has a page
-that says so.
+The first word of a path names its page. A wrong address has a page that says so.
 """
 
 from typing import Literal, NamedTuple
@@ -33,6 +32,8 @@ _THINGS: dict[str, tuple[str, Kind]] = {
     "report": (SCORE, "report"),
 }
 """By the first word of a path: the page that it opens, and what it is about."""
+_READ = frozenset({RESULTS})
+"""The pages that are read: Gradio has no part in them."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
 MOST_NAME = 200
@@ -40,7 +41,7 @@ MOST_NAME = 200
 
 
 class Address(NamedTuple):
-    """A page of Gradio, and the thing it is about by its kind and its name, which may be anybody's words."""
+    """A page, and the thing it is about by its kind and its name, which may be anybody's words."""
 
     page: str
     kind: Kind = "page"
@@ -48,7 +49,13 @@ class Address(NamedTuple):
 
 
 def opened(path: str, query: str = "") -> Address | None:
-    """Return what a path opens; None for a wrong one."""
+    """Return which page of Gradio a path opens, and what it is about; None for every other path."""
+    address = named(path, query)
+    return None if address is None or address.page in _READ else address
+
+
+def named(path: str, query: str = "") -> Address | None:
+    """Return what a path is about, on a page of Gradio or on one that is read; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:

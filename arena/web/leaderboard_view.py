@@ -13,7 +13,7 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
 from arena.ratings.bradley_terry import Status
-from arena.ratings.settled import ALPHA, Order
+from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
 from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros, plural
@@ -36,8 +36,8 @@ CROWD = (
 )
 """`python -m perf.fraud`."""
 ANY_TIME = (
-    f"Settled orders may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call an "
-    "order settled falsely."
+    f"A clear lead may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call a "
+    "lead clear falsely."
 )
 """`python -m perf.campaigns`."""
 VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
@@ -148,7 +148,7 @@ def _whose(board: Board, statistics: Statistics) -> Iterator[str]:
     crowd = statistics.crowd
     why = "All votes are one person's" if crowd.voters else "No vote says who cast it"
     yield (
-        f"{why}: intervals are for these voters only, and no order is called settled. What others would choose may be "
+        f"{why}: intervals are for these voters only, and no lead is called clear. What others would choose may be "
         "far outside."
     )
 
@@ -395,11 +395,11 @@ def _told_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
 def _order(order: Order) -> TableCell:
     if order.settled_at:
         since = f"since {plural(order.settled_at, 'vote')}"
-        hint = "votes of the board when it was first settled"
+        hint = "votes of the board when it was first clear"
     else:
         since = f"{min(max(order.progress, 0), 0.99):.0%}"
-        hint = "share of the gap that settles it"
-    return TableCell(order.progress, order.state, since, hint)
+        hint = "share of the gap that makes it clear"
+    return TableCell(order.progress, ORDER_WORDS[order.state], since, hint)
 
 
 def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:
