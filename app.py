@@ -88,12 +88,12 @@ from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
 from scoring.people.spec import MarkSpec
-from scoring.web import marking_task, people_api, scoring_api, task_map_api
+from scoring.web import marking_task, people_api, report_page, scoring_api, task_map_api
 from scoring.web.agreement_tab import AgreementTab
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_tab import PublishedReports, ReportTab
+from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
 from scoring.web.submissions_tab import SubmissionsTab
 
@@ -115,7 +115,10 @@ SCRIPT = StaticFile(
 """What stands in every document of Gradio's, before its own part of it."""
 READ_STYLE = StaticFile(
     "read.css",
-    [WEB / f"{name}.css" for name in ("tokens", "document", "read", "sheet")],
+    [
+        *(WEB / f"{name}.css" for name in ("tokens", "document", "read", "sheet", "drawing")),
+        *(ROOT / f"scoring/web/{name}.css" for name in ("report",)),
+    ],
 )
 READ_SCRIPT = StaticFile("read.js", [WEB / "document.js", WEB / "read.js"])
 """What stands in every page that is read."""
@@ -127,6 +130,7 @@ STYLES = [
     WEB / "battle.css",
     WEB / "page.css",
     WEB / "sheet.css",
+    WEB / "drawing.css",
     WEB / "results.css",
     ROOT / "scoring/web/scoring.css",
     ROOT / "scoring/web/agreement.css",
@@ -319,6 +323,14 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
+    reports = ReportPages(
+        jobs=scoring.jobs,
+        pictures=context.question_pictures,
+        marking=scoring.marking,
+        head=heads.of,
+        layout=layout,
+        delete=scoring.service.delete,
+    )
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -340,6 +352,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
+        report_page.routes(reports),
         people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
         task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
         leaderboard_api.routes(arena.leaderboard),
@@ -383,18 +396,8 @@ def build_page(context: AppContext) -> gr.Blocks:
     with page.route("Results", RESULTS):
         results_page(context, page)
     with page.route("Score a model", SCORE):
-        with gr.Column() as form:
-            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-        with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(
-                jobs=scoring.jobs,
-                pictures=context.question_pictures,
-                marking=scoring.marking,
-                accuracies=scoring.accuracies,
-                delete=scoring.service.delete,
-            )
+        scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         scored.listen(page)
-        report.listen(page, form, article)
     with page.route("Run", RUN):
         dashboard = arena.dashboard(
             queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped

@@ -1,6 +1,7 @@
 """Addresses: which page each opens, and the thing that it is about.
 
-The first word of a path names its page. A wrong address has a page that says so.
+The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address has a page
+that says so.
 """
 
 from typing import Literal, NamedTuple
@@ -20,20 +21,20 @@ Kind = Literal["page", "item", "board", "model", "battle", "report"]
 _PAGES: dict[str, Kind] = {
     VOTE: "item",
     OWN: "page",
-    RESULTS: "board",
     SCORE: "page",
     RUN: "page",
 }
-"""What a page is about where its address names a thing: in its query, or behind `/results/`."""
+"""What a page of Gradio is about where its query names a thing."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
+}
+"""By the first word of a path: the page of Gradio that it opens, and what it is about."""
+_READ: dict[str, tuple[str, Kind]] = {
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
     "report": (SCORE, "report"),
 }
-"""By the first word of a path: the page that it opens, and what it is about."""
-_READ = frozenset({RESULTS})
-"""The pages that are read: Gradio has no part in them."""
+"""Pages that are read, in the same way: the door that they belong to, and what they are about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
 MOST_NAME = 200
@@ -48,21 +49,27 @@ class Address(NamedTuple):
     name: str = ""
 
 
+def described(path: str, query: str = "") -> Address | None:
+    """Return what a path is about, of Gradio's pages and of those that are read; None for a wrong one."""
+    first, _, rest = path.strip("/").partition("/")
+    name = unquote(rest)[: MOST_NAME + 1]
+    if first in _READ:
+        return Address(*_READ[first], name) if name else None
+    if first == RESULTS:
+        source = name or _queried(RESULTS, query)[: MOST_NAME + 1]
+        return Address(RESULTS, "board", source) if source else Address(RESULTS)
+    return opened(path, query)
+
+
 def opened(path: str, query: str = "") -> Address | None:
-    """Return which page of Gradio a path opens, and what it is about; None for every other path."""
-    address = named(path, query)
-    return None if address is None or address.page in _READ else address
-
-
-def named(path: str, query: str = "") -> Address | None:
-    """Return what a path is about, on a page of Gradio or on one that is read; None for a wrong one."""
+    """Return what a path opens of Gradio's pages; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
         return Address(*_THINGS[first], name) if name else None
-    if first not in _PAGES or (name and first != RESULTS):
+    if first not in _PAGES or name:
         return None
-    name = name or _queried(first, query)[: MOST_NAME + 1]
+    name = _queried(first, query)[: MOST_NAME + 1]
     return Address(first, _PAGES[first], name) if name else Address(first)
 
 

@@ -71,7 +71,7 @@ _FILE = re.compile(
 _REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other, as its events are."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*|(/report/[^/]+)?/task-map(/.*)?",
+    r"/(boards|export|reports?|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large

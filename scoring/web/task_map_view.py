@@ -141,10 +141,9 @@ def warm() -> None:
     map_html(MapPage(paper_accuracies()), "average")
 
 
-def clusters_html(scores: MMTBenchScores, beside: Accuracies | None, link: str) -> str:
-    """The paper's clusters in a report; `beside`: accuracies of the models one compares, the report's first."""
-    sheet = cluster_sheet(scores, beside)
-    return REPORT.together([sheet_html(sheet), MAP.leads(link)])
+def clusters_html(scores: MMTBenchScores, link: str) -> str:
+    """The paper's clusters in a report."""
+    return REPORT.together([sheet_html(cluster_sheet(scores)), MAP.leads(link)])
 
 
 def _head(title: str, page: MapPage) -> str:

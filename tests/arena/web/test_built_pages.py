@@ -113,7 +113,7 @@ def test_gradio_builds_a_page_once():
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(pages), base_url="http://arena.example"
         ) as client:
-            for path in [*PAGES, "/model/otter", "/results/x", "/report/x"] * 2:
+            for path in [*PAGES, "/model/otter", "/results/x"] * 2:
                 assert (await client.get(path)).status_code == 200
             await client.get("/theme.css")
             await client.post("/")
@@ -137,7 +137,6 @@ HTML = {"accept": "text/html,*/*"}
         ("/battle/x", "Results · Stereoscope"),
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Results · Stereoscope"),
-        ("/report/abc", "Report · Stereoscope"),
         ("/run", "Run · Stereoscope"),
     ],
 )
@@ -149,7 +148,7 @@ def test_an_address_says_what_it_opens(server, path, title):
     )
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
     assert page.headers["set-cookie"].startswith(f"{COOKIE}=")
-    assert ('content="noindex"' in page.text) == path.startswith(("/report", "/run"))
+    assert ('content="noindex"' in page.text) == path.startswith("/run")
 
 
 def test_previews_have_a_picture_where_the_public_address_is_known():
