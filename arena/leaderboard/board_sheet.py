@@ -56,8 +56,9 @@ ELO = Column(
     "elo_high",
     places=0,
     dash=True,
-    meaning=f"Elo as VisIT-Bench and WildVision compute it, one vote after the other (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of "
-    "the votes, with the spread over these orders, which is no confidence interval.",
+    meaning="Elo as VisIT-Bench and WildVision compute it, one vote after the other (K=4, scale 400, start 1000): the "
+    f"median over {ORDERS} seeded orders of the votes, with the spread over these orders, which is no confidence "
+    "interval.",
 )
 VOTES = Column(
     "votes",

@@ -100,7 +100,9 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     # dashes are text: on a phone distances shrink, letters do not
     for place, state in enumerate(legend):
         tone = "quiet" if state == "settled" else tones[state]
-        marks.append(TextMark(0, y + 16 * place, f"\u2014 {ORDER_WORDS[state]}", tone=tone, size=12))
+        marks.append(
+            TextMark(0, y + 16 * place, f"\u2014 {ORDER_WORDS[state]}", tone=tone, size=12)
+        )
     return marks, y - 18 + RATING_AXIS + 16 * max(0, len(legend) - 1)
 
 

@@ -43,6 +43,11 @@ def headline(board: Board) -> str:
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
 
 
+def votes_for(models: int) -> int:
+    """Return about how many votes give so many models their ranks: each vote is of two models."""
+    return (TRUSTED * models + 1) // 2
+
+
 def _ranked(board: Board) -> list[Standing]:
     """Return the models with a rank of the group that the headline is about, the best first."""
     return [line for line in main_group(board) if line.rank is not None]

@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, quote, unquote
 VOTE = ""
 OWN = "own"
 RESULTS = "results"
+JUDGES = "judges"
+AGREEMENT = "agreement"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
@@ -37,6 +39,8 @@ _READ: dict[str, tuple[str, Kind]] = {
 """Pages that are read, in the same way: the door that they belong to, and what they are about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
+TAKES_FILES = frozenset({f"/{AGREEMENT}"})
+"""Pages that are read, and take a visitor's own file: they give a cookie, by which it is theirs."""
 MOST_NAME = 200
 """Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
 

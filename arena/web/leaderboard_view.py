@@ -48,17 +48,8 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 
 
 def board_html(board: Board, choice: BoardSelection) -> str:
-    """Render a board: table, what its numbers can and cannot tell, and downloads."""
+    """Render a board of some votes: table, downloads, and what its numbers can and cannot tell."""
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
-    if not board.votes:
-        is_counted = choice.votes == "counted"
-        vote = (
-            f"Votes of {COUNTED[board.left_out.rule]} begin it"
-            if is_counted
-            else "Vote, and it begins"
-        )
-        begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
-        return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
     columns = (rank, model, *others)
@@ -67,6 +58,19 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     return HTML.board(
         title, board.votes, paragraphs(board), columns, [*_bodies(board, sheet)], query, links
     )
+
+
+def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
+    """Return a model's cells of its board's table with their columns, but for its name and rank."""
+    sheet = board_sheet(board)
+    lines = zip(board.standings, sheet.rows, strict=True)
+    line, row = next((line, row) for line, row in lines if line.model == model)
+    cells = _cells(line, row, sheet.columns, _scale([line]))
+    return [
+        (column, cells[column.key])
+        for column in sheet.columns
+        if column.key in cells and column.key not in ("model", "rank")
+    ]
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
