@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.errors import VoterError
 from arena.storage import size_text
-from arena.web.addresses import opened
+from arena.web.addresses import TAKES_FILES, opened
 from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
@@ -71,7 +71,7 @@ _FILE = re.compile(
 _REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other, as its events are."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports?|automatic|agreement|preview)/.*|/task-map(/.*)?",
+    r"/(boards|export|reports?|automatic|model|preview)/.*|/(results|judges|agreement|task-map)(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
@@ -231,7 +231,8 @@ class RequestMiddleware:
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
         """Return the Set-Cookie header for a visitor of a page; None for other requests."""
-        if scope["method"] != "GET" or opened(scope["path"]) is None:
+        path = scope["path"]
+        if scope["method"] != "GET" or (opened(path) is None and path not in TAKES_FILES):
             return None
         return cookie_header(self._cookies.new(), self._https or over_https(scope, headers))
 
