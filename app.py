@@ -371,7 +371,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
         task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
