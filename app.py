@@ -18,7 +18,7 @@ from arena.web.gradio_import import gr
 
 # isort: split
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse
+from fastapi.responses import PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
@@ -56,10 +56,12 @@ from arena.web import (
     operator_api,
     pictures,
     preview_api,
+    results_page,
     static_files,
+    terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, RESULTS, RUN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, RUN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
 from arena.web.admin_tab import AdminTab
@@ -68,33 +70,42 @@ from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import RAW, Argument, Updates, is_one_by_one
+from arena.web.events import Argument, is_one_by_one
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
-from arena.web.leaderboard_tab import LeaderboardTab
+from arena.web.layout import PageLayout
 from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
+from arena.web.results_page import ResultsPages
+from arena.web.results_view import ResultsTabs
 from arena.web.reveal import Reveal
 from arena.web.scenes import BattleScenes
 from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
-from arena.web.words import language_of
 from arena.web.writing_task import WritingTask
 from scoring.benchmarks.mm_vet_questions import QuestionsError
 from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
 from scoring.people.spec import MarkSpec
-from scoring.web import marking_task, people_api, scoring_api, task_map_api
-from scoring.web.agreement_tab import AgreementTab
+from scoring.web import (
+    agreement_page,
+    judges_page,
+    marking_task,
+    people_api,
+    report_page,
+    scoring_api,
+    task_map_api,
+)
+from scoring.web.agreement_page import AgreementPage
+from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_tab import PublishedReports, ReportTab
+from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
-from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
 STARTUP_ERRORS = (
@@ -108,19 +119,41 @@ STYLE = StaticFile(
     [WEB / f"{name}.css" for name in ("tokens", "document", "battle", "live")],
 )
 SCRIPT = StaticFile(
-    "script.js", [WEB / "login.js", WEB / "scene.js", WEB / "live.js", WEB / "pages.js"]
+    "script.js",
+    [WEB / f"{name}.js" for name in ("document", "scene", "live", "pages")],
 )
-"""What stands in every document, before Gradio's own part of it."""
+"""What stands in every document of Gradio's, before its own part of it."""
+READ_STYLE = StaticFile(
+    "read.css",
+    [
+        *(
+            WEB / f"{name}.css"
+            for name in ("tokens", "document", "read", "sheet", "drawing", "results")
+        ),
+        *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
+    ],
+)
+READ_SCRIPT = StaticFile(
+    "read.js",
+    [
+        *(WEB / f"{name}.js" for name in ("document", "read", "results")),
+        ROOT / "scoring/web/task_map.js",
+    ],
+)
+"""What stands in every page that is read."""
+STATIC_FILES = (
+    *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
+    *(campaign_api.STYLE, campaign_api.SCRIPT),
+)
 STYLES = [
     WEB / "battle.css",
     WEB / "page.css",
     WEB / "sheet.css",
-    WEB / "results.css",
+    WEB / "drawing.css",
     ROOT / "scoring/web/scoring.css",
-    ROOT / "scoring/web/agreement.css",
 ]
-SCRIPTS = [WEB / f"{name}.js" for name in ("leaderboard", "admin", "levels")]
-SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "report")]
+SCRIPTS = [WEB / f"{name}.js" for name in ("admin", "read")]
+SCRIPTS += [ROOT / "scoring/web/upload.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -207,6 +240,7 @@ UPLOADS = {
     people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
     writing_task.FORM: writing_task.MOST_FORM,
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
+    agreement_page.PATH: PAGE_BYTES,
 }
 """Most bytes of a body, by the path of each route that takes more than forms."""
 
@@ -223,7 +257,8 @@ def create_app(context: AppContext) -> FastAPI:
     )
     app.add_exception_handler(DatabaseError, database_failed)
     app.add_exception_handler(AsideError, is_busy)
-    for router in routers(context, heads):
+    layout = page_layout(context)
+    for router in routers(context, heads, layout):
         app.include_router(router)
     with without_interim_builds():
         page = build_page(context)
@@ -249,17 +284,15 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    has_live = context.has_live
     frames = {VOTE: macros("scene.html").bank}
-    if has_live:
+    if context.has_live:
         frames[OWN] = lambda words: macros("live.html").live(MOST_IMAGES, words)
     mount.app = BuiltPages(
         mount.app,
         heads.of,
         frames=frames,
-        doors=[door for door in DOORS if door[0] != OWN or has_live],
         links=Links(STYLE.address, SCRIPT.address),
-        public=f"https://{settings.oauth.host}" if settings.oauth else "",
+        layout=layout,
     )
     events = {
         number: tuple(map(Argument.of, fn.inputs)) for number, fn in page.fns.items() if fn.fn
@@ -279,7 +312,7 @@ def create_app(context: AppContext) -> FastAPI:
     return app
 
 
-def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
+def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
     """Return the routes beside the page's own."""
     settings = context.settings
     arena = context.arena
@@ -308,11 +341,19 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
+    reports = ReportPages(
+        jobs=scoring.jobs,
+        pictures=context.question_pictures,
+        marking=scoring.marking,
+        head=heads.of,
+        layout=layout,
+        delete=scoring.service.delete,
+    )
     return (
-        static_files.routes((STYLE, SCRIPT, campaign_api.STYLE, campaign_api.SCRIPT)),
+        static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
         pictures.routes(arena.pictures, arena.scaled, lambda: arena.items.bank().hidden_pictures),
-        terms_routes(context.terms),
+        terms.routes(context.terms, layout),
         health_api.routes(health),
         login_api.routes(
             voters=arena.voters,
@@ -320,22 +361,70 @@ def routers(context: AppContext, heads: Heads) -> tuple[APIRouter, ...]:
             eligibility=arena.eligibility,
             oauth=settings.oauth,
             operators=operators,
+            layout=layout,
         ),
         operator_api.routes(arena.live_images, operators),
         admin_campaigns.routes(arena.campaign_admin, projects, operators),
-        export_api.routes(arena.public_files),
+        export_api.routes(arena.public_files, layout),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
+        report_page.routes(reports),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
         scoring_api.upload_routes(scoring.uploads),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
+    )
+
+
+def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+    """Return the boards of people and of judge models, and how far people agree."""
+    arena = context.arena
+    scoring = context.scoring
+    overview = context.models.overview
+    submissions = scoring.submissions
+    tabs = ResultsTabs(
+        has_judges=submissions.has_any,
+        has_agreement=lambda: bool(overview.entries()),
+    )
+    judges = JudgesPage(
+        submissions=submissions,
+        people=PeoplesBoards(arena.leaderboard, arena.database),
+        tabs=tabs,
+        layout=layout,
+    )
+    agreement = AgreementPage(
+        service=scoring.agreement,
+        uploads=scoring.uploads,
+        tabs=tabs,
+        layout=layout,
+    )
+    return (
+        results_page.routes(
+            boards=ResultsPages(arena.leaderboard, overview, arena.items, tabs),
+            models=context.models,
+            battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
+            head=heads.of,
+            voter=arena.voters.known,
+            layout=layout,
+        ),
+        judges_page.routes(judges),
+        agreement_page.routes(agreement),
+    )
+
+
+def page_layout(context: AppContext) -> PageLayout:
+    oauth = context.settings.oauth
+    return PageLayout(
+        links=Links(READ_STYLE.address, READ_SCRIPT.address),
+        doors=[door for door in DOORS if door[0] != OWN or context.has_live],
+        public=f"https://{oauth.host}" if oauth else "",
     )
 
 
@@ -359,21 +448,9 @@ def build_page(context: AppContext) -> gr.Blocks:
     if context.has_live:
         with page.route("Your own picture", OWN):
             battle.battle_place()
-    with page.route("Results", RESULTS):
-        results_page(context, page)
     with page.route("Score a model", SCORE):
-        with gr.Column() as form:
-            scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
-        with gr.Column(visible=False, elem_id="report") as article:
-            report = ReportTab(
-                jobs=scoring.jobs,
-                pictures=context.question_pictures,
-                marking=scoring.marking,
-                accuracies=scoring.accuracies,
-                delete=scoring.service.delete,
-            )
+        scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         scored.listen(page)
-        report.listen(page, form, article)
     with page.route("Run", RUN):
         dashboard = arena.dashboard(
             queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
@@ -386,47 +463,6 @@ def build_page(context: AppContext) -> gr.Blocks:
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
     return page
-
-
-def results_page(context: AppContext, page: gr.Blocks) -> None:
-    """Build the boards of people and of judge models, and how far these agree."""
-    arena = context.arena
-    scoring = context.scoring
-    with gr.Tabs():
-        with gr.Tab("People") as people_tab:
-            battles = BattlePages(arena.outcomes, arena.items, arena.scaled)
-            people = LeaderboardTab(arena.leaderboard, context.models, battles, arena.voters.known)
-        with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
-            peoples_boards = PeoplesBoards(arena.leaderboard, arena.database)
-            judges = SubmissionsTab(scoring.submissions, peoples_boards)
-        with gr.Tab("Do they agree?", visible=False, elem_id="agreement") as agreement_tab:
-            agreement = AgreementTab(scoring.agreement)
-
-    def shows_filled() -> Updates:
-        """Show the tabs that have something to show."""
-        try:
-            judged = judges.has_any()
-            voted = bool(context.models.overview.entries())
-        except DatabaseError:
-            return {judges_tab: gr.skip()}
-        return {judges_tab: gr.update(visible=judged), agreement_tab: gr.update(visible=voted)}
-
-    people.listen(page.load, people_tab.select)
-    judges.listen(judges_tab)
-    agreement.listen(agreement_tab)
-    page.load(shows_filled, None, [judges_tab, agreement_tab], **RAW)
-
-
-def terms_routes(terms: Terms) -> APIRouter:
-    router = APIRouter()
-
-    @router.api_route("/terms", methods=["GET", "HEAD"])
-    def terms_page(request: Request) -> HTMLResponse:
-        return HTMLResponse(
-            terms.pages[language_of(request.headers)], headers={"vary": "accept-language, cookie"}
-        )
-
-    return router
 
 
 def main() -> int:

@@ -1,11 +1,12 @@
-"""The first battle over a slow line: `python -m perf.page [--before REVISION]`.
+"""Pages over a slow line: `python -m perf.page [--before REVISION]`.
 
 Chromium, at 1.6 Mbps down, 0.75 Mbps up and 150 ms, opens `/` of a fresh server with the demo bank: with an empty
 cache and with a warm one, at 1280 and 390 pixels, and at 390 with a processor four times slower. Counted until a vote
 is possible (the button A there and open, on a phone there, and every picture decoded): seconds, requests, bytes over
 the line without pictures and of pictures alone; and the layout shift of the first seconds. Then voters go on, and the
-time from the key to the next battle with its decoded pictures is taken. Beside it stand a page of Gradio with one
-button, and another revision of this project.
+time from the key to the next battle with its decoded pictures is taken. Then the pages that are read
+(`perf/_reading.py`), with an empty cache. Beside them stand a page of Gradio with one button, and another revision of
+this project.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from perf import _reading
 from tests.support.screens import chromium
 from tests.support.servers import ROOT, AppServer, free_port
 
@@ -238,6 +240,23 @@ def measured(
     return {case: median(found) for case, found in visits.items()}, times
 
 
+def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[str, Visit]:
+    """Visit the pages that are read of a revision; return the visit of median seconds of each, at two widths."""
+    server = AppServer(folder, app)
+    visits: dict[str, Visit] = {}
+    try:
+        for name, (path, words) in _reading.filled(app, folder).items():
+            for width in (DESK, PHONE):
+                found = []
+                for _ in range(rounds):
+                    with new_page(browser, width) as page:
+                        found.append(opened(page, server.address + path, _reading.ready(words)))
+                visits[f"{name}, {width}"] = median(found)
+    finally:
+        server.stop()
+    return visits
+
+
 def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
     """Print the table; return 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
@@ -255,13 +274,17 @@ def main(rounds: int = ROUNDS, battles: int = BATTLES, before: str = "") -> int:
                 with new_page(browser, DESK) as page:
                     button.append(opened(page, address, _BUTTON_SHOWN))
         print(f"{'Gradio, one button':26} {median(button)}")
+        read = read_pages(browser, ROOT / "app.py", folder / "read", rounds)
+        for case, visit in read.items():
+            print(f"{case:26} {visit}")
         if before:
             with revision_of(before, folder) as place:
                 others, _ = measured(browser, place / "app.py", folder / "other", rounds, battles=0)
+                others |= read_pages(browser, place / "app.py", folder / "other-read", rounds)
             for case, visit in others.items():
                 print(f"{before} {case:{25 - len(before)}} {visit}")
         browser.close()
-    missed = missed_targets(rows, times)
+    missed = [*missed_targets(rows, times), *missed_of_reading(read)]
     print(f"missed: {', '.join(missed)}" if missed else "every target is met")
     return int(bool(missed))
 
@@ -275,6 +298,15 @@ def missed_targets(rows: dict[str, Visit], times: list[float]) -> list[str]:
         missed += [f"{case}: shift"] * (visit.shift > SHIFT)
         missed += [f"{case}: pictures"] * (visit.pictures > 1000 * PICTURES)
     return missed + ["next battle"] * (statistics.median(times) > NEXT_MS)
+
+
+def missed_of_reading(rows: dict[str, Visit]) -> list[str]:
+    missed = []
+    for case, visit in rows.items():
+        missed += [f"{case}: seconds"] * (visit.seconds > _reading.SECONDS)
+        missed += [f"{case}: requests"] * (visit.requests > _reading.REQUESTS)
+        missed += [f"{case}: shift"] * (visit.shift > _reading.SHIFT)
+    return missed
 
 
 if __name__ == "__main__":

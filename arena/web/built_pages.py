@@ -13,12 +13,12 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
-from urllib.parse import quote
 
 import httpx
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,8 +26,9 @@ from arena.database import DatabaseError
 from arena.kept import Kept
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, OWN, VOTE, Address, nearest, opened, plain
+from arena.web.addresses import NAME, OWN, VOTE, Address, opened, plain
 from arena.web.heads import PAGES, Head
+from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from arena.web.words import LANGUAGES, NAMES, Words, language_of, script_words
 
@@ -50,6 +51,8 @@ _GRADIOS = re.compile(
     r"/(?:gradio_api|static|assets|svelte|login|logout)\b|/[^/]*\.(?:css|js|json|ico|txt|png|svg)$"
 )
 """Paths of Gradio's own routes and files."""
+_CONTENT = '<div id="content" tabindex="-1"></div>'
+"""Where the first link of the bar leads."""
 _KEPT = 60
 """Most documents kept: each item, board, model and battle has one."""
 
@@ -79,24 +82,21 @@ class BuiltPages:
         gradio: ASGIApp,
         head: Callable[[Address], Head],
         frames: Mapping[str, Callable[[Words], str]],
-        doors: Sequence[tuple[str, str]],
         links: Links,
-        public: str = "",
+        layout: PageLayout,
     ) -> None:
         """`head` tells the head of an address, `frames` makes the frame of each page of battles.
 
-        `doors` are the pages in the bar. `public` is the address at which the world reaches this server, if that is
-        known: previews of links need it.
+        `layout` is that of the pages without Gradio, which has the same bar.
         """
         self._gradio = gradio
         self._head = head
         self._frames = frames
-        self._doors = doors
         self._links = links
-        self._public = public
+        self._layout = layout
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
-        there = [page for page in PAGES if page != OWN or page in frames]
+        there = [page for page in PAGES if opened(f"/{page}") and (page != OWN or page in frames)]
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
         self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 
@@ -118,7 +118,7 @@ class BuiltPages:
             address = None
         if address is None and path.rstrip("/") != "/config":
             is_lost = "text/html" in headers.get("accept", "") and not _GRADIOS.match(path)
-            return _sent_on(sent, path, query) if is_lost else None
+            return self._sent_on(sent, query, Request(scope)) if is_lost else None
         built = self._config
         if address is not None:
             # only pages of battles are whole in another language
@@ -139,6 +139,13 @@ class BuiltPages:
         place = (page, head, language)
         return self._documents.of(place, lambda: self._documented(page, head, language))
 
+    def _sent_on(self, sent: str, query: str, request: Request) -> Response:
+        """Return the way from a wrong address: to itself as it is written here, else the page that says so."""
+        meant = plain(sent)
+        if meant != sent:
+            return RedirectResponse(f"{meant}{query and '?'}{query}")
+        return self._layout.nothing_here(request)
+
     def _told(self, address: Address) -> Head:
         try:
             return self._head(address)
@@ -153,15 +160,16 @@ class BuiltPages:
         if told == PAGES[VOTE]:
             told = told._replace(title=words["title"])
         links = html.links(self._links.style, self._links.script, page == VOTE)
-        head = html.described(told, self._public) + links
-        top = html.top(self._doors, page, words, script_words(words))
+        head = html.described(told, self._layout.public) + links
+        top = html.top(self._layout.doors, page, words, script_words(words))
         title = json.dumps(visible_name(told.title)).replace("<", "\\u003c")
         if frame:
             document = _later(document)
         document = document.replace('lang="en"', f'lang="{language}"', 1)
         document = document.replace('<base href="./" />', f'<base href="/" />{head}', 1)
-        document = document.replace("<gradio-app", f"{top}{frame}<gradio-app", 1)
-        document = document.replace("</gradio-app>", f"</gradio-app>{html.foot(words, NAMES)}", 1)
+        document = document.replace("<gradio-app", f"{top}{_CONTENT}{frame}<gradio-app", 1)
+        foot = html.foot(words, NAMES, battles=True) if frame else html.foot(words, ())
+        document = document.replace("</gradio-app>", f"</gradio-app>{foot}", 1)
         return _built(document.replace(_TITLE, f'"title":{title}', 1).encode(), described)
 
 
@@ -176,13 +184,6 @@ def _later(document: str) -> str:
         document = document[:start] + told + document[start + length :]
     later = macros("page.html").later
     return _BEGINNING.sub(lambda begun: later(script=begun[1], style=begun[2]), document)
-
-
-def _sent_on(sent: str, path: str, query: str) -> Response:
-    """Return the way from a wrong address: to itself as it is written here, else to the nearest page, which says so."""
-    if (meant := plain(sent)) != sent:
-        return RedirectResponse(f"{meant}{query and '?'}{query}")
-    return RedirectResponse(f"{nearest(path)}?wrong={quote(path[:100])}")
 
 
 async def _asked(gradio: ASGIApp, path: str) -> tuple[str, Mapping[str, str]]:

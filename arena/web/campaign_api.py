@@ -41,7 +41,9 @@ STYLE = StaticFile(
     "campaign.css",
     [_HERE / f"{name}.css" for name in ("tokens", "document", "battle", "sheet", "campaign")],
 )
-SCRIPT = StaticFile("campaign.js", [_HERE / f"{name}.js" for name in ("scene", "campaign")])
+SCRIPT = StaticFile(
+    "campaign.js", [_HERE / f"{name}.js" for name in ("document", "scene", "campaign")]
+)
 LINKS = Links(STYLE.address, SCRIPT.address)
 PLATFORMS: Mapping[PlatformKind, str] = {"prolific": "Prolific", "mturk": "MTurk"}
 """Where workers come from, by the name that they know; no link leads back to another."""

@@ -77,7 +77,6 @@ CHINESE: Mapping[str, str] = {
     "search": "搜索问题",
     "one_picture": "1 张图片",
     "pictures": "{} 张图片",
-    "nothing_at": "{} 处没有内容。这是最接近的页面。",
     "pages": "页面",
     "skip_link": "跳到内容",
     "scriptless": "投票需要运行脚本，而此浏览器没有运行。请允许本页运行脚本，然后重新加载。",

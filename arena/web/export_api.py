@@ -3,20 +3,23 @@
 import asyncio
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 
 from arena.admin.erasure import code_of
 from arena.admin.public_export import FILES, PublicFiles
 from arena.database import DatabaseError
 from arena.io.strict_json import RowsError
 from arena.templates import macros
-from arena.web.cookies import NO_STORE, cookie_hash, sent_cookie
-from arena.web.words import LANGUAGES, language_of
+from arena.web.addresses import NAME
+from arena.web.cookies import cookie_hash, sent_cookie
+from arena.web.heads import Head
+from arena.web.layout import WHOLE, PageLayout
+from arena.web.words import words_of
 
 HTML = macros("page.html")
 
 
-def routes(files: PublicFiles) -> APIRouter:
+def routes(files: PublicFiles, layout: PageLayout) -> APIRouter:
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)
@@ -36,13 +39,12 @@ def routes(files: PublicFiles) -> APIRouter:
     @router.api_route("/you", methods=["GET", "HEAD"], response_model=None)
     def you(request: Request) -> Response:
         cookie = sent_cookie(request.headers)
-        language = language_of(request.headers)
-        w = LANGUAGES[language]
+        w = words_of(request.headers)
         about = (
             w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
         )
-        return HTMLResponse(
-            HTML.document(w["you"], about, language, w["terms_link"]), headers=NO_STORE
-        )
+        head = Head(f"{w['you']} · {NAME}", "", is_private=True)
+        body = HTML.text(w["you"], about, ("/terms", w["terms_link"]))
+        return layout.page(request, head, body, languages=WHOLE, is_kept=False)
 
     return router

@@ -20,6 +20,7 @@ from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
+from arena.web.addresses import NAME
 from arena.web.admin_auth import Operators
 from arena.web.cookies import (
     COOKIE,
@@ -31,8 +32,10 @@ from arena.web.cookies import (
     over_https,
     sent_cookie,
 )
+from arena.web.heads import Head
+from arena.web.layout import WHOLE, PageLayout
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
-from arena.web.words import language_of, said, words_of
+from arena.web.words import said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 BACK_COOKIE = "stereoscope_back"
@@ -49,6 +52,7 @@ def routes(
     eligibility: VoteEligibility,
     oauth: OAuthSettings | None,
     operators: Operators,
+    layout: PageLayout,
 ) -> APIRouter:
     """Return the routes; without a provider, only that of the account line."""
     router = APIRouter()
@@ -72,7 +76,7 @@ def routes(
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
-        login = _Login(voters, cookies, oauth)
+        login = _Login(voters, cookies, oauth, layout)
         router.get("/login")(login.begin)
         router.get(CALLBACK)(login.come_back)
         router.post("/logout")(login.log_out)
@@ -80,7 +84,10 @@ def routes(
 
 
 class _Login:
-    def __init__(self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings) -> None:
+    def __init__(
+        self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings, layout: PageLayout
+    ) -> None:
+        self._layout = layout
         self._voters = voters
         self._cookies = cookies
         self._host = oauth.host
@@ -93,7 +100,7 @@ class _Login:
         try:
             where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
         except LoginError as error:
-            return _error_page(error, request)
+            return self._failed(error, request)
         fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
         back = request.query_params.get("back", "")
         asked = {BACK_COOKIE: (back, ATTEMPT_SECONDS)} if _CAMPAIGN.fullmatch(back) else {}
@@ -111,7 +118,7 @@ class _Login:
                 self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh)
             )
         except (LoginError, DatabaseError) as error:
-            return _error_page(error, request)
+            return self._failed(error, request)
         back = request.cookies.get(BACK_COOKIE, "")
         return self._home(request, fresh, back if _CAMPAIGN.fullmatch(back) else "/")
 
@@ -121,7 +128,7 @@ class _Login:
                 self._voters.log_out, cookie_hash(sent_cookie(request.headers) or "")
             )
         except DatabaseError as error:
-            return _error_page(error, request)
+            return self._failed(error, request)
         return self._home(request, self._cookies.new())
 
     async def _account(self, request: Request, cookie: str) -> Account:
@@ -160,9 +167,9 @@ class _Login:
     def _over_https(self, request: Request) -> bool:
         return bool(self._host) or over_https(request.scope, request.headers)
 
-
-def _error_page(error: Exception, request: Request) -> HTMLResponse:
-    status = 503 if isinstance(error, DatabaseError) else 403
-    words = words_of(request.headers)
-    page = HTML.failed(said(error, words), language_of(request.headers), words)
-    return HTMLResponse(page, status_code=status, headers=NO_STORE)
+    def _failed(self, error: Exception, request: Request) -> Response:
+        status = 503 if isinstance(error, DatabaseError) else 403
+        words = words_of(request.headers)
+        head = Head(f"{words['login_failed']} · {NAME}", "", is_private=True)
+        body = HTML.failed(said(error, words), words)
+        return self._layout.page(request, head, body, languages=WHOLE, status=status, is_kept=False)

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.errors import VoterError
 from arena.storage import size_text
-from arena.web.addresses import opened
+from arena.web.addresses import TAKES_FILES, opened
 from arena.web.cookies import VoterCookies, cookie_header, over_https, with_cookie
 from arena.web.events import Argument, misfit
 from arena.web.rate_limit import Caller, RateLimiter
@@ -44,6 +44,8 @@ LEAST_PACE = 32_000
 
 CAMPAIGNS = "/c/"
 """Beginning of the paths of campaigns' pages, which platforms show in a frame."""
+GRADIOS_SCRIPTS = "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
+"""Gradio compiles components and events' `js` in the browser."""
 PROBES = frozenset({"/healthz", "/readyz"})
 """Routes polled by whoever keeps the server running; not rate limited."""
 
@@ -69,7 +71,7 @@ _FILE = re.compile(
 _REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other, as its events are."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports|automatic|agreement|preview)/.*|/report/[^/]+/people.*|(/report/[^/]+)?/task-map(/.*)?",
+    r"/(boards|export|reports?|automatic|model|preview)/.*|/(results|judges|agreement|task-map)(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
@@ -108,6 +110,7 @@ class RequestMiddleware:
         self._one_by_one = one_by_one
         self._one = asyncio.Semaphore(1)
         self._headers = _security_headers(image_hosts)
+        self._gradios = _security_headers(image_hosts, scripts=GRADIOS_SCRIPTS)
         self._framed = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -208,7 +211,9 @@ class RequestMiddleware:
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
 
-        headers = self._framed if path.startswith(CAMPAIGNS) else self._headers
+        headers = self._gradios if opened(path) else self._headers
+        if path.startswith(CAMPAIGNS):
+            headers = self._framed
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -226,7 +231,8 @@ class RequestMiddleware:
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
         """Return the Set-Cookie header for a visitor of a page; None for other requests."""
-        if scope["method"] != "GET" or opened(scope["path"]) is None:
+        path = scope["path"]
+        if scope["method"] != "GET" or (opened(path) is None and path not in TAKES_FILES):
             return None
         return cookie_header(self._cookies.new(), self._https or over_https(scope, headers))
 
@@ -394,13 +400,16 @@ def _same_origin(headers: Headers) -> bool:
 
 
 def _security_headers(
-    image_hosts: Sequence[str], frames: Sequence[str] = (), forms: Sequence[str] = ()
+    image_hosts: Sequence[str],
+    frames: Sequence[str] = (),
+    forms: Sequence[str] = (),
+    scripts: str = "script-src 'self'",
 ) -> dict[str, str]:
     """Headers of every answer; `frames`: sites that may frame it, `forms`: sites that its forms may be sent to."""
     images = " ".join(f"https://{host}" for host in image_hosts)
     policy = (
         "default-src 'none'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",  # Gradio compiles components and events' `js` in the browser
+        scripts,
         "style-src 'self' 'unsafe-inline'",
         f"img-src 'self' data: blob: {images}".rstrip(),
         "font-src 'self'",

@@ -15,7 +15,7 @@ from arena.kept import Kept
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import chart_png
 from arena.markdown import visible_name
-from arena.web.addresses import NAME, RESULTS, VOTE, Address, opened
+from arena.web.addresses import NAME, RESULTS, VOTE, Address, described
 from arena.web.heads import VOTE_WORDS, Head, Heads
 
 _WIDTH = 600
@@ -42,7 +42,7 @@ class Previews:
     def picture(self, path: str) -> bytes | None:
         """Return a picture, None if there is none at this path. Raises DatabaseError."""
         name = path.removesuffix(".png")
-        address = Address(VOTE) if name == "vote" else opened(quote(name))
+        address = Address(VOTE) if name == "vote" else described(quote(name))
         head = self._heads.of(address) if address else None
         if address is None or head is None or unquote(head.preview) != name:
             return None

@@ -1,18 +1,9 @@
 // The battle on its page: acts go to the server, the parts that changed come back. Keys, pictures and switches of all battles.
-const byId = (id) => document.getElementById(id);
 const isShown = (element) => Boolean(element) && !element.disabled && element.getClientRects().length > 0;
-// A browser may refuse storage already when it is named.
-const stored = (storage, name) => { try { return window[storage].getItem(name); } catch { return null; } };
-const store = (storage, name, value) => { try { value === null ? window[storage].removeItem(name) : window[storage].setItem(name, value); } catch { /* refused */ } };
 const pause = (milliseconds) => new Promise((wake) => {
   setTimeout(wake, milliseconds);
   addEventListener("online", wake, { once: true });
 });
-let texts = null;
-const word = (name, ...values) => {
-  texts ??= JSON.parse(byId("words").textContent);
-  return texts[name].replaceAll("{}", () => values.shift());
-};
 
 // What a server said no to, in its words; anything else did not reach it.
 class Refused extends Error {
@@ -428,35 +419,6 @@ const lightbox = (() => {
       lightbox.enlarge(0);
     }
   });
-})();
-
-// The switches in the footer, kept in the browser, and the language.
-(() => {
-  const apply = () => {
-    document.documentElement.classList.toggle("plain-text", stored("localStorage", "plain") === "on");
-    document.documentElement.classList.toggle("no-keys", stored("localStorage", "keys") === "off");
-    const plain = byId("plain-switch"), keys = byId("keys-switch");
-    if (plain) plain.checked = stored("localStorage", "plain") === "on";
-    if (keys) keys.checked = stored("localStorage", "keys") !== "off";
-  };
-  document.addEventListener("change", ({ target }) => {
-    if (!target.id?.endsWith("-switch")) return;
-    store("localStorage", target.id.replace("-switch", ""), target.checked ? "on" : "off");
-    target.blur();
-    apply();
-  });
-  document.addEventListener("click", ({ target }) => {
-    const chosen = target.closest?.("[data-language]")?.dataset.language;
-    if (!chosen) return;
-    const where = location.protocol === "https:" ? "Secure; SameSite=None; Partitioned" : "SameSite=Lax";
-    document.cookie = `language=${chosen}; Max-Age=31536000; Path=/; ${where}`;
-    location.reload();
-  });
-  addEventListener("DOMContentLoaded", apply);
-  // Gradio names the browser's language, whatever the page is in.
-  const root = document.documentElement;
-  const { lang } = root;
-  new MutationObserver(() => { if (root.lang !== lang) root.lang = lang; }).observe(root, { attributeFilter: ["lang"] });
 })();
 
 // Gradio's own script comes once the battle can be read: until then the line is the battle's.

@@ -5,26 +5,52 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fastapi import APIRouter, Request, Response
+
 from arena.templates import macros
+from arena.web.addresses import NAME
+from arena.web.heads import Head
+from arena.web.layout import WHOLE, PageLayout
+from arena.web.words import language_of
+
+HTML = macros("page.html")
+_FILES = {"en": "terms.md", "zh": "terms.zh.md"}
+
+
+class Text(NamedTuple):
+    """The terms in one language."""
+
+    title: str
+    body: str
+    """Markdown."""
 
 
 class Terms(NamedTuple):
-    """The version of `terms.md`, which is the beginning of its sha256, and its page by language."""
+    """The version of `terms.md`, which is the beginning of its sha256, and the terms by language."""
 
     version: str
-    pages: Mapping[str, str]
+    texts: Mapping[str, Text]
 
     @classmethod
     def read(cls) -> "Terms":
-        files = {"en": "terms.md", "zh": "terms.zh.md"}
-        texts = {
-            language: (Path(__file__).parent / name).read_text("utf-8")
-            for language, name in files.items()
-        }
-        parts = {language: text.strip().partition("\n") for language, text in texts.items()}
-        document = macros("page.html").document
-        pages = {
-            name: document(title.removeprefix("# "), body, name)
-            for name, (title, _, body) in parts.items()
-        }
-        return cls(hashlib.sha256(texts["en"].encode()).hexdigest()[:12], pages)
+        here = Path(__file__).parent
+        files = {language: (here / name).read_text("utf-8") for language, name in _FILES.items()}
+        digest = hashlib.sha256(files["en"].encode()).hexdigest()
+        return cls(digest[:12], {language: _text(file) for language, file in files.items()})
+
+
+def _text(file: str) -> Text:
+    title, _, body = file.strip().partition("\n")
+    return Text(title.removeprefix("# "), body)
+
+
+def routes(terms: Terms, layout: PageLayout) -> APIRouter:
+    router = APIRouter()
+
+    @router.api_route("/terms", methods=["GET", "HEAD"])
+    def page(request: Request) -> Response:
+        text = terms.texts[language_of(request.headers)]
+        head = Head(f"{text.title} · {NAME}", "What is stored and published of a vote.")
+        return layout.page(request, head, HTML.text(text.title, text.body), languages=WHOLE)
+
+    return router

@@ -93,7 +93,6 @@ ENGLISH: Words = {
     "none_fits": "No item fits. Try another family or fewer words.",
     "more": "{} more: search to narrow them down.",
     # The pages, and the copy of the votes
-    "nothing_at": "There is nothing at {}. This is the nearest page.",
     "pages": "Pages",
     "skip_link": "Skip to the content",
     "scriptless": "Voting needs scripts, and this browser runs none. Allow them for this page, then load it again.",
@@ -179,7 +178,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
 }
 
 SCRIPTS = (
-    *("nothing_at", "enlarged", "previous", "following", "close", "picture_of"),
+    *("enlarged", "previous", "following", "close", "picture_of"),
     *(
         "no_answer",
         "asked_again",

@@ -193,9 +193,10 @@ class PairedLine(NamedTuple):
 
 
 def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> list[PairedLine]:
-    """The questions that both reports score, all and by group; a question is the same if its truth is too.
+    """The questions that both reports score, all and then by group, the largest difference first.
 
-    What a report has several times, such as matches against a model that is not named, pairs with nothing.
+    A question is the same if its truth is too. What a report has several times, such as matches against a model that
+    is not named, pairs with nothing.
     """
     here = grouped((_asked(one), one) for one in first)
     there = grouped((_asked(one), one) for one in second)
@@ -206,7 +207,8 @@ def paired(first: Sequence[ScoredAnswer], second: Iterable[ScoredAnswer]) -> lis
             for name in (ALL, *one.groups):
                 groups.setdefault(name, []).append(_Pair(one.score, score, one.picture))
     largest = max((abs(pair.difference) for pair in groups[ALL]), default=0.0)
-    return [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
+    lines = [_paired(name, pairs, largest) for name, pairs in groups.items() if pairs]
+    return [*lines[:1], *sorted(lines[1:], key=lambda line: line.first - line.second)]
 
 
 def _asked(answer: ScoredAnswer) -> tuple[str, str, str]:

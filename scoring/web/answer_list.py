@@ -1,74 +1,87 @@
-"""List of what was answered, with its filters: components and event handlers of every report."""
+"""Every answer of a report: its filters, and the page of answers that an address asks for."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-import gradio as gr
+from scoring.multiple_choice.types import PROTOCOL_WORDS
+from scoring.web.report_parts import REPORT, Listed
 
-from arena.database import DatabaseError
-from arena.web.events import LATEST, Updates, one_by_one, shows_errors
-from scoring.jobs.store import JobError, Jobs
-from scoring.serialize import ReportError
-from scoring.web.report_parts import PARTS, REPORT
-
-
-def shows_report_errors(at: str) -> Callable[..., Any]:
-    """Decorate the handlers of a report's views: a failing database is a sentence in the component `at`.
-
-    A report may be long, so that they are worked on one after the other.
-    """
-    decorate = shows_errors(
-        (DatabaseError, JobError, ReportError), lambda error, *_: PARTS.alert(error), at
-    )
-    return lambda handler: one_by_one(decorate(handler))
+Choice = tuple[str, str]
+"""Value of an option, and its words."""
 
 
-def of_report(jobs: Jobs, kind: type, html: Callable[..., str]) -> Callable[..., str]:
-    """Return what lists the report under a link by its filters and page; "" for one of another kind."""
+class Chosen(NamedTuple):
+    """What an address asks for; what there is not counts as not chosen."""
 
-    def listed(link: object, *chosen: object) -> str:
-        report = jobs.report(str(link))
-        return html(report, *map(str, chosen[:-1]), chosen[-1]) if isinstance(report, kind) else ""
+    path: str
+    show: str = ""
+    """A filter by outcome; "" shows all."""
+    group: str = ""
+    protocol: str = ""
+    """Another protocol, under which the file's letters are read."""
+    page: int = 1
 
-    return listed
-
-
-class AnswerList:
-    """What was answered, below its filters; `html` returns the list for what the browser sends: link, filters, page."""
-
-    def __init__(
-        self,
-        title: str,
-        prefix: str,
-        elem_id: str,
-        shows: Iterable[str],
-        html: Callable[..., str],
-        group: gr.Dropdown | None = None,
-        title_id: str | None = None,
-    ) -> None:
-        self._html = html
-        gr.HTML(REPORT.heading(title, title_id), padding=False)
-        with gr.Row():
-            choices = list(shows)
-            self.show = gr.Dropdown(
-                choices, value=choices[0], label="Show", elem_id=f"{prefix}-show"
-            )
-            self.group = group.render() if group else None
-            self.page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id=f"{prefix}-page")
-        self.list = gr.HTML(elem_id=elem_id, padding=False)
-
-    def listen(self, *inputs: gr.Radio | gr.Textbox) -> None:
-        filters = [self.show, *([self.group] if self.group else [])]
-        chosen = [*inputs, *filters, self.page]
-        gr.on(
-            [one.input for one in filters], self.on_filter, chosen, [self.page, self.list], **LATEST
+    @classmethod
+    def of(cls, path: str, query: Mapping[str, str]) -> "Chosen":
+        page = query.get("page", "")[:6]
+        return cls(
+            path,
+            show=query.get("show", ""),
+            group=query.get("group", ""),
+            protocol=query.get("protocol", ""),
+            page=int(page) if page.isascii() and page.isdecimal() else 1,
         )
-        self.page.input(self.on_page, chosen, self.list, **LATEST)
 
-    @shows_report_errors("list")
-    def on_filter(self, *chosen: object) -> Updates:
-        return {self.page: 1, self.list: self._html(*chosen[:-1], 1)}
+    def address(self, **changed: object) -> str:
+        """Return the address of the same list with something else chosen."""
+        chosen = {"show": self.show, "group": self.group, "protocol": self.protocol, **changed}
+        query = urlencode({name: value for name, value in chosen.items() if value})
+        return f"{self.path}?{query}" if query else self.path
 
-    @shows_report_errors("list")
-    def on_page(self, *chosen: object) -> Updates:
-        return {self.list: self._html(*chosen)}
+
+def no_groups(report: Any) -> Sequence[Choice]:
+    return ()
+
+
+@dataclass(frozen=True)
+class AnswerList:
+    """How the answers of one kind of report are listed."""
+
+    title: str
+    shows: Iterable[str]
+    """Filters by outcome, the first of which shows all."""
+    html: Callable[[Any, Chosen], Listed]
+    group: str = ""
+    """Label of the other filter; "" without one."""
+    groups: Callable[[Any], Sequence[Choice]] = no_groups
+
+    def body(self, report: Any, chosen: Chosen) -> str:
+        """Return the filters and the list."""
+        shows = [("" if place == 0 else show, show) for place, show in enumerate(self.shows)]
+        groups = self.groups(report)
+        chosen = chosen._replace(
+            show=_known(chosen.show, shows),
+            group=_known(chosen.group, groups),
+            protocol=_known(chosen.protocol, PROTOCOL_WORDS.items()),
+        )
+        filters = [("show", "Show", shows, chosen.show)]
+        if len(groups) > 2:
+            filters.append(("group", self.group, groups, chosen.group))
+        listed = self.html(report, chosen)
+        return REPORT.answer_list(chosen, filters, listed.html, _pager(chosen, listed))
+
+
+def _known(value: str, choices: Iterable[Choice]) -> str:
+    return value if any(value == known for known, _ in choices) else ""
+
+
+def _pager(chosen: Chosen, listed: Listed) -> list[Choice]:
+    """Return the pages that one may go to from here, by address and words."""
+    last = listed.pages
+    places = {"First": 1, "Previous": listed.page - 1, "Next": listed.page + 1, "Last": last}
+    there = {word: page for word, page in places.items() if 1 <= page <= last != 1}
+    return [
+        (chosen.address(page=page), word) for word, page in there.items() if page != listed.page
+    ]

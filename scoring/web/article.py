@@ -8,6 +8,7 @@ from textwrap import wrap
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
 from arena.interval_text import interval_text
+from arena.templates import plural
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
     PublishedBoard,
@@ -34,13 +35,13 @@ _PREVIEW = (600, 315)
 _EDGE = 24
 _NEAREST = 7
 """Size of the picture beside a shared link, the space around it, and how many bars it has room for."""
-CALIBRATION = (
-    "No person has marked these answers yet: how far this judge is from people here is not known."
-)
 
 
-def head_html(report: AnyReport, parts: Iterable[str] = ()) -> str:
-    """Return a report's title, its sentence, its headline numbers, and what limits them."""
+def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> str:
+    """Return a report's title, its sentence, its headline numbers, and what limits them.
+
+    `share`: what stands between the numbers and their limits.
+    """
     benchmark = BENCHMARKS[report.benchmark]
     found = benchmark.totals(report)
     totals = REPORT.totals(found) if found else REPORT.total("nothing scored")
@@ -49,7 +50,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = ()) -> str:
     name = benchmark.edition(report)
     said = benchmark.sentence(report)
     return REPORT.head(
-        [name, report.file, when], report.title, name, said, [totals, *limits, *parts]
+        [name, report.file, when], report.title, name, said, [totals, share, *limits, *parts]
     )
 
 
@@ -177,12 +178,12 @@ def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[st
     return REPORT.wrong(found, BENCHMARKS[report.benchmark].unpictured) if found else ""
 
 
-def trust_html(report: AnyReport, link: str, people: str = "") -> str:
-    return REPORT.trust(trust_lines(report, people), link)
+def trust_html(report: AnyReport) -> str:
+    return REPORT.trust(trust_lines(report))
 
 
-def trust_lines(report: AnyReport, people: str = "") -> list[str]:
-    """Return how far to trust a report, in at most four lines; `people`: what those who marked its answers say."""
+def trust_lines(report: AnyReport) -> list[str]:
+    """Return how far to trust a report, in at most three lines."""
     benchmark = BENCHMARKS[report.benchmark]
     judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
     lines = [f"{judge}. {benchmark.note(report)}."]
@@ -193,9 +194,7 @@ def trust_lines(report: AnyReport, people: str = "") -> list[str]:
         lines.append(
             f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
         )
-    lines += filter(None, [" ".join(list(benchmark.checks(report))[:2])])
-    said = people or (CALIBRATION if report.judge else "")
-    return [*lines, said] if said else lines
+    return [*lines, *filter(None, [" ".join(list(benchmark.checks(report))[:2])])]
 
 
 def methods_html(report: AnyReport) -> str:
@@ -225,7 +224,7 @@ def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
-    """Return two reports side by side, question by question; a sentence where they count different things."""
+    """Return how two reports differ, question by question; a sentence where they count different things."""
     benchmark = BENCHMARKS[first.benchmark]
     ways = [(one.benchmark, one.protocol, head_name(one)) for one in (first, second)]
     if ways[0] != ways[1]:
@@ -236,18 +235,29 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         return PARTS.alert(
             f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
         )
-    found = paired(
-        benchmark.scored_answers(first), BENCHMARKS[second.benchmark].scored_answers(second)
-    )
+    found = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not found:
         return PARTS.alert(
-            "The two reports share no question that both score. Choose two files of one question set."
+            "These reports share no question that both score. Choose two files of one question set."
         )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
     table = sheet_html(paired_sheet(first.title, second.title, found))
-    compared = REPORT.compared(first.title, second.title, found[0].difference.n, table)
-    return REPORT.together([PARTS.warning(differ) if differ else "", compared])
+    statement = difference_text(first.title, second.title, found[0].difference)
+    return REPORT.compared(statement, differ, table, len(found))
+
+
+def difference_text(first: str, second: str, found: ScoreLine) -> str:
+    """Return what two reports' difference over all questions says, in a sentence."""
+    over = f"over the {plural(found.n, 'question')} that both reports score"
+    if found.mean is None or found.low is None or found.high is None:
+        return f"Too few questions to tell, {over}."
+    sure = interval_text(found.low, found.high)
+    if found.low <= 0 <= found.high:
+        points = f"{found.mean:+z.1f}".replace("-", "−")
+        return f"No clear difference {over}: {points} points ({sure})."
+    better = "higher" if found.mean > 0 else "lower"
+    return f"{second} scores {abs(found.mean):.1f} points {better} than {first} {over} ({sure})."
 
 
 def head_name(report: AnyReport) -> str:

@@ -8,11 +8,12 @@ from unicodedata import normalize
 from scoring.benchmarks import mmbench
 from scoring.multiple_choice.metrics import Difference, differences
 from scoring.multiple_choice.types import NONE, PROTOCOL_WORDS, Decided, Decision, Protocol, Rule
-from scoring.web.report_parts import CHOICE, REPORT, answers_html
+from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
 
+ALL = "all answers"
 DIFFERS = "differs by protocol"
 SHOWS: Mapping[str, Callable[[Decided], bool]] = {
-    "all answers": lambda row: True,
+    ALL: lambda row: True,
     "undecided": lambda row: row.decision.letter is None and row.decision.step != "failed",
     "no answer of the model": lambda row: row.decision.step == "failed",
     DIFFERS: lambda row: True,
@@ -26,22 +27,22 @@ _OUTCOMES = {True: ("right", "right"), False: ("wrong", "wrong"), None: ("open",
 _ALNUM = re.compile(r"[A-Za-z0-9]")
 
 
-def audit_html(
+def list_choices(
     rows: Sequence[Decided],
     others: Sequence[Decided],
     other: Protocol,
-    show: str = "all answers",
+    show: str = ALL,
     category: str = "",
-    page: object = 1,
+    page: int = 1,
     words: Callable[[str], str] = str,
-) -> str:
+) -> Listed:
     """Return one page of the matching answers; `others` are the same rows under another protocol, "" any category.
 
     `words` has the names of abilities.
     """
     found = differences(rows, others) if show == DIFFERS else list(filter(SHOWS[show], rows))
     fit = [one for one in found if category in ("", _row(one).question.category)]
-    return answers_html(fit, len(rows), page, lambda one: _item(one, other, words))
+    return listed_answers(fit, len(rows), page, lambda one: _item(one, other, words))
 
 
 def marked_html(prediction: str, span: str, last: bool = False) -> str:

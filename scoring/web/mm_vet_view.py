@@ -1,18 +1,13 @@
-"""MM-Vet report view: header, capabilities beside published rows, and every question."""
+"""MM-Vet's questions as its report lists them."""
 
 from collections.abc import Callable, Mapping
 
-import gradio as gr
-
 from arena.templates import macros
-from arena.web.events import Updates
 from scoring.benchmarks.mm_vet_questions import ALL_CAPABILITIES, truth_words
 from scoring.benchmarks.mm_vet_tables import capability_words, tabulate
-from scoring.jobs.store import Jobs
 from scoring.report import Grade, Report, Row
-from scoring.web.answer_list import AnswerList, of_report
-from scoring.web.article import head_html
-from scoring.web.report_parts import answers_html
+from scoring.web.answer_list import AnswerList, Choice
+from scoring.web.report_parts import Listed, listed_answers
 
 TEMPLATE = macros("mm_vet.html")
 EVERY = "every capability"
@@ -31,38 +26,9 @@ SHOWS: Mapping[str, Callable[[Row], bool]] = {
 }
 
 
-class MMVetView:
-    """Components of the view as attributes, event handlers as methods."""
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-
-    def build_list(self) -> None:
-        with gr.Column(visible=False, elem_classes="report-list") as self.below:
-            self.group = gr.Dropdown(
-                [EVERY], value=EVERY, label="Capability", elem_id="audit-group", render=False
-            )
-            listed = of_report(self._jobs, Report, questions_html)
-            self.answers = AnswerList(
-                "Every question", "audit", "audit", SHOWS, listed, self.group, "audit-heading"
-            )
-        self.shown = [self.group, self.answers.list]
-
-    def listen(self, link: gr.Textbox) -> None:
-        self.answers.listen(link)
-
-    def opened(self, link: str, report: Report) -> tuple[str, Updates]:
-        capabilities, _ = tabulate(report)
-        groups = [(capability_words(line.name), line.name) for line in capabilities.lines[:-1]]
-        return head_html(report), {
-            self.group: gr.update(choices=[EVERY, *groups], value=EVERY),
-            self.answers.list: questions_html(report),
-        }
-
-
-def questions_html(
-    report: Report, show: str = "all questions", group: str = EVERY, page: object = 1
-) -> str:
+def list_questions(
+    report: Report, show: str = "all questions", group: str = EVERY, page: int = 1
+) -> Listed:
     """Return one page of the matching questions; a filter that does not exist counts as not chosen."""
     fits = SHOWS.get(show, SHOWS["all questions"])
     rows = [
@@ -70,7 +36,22 @@ def questions_html(
         for row in report.rows
         if fits(row) and (group not in ALL_CAPABILITIES or group in row.question.groups)
     ]
-    return answers_html(rows, len(report.rows), page, _item, "questions", "audit")
+    return listed_answers(rows, len(report.rows), page, _item, "questions", "audit")
+
+
+def _groups(report: Report) -> list[Choice]:
+    capabilities, _ = tabulate(report)
+    named = [(line.name, capability_words(line.name)) for line in capabilities.lines[:-1]]
+    return [("", EVERY), *named]
+
+
+QUESTIONS = AnswerList(
+    "Every question",
+    SHOWS,
+    lambda report, chosen: list_questions(report, chosen.show, chosen.group, chosen.page),
+    "Capability",
+    _groups,
+)
 
 
 def flags_of(row: Row) -> tuple[str, ...]:

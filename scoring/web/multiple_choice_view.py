@@ -1,133 +1,62 @@
-"""Multiple-choice report view: what another protocol would have read, and every answer."""
+"""Multiple-choice answers as their report lists them, and what another protocol would have read."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
-import gradio as gr
-
-from arena.kept import Kept
 from arena.markdown import visible_name
-from arena.web.events import LATEST, Updates
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, under_protocol
+from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_sheets import change_sheets
-from scoring.jobs.store import Jobs
-from scoring.multiple_choice.metrics import ChoiceTables, Difference, differences
-from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
-from scoring.registry import BENCHMARKS, choice_benchmark
-from scoring.web.answer_list import AnswerList, shows_report_errors
-from scoring.web.article import head_html
-from scoring.web.choice_audit import DIFFERS, SHOWS, audit_html
-from scoring.web.report_parts import CHOICE, REPORT, folded_problems_html, sheet_html
+from scoring.multiple_choice.metrics import Difference, differences
+from scoring.multiple_choice.types import PROTOCOL_WORDS
+from scoring.registry import choice_benchmark
+from scoring.report import remembered
+from scoring.web.answer_list import AnswerList, Choice, Chosen
+from scoring.web.choice_audit import ALL, DIFFERS, SHOWS, list_choices
+from scoring.web.report_parts import CHOICE, Listed, folded_problems_html, sheet_html
 
 EVERY = "every ability"
 MOST_CATEGORIES = 300
 
-
-class _Seen(NamedTuple):
-    """Report with its tables."""
-
-    report: ChoiceReport
-    found: ChoiceTables[Any]
-
-    @property
-    def others(self) -> list[Protocol]:
-        return [protocol for protocol in PROTOCOL_WORDS if protocol != self.report.protocol]
+reread = remembered(under_protocol)
 
 
-class ChoiceView:
-    """Components of the view as attributes, event handlers as methods."""
+def file_notes(report: ChoiceReport) -> str:
+    """Return what to know about the file."""
+    found = choice_benchmark(report).tabulated(report)
+    return folded_problems_html((*found.problems, *report.problems))
 
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._kept: Kept[_Seen] = Kept(100_000, 60, weigh=lambda seen: 1 + len(seen.report.rows))
 
-    def build_list(self) -> None:
-        with gr.Column(visible=False, elem_classes="report-list") as self.below:
-            gr.HTML(REPORT.heading("What if another protocol read the file?"), padding=False)
-            self.other = gr.Radio([], show_label=False, container=False, elem_id="what-if")
-            self.what_if = gr.HTML(elem_id="what-if-answer", padding=False)
-            self.category = gr.Dropdown(
-                [EVERY], value=EVERY, label="Ability", elem_id="choice-category", render=False
-            )
-            self.answers = AnswerList(
-                "Every answer", "choice", "choice-audit", SHOWS, self._listed, self.category
-            )
-        self.shown = [self.other, self.category, self.answers.list]
+def _categories(report: ChoiceReport) -> list[Choice]:
+    words = choice_benchmark(report).words
+    names = {row.question.category for row in report.rows if row.question.category}
+    named = [(name, visible_name(words(name))) for name in sorted(names)[:MOST_CATEGORIES]]
+    return [("", EVERY), *named]
 
-    def listen(self, link: gr.Textbox) -> None:
-        what_if = [self.what_if, self.answers.show, self.answers.page, self.answers.list]
-        self.other.input(self.on_what_if, [link, self.other, self.category], what_if, **LATEST)
-        self.answers.listen(link, self.other)
 
-    def opened(self, link: str, report: ChoiceReport) -> tuple[str, Updates]:
-        seen = self._tabulated(link)
-        words = choice_benchmark(report).words
-        categories = {row.question.category for row in report.rows if row.question.category}
-        named = [(visible_name(words(name)), name) for name in sorted(categories)[:MOST_CATEGORIES]]
-        others = [(PROTOCOL_WORDS[protocol], protocol) for protocol in seen.others]
-        problems = (*seen.found.problems, *report.problems)
-        return head_html(report, [folded_problems_html(problems)]), {
-            self.other: gr.update(choices=others, value=None),
-            self.category: gr.update(choices=[EVERY, *named], value=EVERY, visible=len(named) > 1),
-            self.answers.list: audit_html(report.rows, (), seen.others[0], words=words),
-        }
+def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
+    """Return the list; of answers that another protocol reads differently, with what that changes."""
+    others = [protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol]
+    protocol = next((other for other in others if other == chosen.protocol), others[0])
+    there = reread(report, protocol) if chosen.show == DIFFERS else None
+    listed = list_choices(
+        report.rows,
+        there.rows if there else (),
+        protocol,
+        chosen.show or ALL,
+        chosen.group,
+        chosen.page,
+        choice_benchmark(report).words,
+    )
+    if there is None:
+        return listed
+    links = [
+        (chosen.address(protocol=other), PROTOCOL_WORDS[other], other == protocol)
+        for other in others
+    ]
+    changed = what_if_html(report, there, differences(report.rows, there.rows))
+    return listed._replace(html=CHOICE.read_by(links, changed, listed.html))
 
-    @shows_report_errors("what_if")
-    def on_what_if(self, link: object, other: object, category: object) -> Updates:
-        seen = self._seen(str(link))
-        if seen is None or other not in seen.others:
-            return {self.what_if: ""}
-        there = self._under(str(link), other)
-        parted = differences(seen.report.rows, there.report.rows)
-        return {
-            self.what_if: what_if_html(seen.report, there.report, parted),
-            self.answers.show: DIFFERS,
-            **self.answers.on_filter(link, other, DIFFERS, category, 1),
-        }
 
-    def _listed(
-        self, link: object, other: object, show: object, category: object, page: object
-    ) -> str:
-        seen = self._seen(str(link))
-        if seen is None:
-            return ""
-        chosen = str(show) if show in SHOWS else "all answers"
-        protocol = other if other in seen.others else seen.others[0]
-        others = self._under(str(link), protocol).report.rows if chosen == DIFFERS else ()
-        return audit_html(
-            seen.report.rows,
-            others,
-            protocol,
-            chosen,
-            "" if category == EVERY else str(category),
-            page,
-            choice_benchmark(seen.report).words,
-        )
-
-    def _seen(self, link: str) -> _Seen | None:
-        """Return the report under a link while it exists; a finished report never changes, so it is cached."""
-        job = self._jobs.find(link)
-        there = (
-            job is not None
-            and job.state == "done"
-            and isinstance(BENCHMARKS[job.benchmark], MultipleChoice)
-        )
-        return self._tabulated(link) if there else None
-
-    def _tabulated(self, link: str) -> _Seen:
-        return self._kept.of(link, lambda: self._read(link))
-
-    def _under(self, link: str, protocol: Protocol) -> _Seen:
-        return self._kept.of((link, protocol), lambda: self._reread(link, protocol))
-
-    def _read(self, link: str) -> _Seen:
-        report = self._jobs.report(link)
-        assert isinstance(report, ChoiceReport)
-        return _Seen(report, choice_benchmark(report).tabulated(report))
-
-    def _reread(self, link: str, protocol: Protocol) -> _Seen:
-        report = under_protocol(self._tabulated(link).report, protocol)
-        return _Seen(report, choice_benchmark(report).tabulated(report))
+CHOICES = AnswerList("Every answer", SHOWS, _listed, "Ability", _categories)
 
 
 def what_if_html(here: ChoiceReport, there: ChoiceReport, parted: Sequence[Difference]) -> str:

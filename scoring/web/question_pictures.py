@@ -34,7 +34,7 @@ class QuestionPictures:
     def addresses(self, link: str) -> Callable[[ScoredAnswer], Sequence[str]]:
         """Return what tells where the pictures of a report's questions are, as far as they are here."""
         kept = self._kept.of(link)
-        folder = f"reports/{quote(link, safe='')}/pictures"
+        folder = f"/reports/{quote(link, safe='')}/pictures"
 
         def of(one: ScoredAnswer) -> Sequence[str]:
             names = [quote(name, safe="") for name in one.pictures if self.path(name)]

@@ -1,7 +1,7 @@
 """Parts that reports share: headline numbers, the judge, the file's problems, pages of answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from arena.inference.endpoint import place_of
 from arena.sheets import Place, Sheet, as_html
@@ -78,22 +78,36 @@ def _problems(blocks: Blocks, problems: Sequence[Problem]) -> str:
     )
 
 
-def paged(rows: Sequence[T], page: object, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], str]:
-    """Return the rows on a page and its place in words; what the browser sends as a page is looked up."""
+class Listed(NamedTuple):
+    """A page of a list as HTML, with its number."""
+
+    html: str
+    page: int
+    pages: int
+
+
+def paged(rows: Sequence[T], page: int, size: int = ROWS_A_PAGE) -> tuple[Sequence[T], int, int]:
+    """Return the rows on a page, its number and how many pages there are; past the last is the last."""
     pages = max(1, -(-len(rows) // size))
-    place = min(int(page), pages) if isinstance(page, int | float) and 1 <= page <= 1e6 else 1
-    return rows[(place - 1) * size : place * size], f"page {place:,} of {pages:,}"
+    place = min(max(page, 1), pages)
+    return rows[(place - 1) * size : place * size], place, pages
 
 
-def answers_html(
+def place_text(page: int, pages: int) -> str:
+    return f"page {page:,} of {pages:,}"
+
+
+def listed_answers(
     rows: Sequence[T],
     of: int,
-    page: object,
+    page: int,
     item: Callable[[T], str],
     what: str = "answers",
     kind: str = "audit choices",
-) -> str:
+) -> Listed:
+    """Return a page of answers, each as `item` makes it; `of`: how many there are without filters."""
     if not rows:
-        return PARTS.empty(f"No {what[:-1]} fits.")
-    shown, place = paged(rows, page)
-    return REPORT.answers(kind, f"{len(rows):,} of {of:,} {what}; {place}", list(map(item, shown)))
+        return Listed(PARTS.empty(f"No {what[:-1]} fits."), 1, 1)
+    shown, page, pages = paged(rows, page)
+    status = f"{len(rows):,} of {of:,} {what}; {place_text(page, pages)}"
+    return Listed(REPORT.answers(kind, status, list(map(item, shown))), page, pages)

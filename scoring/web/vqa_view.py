@@ -1,18 +1,13 @@
-"""VQA report view: exact match beside the judge's marks, and every answer."""
+"""VQA answers as their report lists them: exact match beside the judge's marks."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-import gradio as gr
-
-from arena.web.events import Updates
 from scoring.benchmarks.vqa import MarksReport, outcome_words, same_as_reference
 from scoring.benchmarks.vqa_answers import VQAnswer
-from scoring.jobs.store import Jobs
 from scoring.report import Grade
-from scoring.web.answer_list import AnswerList, of_report
-from scoring.web.article import head_html
-from scoring.web.report_parts import CHOICE, REPORT, answers_html, folded_problems_html
+from scoring.web.answer_list import AnswerList
+from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
 
 SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
     "all answers": lambda same, mark: True,
@@ -25,35 +20,20 @@ SHOWS: Mapping[str, Callable[[bool | None, float | None], bool]] = {
 _KINDS = {True: "right", False: "wrong", None: "open"}
 
 
-class MarksView:
-    """Components of the view as attributes, event handlers as methods."""
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-
-    def build_list(self) -> None:
-        with gr.Column(visible=False, elem_classes="report-list") as self.below:
-            listed = of_report(self._jobs, MarksReport, marks_audit_html)
-            self.answers = AnswerList("Every answer", "marks", "marks-audit", SHOWS, listed)
-        self.shown = [self.answers.list]
-
-    def listen(self, link: gr.Textbox) -> None:
-        self.answers.listen(link)
-
-    def opened(self, link: str, report: MarksReport) -> tuple[str, Updates]:
-        head = head_html(report, [folded_problems_html(report.problems)])
-        return head, {self.answers.list: marks_audit_html(report)}
-
-
-def marks_audit_html(report: MarksReport, show: str = "all answers", page: object = 1) -> str:
+def list_marks(report: MarksReport, show: str = "all answers", page: int = 1) -> Listed:
     """Return one page of the matching answers: references, answer, mark and replies; a filter must exist to count."""
     grades = {grade.question: grade for grade in report.grades}
     marks = {grade.question: grade.score for grade in report.grades}
     fits = SHOWS.get(show, SHOWS["all answers"])
     rows = [row for row in report.rows if fits(same_as_reference(report, row), marks.get(row.id))]
-    return answers_html(
+    return listed_answers(
         rows, len(report.rows), page, lambda row: _item(report, row, grades.get(row.id))
     )
+
+
+MARKS = AnswerList(
+    "Every answer", SHOWS, lambda report, chosen: list_marks(report, chosen.show, chosen.page)
+)
 
 
 def _item(report: MarksReport, row: VQAnswer, grade: Grade | None) -> str:

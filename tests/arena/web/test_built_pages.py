@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from html import escape
 from itertools import product
 from urllib.parse import quote
 
@@ -13,11 +14,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
 from arena.templates import macros
-from arena.web.addresses import DOORS, VOTE, Address
+from arena.web.addresses import DOORS, RESULTS, SCORE, VOTE, Address
 from arena.web.built_pages import BuiltPages
 from arena.web.cookies import COOKIE
 from arena.web.heads import PAGES as HEADS
 from arena.web.heads import Head
+from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from arena.web.words import CHINESE
 from tests.support.screens import PHONE, fresh_page, press, see_both
@@ -94,7 +96,8 @@ def named(address: Address) -> Head:
 
 def built(gradio: ASGIApp, public: str = "") -> BuiltPages:
     frames = {VOTE: macros("scene.html").bank}
-    return BuiltPages(gradio, named, frames, DOORS, Links("/style.css", "/script.js"), public)
+    links = Links("/style.css", "/script.js")
+    return BuiltPages(gradio, named, frames, links, PageLayout(links, DOORS, public))
 
 
 def test_gradio_builds_a_page_once():
@@ -110,7 +113,7 @@ def test_gradio_builds_a_page_once():
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(pages), base_url="http://arena.example"
         ) as client:
-            for path in [*PAGES, "/model/otter", "/results/x", "/report/x"] * 2:
+            for path in [*PAGES, "/model/otter", "/results/x"] * 2:
                 assert (await client.get(path)).status_code == 200
             await client.get("/theme.css")
             await client.post("/")
@@ -134,7 +137,6 @@ HTML = {"accept": "text/html,*/*"}
         ("/battle/x", "Results · Stereoscope"),
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Results · Stereoscope"),
-        ("/report/abc", "Report · Stereoscope"),
         ("/run", "Run · Stereoscope"),
     ],
 )
@@ -146,7 +148,7 @@ def test_an_address_says_what_it_opens(server, path, title):
     )
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
     assert page.headers["set-cookie"].startswith(f"{COOKIE}=")
-    assert ('content="noindex"' in page.text) == path.startswith(("/report", "/run"))
+    assert ('content="noindex"' in page.text) == path.startswith("/run")
 
 
 def test_previews_have_a_picture_where_the_public_address_is_known():
@@ -173,27 +175,30 @@ def test_previews_have_a_picture_where_the_public_address_is_known():
 @pytest.mark.parametrize(
     ("path", "to"),
     [
-        ("/nonsense", "/?wrong=/nonsense"),
-        ("/resluts", "/results?wrong=/resluts"),
-        ("/modle/x", "/results?wrong=/modle/x"),
-        ("/report", "/score?wrong=/report"),
-        ("/score/more", "/score?wrong=/score/more"),
         ("//evil.example", "/evil.example"),
-        ("/evil.example", "/?wrong=/evil.example"),
         ("/terms/", "/terms"),
         ("/Terms?x=1", "/terms?x=1"),
         ("/RESULTS/a%2Fb?plot=battles", "/results/a%2Fb?plot=battles"),
         ("/Model/a%2Fb/", "/model/a%2Fb"),
         ("/%72esults", "/results"),
         ("/%ff", "/%EF%BF%BD"),
-        (f"/{'long' * 500}", f"/?wrong=/{'long' * 500}"[:108]),
         ("/model/", "/model"),
-        ("/model", "/results?wrong=/model"),
     ],
 )
-def test_a_wrong_address_leads_to_the_nearest_page(server, path, to):
+def test_an_address_that_is_written_otherwise_leads_to_itself(server, path, to):
     answer = httpx.get(server.address + path, headers=HTML)
     assert (answer.status_code, answer.headers.get("location")) == (307, to)
+
+
+@pytest.mark.parametrize("path", ["/nonsense", "/evil.example", "/<b>bold", f"/{'long' * 500}"])
+def test_a_wrong_address_has_a_page_that_says_so(server, path):
+    answer = httpx.get(server.address + path, headers=HTML)
+    assert answer.status_code == 404
+    assert "There is nothing at this address." in answer.text
+    assert escape(path[:100], quote=False) in answer.text
+    assert all(f'href="/{door}"' in answer.text for door in (VOTE, RESULTS, SCORE))
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert "<script>" not in answer.text
 
 
 def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(server):
@@ -205,7 +210,9 @@ def test_the_terms_have_a_head_and_caches_know_that_they_differ_by_language(serv
         for language in ("en", "zh")
     ]
     assert terms[0].text != terms[1].text
-    assert [answer.headers["vary"] for answer in terms] == ["accept-language, cookie"] * 2
+    assert {answer.headers["vary"] for answer in terms} == {
+        "accept-encoding, accept-language, cookie"
+    }
 
 
 def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
@@ -216,18 +223,19 @@ def test_a_page_is_in_the_languages_in_which_it_is_whole(server):
         assert (CHINESE["door_vote"] in page) == (language == "zh"), path
 
 
-def test_a_wrong_address_is_named_on_the_page(server, browser):
-    with fresh_page(browser, PHONE) as page:
-        page.goto(f"{server.address}/nothing<b>here")
-        expect(page.locator("#address-said")).to_have_text(
-            "There is nothing at /nothing<b>here. This is the nearest page."
-        )
-        expect(page.locator("#choose-a")).to_be_visible()
-        page.get_by_role("link", name="Results", exact=True).click()
-        expect(page).to_have_title("Results · Stereoscope")
-        expect(page.get_by_role("link", name="Results", exact=True)).to_have_attribute(
-            "aria-current", "page"
-        )
+def test_a_page_that_is_read_is_asked_for_once(server):
+    first = httpx.get(f"{server.address}/terms")
+    again = httpx.get(
+        f"{server.address}/terms", headers={"if-none-match": f"W/{first.headers['etag']}"}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    assert "etag" not in httpx.get(f"{server.address}/you").headers
+
+
+def test_a_frame_of_a_space_tells_a_page_its_theme(server):
+    for theme, told in (("dark", ' class="dark"'), ("light", ' class="light"'), ("<b>", "")):
+        page = httpx.get(f"{server.address}/terms", params={"__theme": theme}).text
+        assert f'<html lang="en"{told}>' in page, theme
 
 
 def test_an_event_does_not_believe_a_forwarded_host(server):

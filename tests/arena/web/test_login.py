@@ -27,8 +27,10 @@ from arena.web import login_api as login
 from arena.web import operator_api
 from arena.web.admin_auth import Operators
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
+from arena.web.layout import PageLayout
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
+from arena.web.static_files import Links
 from tests.support.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
 
 
@@ -80,7 +82,8 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     known = Operators(settings.operators, voters, by_link=True)
     app = FastAPI()
     eligibility = VoteEligibility(database, settings.counted)
-    app.include_router(login.routes(voters, cookies, eligibility, settings.oauth, known))
+    layout = PageLayout(Links("/style.css", "/script.js"))
+    app.include_router(login.routes(voters, cookies, eligibility, settings.oauth, known, layout))
     app.include_router(operator_api.routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)
@@ -117,7 +120,7 @@ def test_a_login_gives_a_new_cookie_and_takes_what_the_guest_did_along(site, pro
     before = client.cookies[COOKIE]
     guest = site.voters.voter(cookie_hash(before))
     assert "on the counted one once you log in" in who(client)
-    assert 'href="login"' in who(client)
+    assert 'href="/login"' in who(client)
     answer = log_in(client)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     after = client.cookies[COOKIE]
@@ -260,7 +263,7 @@ def test_while_the_provider_is_down_one_votes_as_a_guest(site, provider):
         answer = client.get(path)
         assert answer.status_code == 403
         assert "Hugging Face does not answer. You can vote as a guest" in answer.text
-    assert 'href="login"' in who(client)
+    assert 'href="/login"' in who(client)
 
 
 def test_an_attempt_is_over_after_its_time():

@@ -1,0 +1,89 @@
+"""Layout: the one document of all pages that are read, whole without a script."""
+
+import gzip
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fastapi import Request, Response
+
+from arena.templates import macros
+from arena.web.addresses import NAME
+from arena.web.cookies import NO_STORE
+from arena.web.heads import Head
+from arena.web.static_files import Links
+from arena.web.words import ENGLISH, LANGUAGES, NAMES, language_of, script_words
+
+HTML = macros("page.html")
+KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-language, cookie"}
+"""A page that a browser keeps, and asks about each time."""
+WHOLE = tuple(LANGUAGES)
+"""The languages of a page that is whole in all of them."""
+_THEMES = ("dark", "light")
+
+
+@dataclass(frozen=True)
+class PageLayout:
+    """Puts a page's own part into the document of all pages."""
+
+    links: Links
+    doors: Sequence[tuple[str, str]] = ()
+    """The pages in the bar: their paths, and the words for them."""
+    public: str = ""
+    """The address at which the world reaches this server, if that is known: previews of links need it."""
+    missing: Head = field(default=Head(f"Nothing here · {NAME}", "", is_private=True))
+
+    def page(
+        self,
+        request: Request,
+        head: Head,
+        body: str,
+        here: str | None = None,
+        languages: Sequence[str] = ("en",),
+        status: int = 200,
+        is_kept: bool = True,
+    ) -> Response:
+        """Return a page.
+
+        `body` is HTML, `here` the path of its door if it is one, `languages` those in which it is whole.
+        `is_kept`: whether a browser may keep it, to ask only whether it has changed.
+        """
+        language = language_of(request.headers)
+        language = language if language in languages else languages[0]
+        words = LANGUAGES[language]
+        html = HTML.document(
+            head,
+            body,
+            language,
+            theme=_theme(request),
+            links=self.links,
+            public=self.public,
+            top=HTML.top(self.doors, here, words, script_words(words), heading="p"),
+            foot=HTML.foot(words, [name for name in NAMES if name[0] in languages]),
+        )
+        return _answer(request, html.encode(), status, is_kept)
+
+    def nothing_here(self, request: Request) -> Response:
+        """Return the page of a wrong address."""
+        body = HTML.nothing_here(request.url.path[:100], self.doors, ENGLISH)
+        return self.page(request, self.missing, body, status=404, is_kept=False)
+
+
+def _theme(request: Request) -> str:
+    """Return the theme that the frame of a Space asks for; empty: the browser's own."""
+    asked = request.query_params.get("__theme", "")
+    return asked if asked in _THEMES else ""
+
+
+def _answer(request: Request, body: bytes, status: int, is_kept: bool) -> Response:
+    headers = dict(NO_STORE)
+    if is_kept:
+        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        headers = {**KEPT, "etag": etag}
+        known = request.headers.get("if-none-match", "").split(",")
+        if etag in {tag.strip().removeprefix("W/") for tag in known}:
+            return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body = gzip.compress(body, 6, mtime=0)
+        headers["content-encoding"] = "gzip"
+    return Response(body, status, headers, "text/html")

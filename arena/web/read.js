@@ -1,0 +1,93 @@
+// Pages that are read: copying, tables that fold, and parts that come without their page. All of it works without this script.
+(() => {
+  const copy = async (button, text) => {
+    const label = button.dataset.label ??= button.textContent;
+    const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    if (!copied) {  // a page without https has no clipboard: the browser's old way
+      const field = Object.assign(document.createElement("textarea"), { value: text });
+      document.body.append(field);
+      field.select();
+      document.execCommand("copy");
+      field.remove();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  };
+  document.addEventListener("click", ({ target }) => {
+    const { copy: what, text, address } = target.dataset ?? {};
+    if (what === "link") copy(target, location.href);
+    if (what === "bibtex") copy(target, target.closest("details").querySelector("pre").textContent);
+    if (what === "address") copy(target, new URL(address, location).href);
+    if (text) copy(target, text);
+    if (target.closest?.("[data-print]")) print();
+    for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(target)) menu.open = false;
+  });
+  document.addEventListener("keydown", ({ key }) => {
+    const menu = key === "Escape" && document.querySelector("details.menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+})();
+
+// A form or link with data-part brings that part of its address alone, and the address with it; chosen boxes send their form.
+(() => {
+  const bring = async (address, name) => {
+    const part = byId(name);
+    part.setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(address);
+      const told = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
+      if (!answer.ok || !told) throw new TypeError("not a part");
+      part.replaceWith(told);
+      history.replaceState({ part: name }, "");
+      history.pushState({ part: name }, "", address);
+    } catch {
+      location.assign(address);
+    }
+  };
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-part]");
+    if (!form) return;
+    event.preventDefault();
+    const filled = [...new FormData(form)].filter(([, value]) => value);
+    bring(`${new URL(form.action).pathname}?${new URLSearchParams(filled)}`, form.dataset.part);
+  });
+  document.addEventListener("change", ({ target }) => target.closest("form[data-part]")?.requestSubmit());
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-part]");
+    if (!link || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    bring(link.href, link.dataset.part);
+  });
+  addEventListener("popstate", ({ state }) => { if (state?.part) location.reload(); });
+})();
+
+// Tables by level: a row with rows below it folds them out and in; "Unfold all" does it for every row.
+(() => {
+  const depth = (row) => Number(row.dataset.depth);
+  const button = (row) => row.querySelector("button[aria-expanded]");
+  const open = (row) => button(row)?.getAttribute("aria-expanded") === "true";
+
+  const show = (table) => {  // a row is seen if every row above it is unfolded
+    let folded = Infinity;
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = depth(row) > folded;
+      if (!row.hidden) folded = button(row) && !open(row) ? depth(row) : Infinity;
+    }
+  };
+  document.addEventListener("click", (event) => {
+    const pressed = event.target.closest?.(".levels table button");
+    if (!pressed) return;
+    const table = pressed.closest("table");
+    if (pressed.classList.contains("unfold")) {
+      const all = [...table.querySelectorAll("tbody button[aria-expanded]")];
+      const unfold = all.some((one) => one.getAttribute("aria-expanded") === "false");
+      for (const one of all) one.setAttribute("aria-expanded", String(unfold || !depth(one.closest("tr"))));
+      pressed.textContent = unfold ? "Fold" : "Unfold all";
+    } else {
+      pressed.setAttribute("aria-expanded", String(pressed.getAttribute("aria-expanded") !== "true"));
+    }
+    show(table);
+  });
+})();

@@ -1,0 +1,317 @@
+"""Report: the page under a report's link, every answer of it, its comparison with another, and what its owner does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from arena.kept import Kept
+from arena.markdown import visible_name
+from arena.web.addresses import NAME, SCORE, Address
+from arena.web.cookies import NO_STORE, owner_of
+from arena.web.heads import Head, ReportHead
+from arena.web.layout import PageLayout
+from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.mmt_bench import MMT_BENCH
+from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
+from scoring.jobs.written import score_text
+from scoring.people.labels import label_results
+from scoring.people.marking import Marking
+from scoring.people.marks import mark_results
+from scoring.registry import BENCHMARKS
+from scoring.report import AnyReport, Report
+from scoring.serialize import ReportError
+from scoring.visit_bench.matches import MatchReport
+from scoring.web.answer_list import AnswerList, Choice, Chosen
+from scoring.web.article import (
+    comparison_html,
+    figure_html,
+    head_html,
+    methods_html,
+    preview_drawing,
+    trust_html,
+    wrong_html,
+)
+from scoring.web.citations import citations
+from scoring.web.labels_view import labels_line
+from scoring.web.mm_vet_view import QUESTIONS
+from scoring.web.multiple_choice_view import CHOICES, file_notes
+from scoring.web.people_view import marks_line
+from scoring.web.question_pictures import QuestionPictures
+from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
+from scoring.web.task_map_view import clusters_html
+from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
+from scoring.web.vqa_view import MARKS
+
+LISTS: Mapping[str, AnswerList] = {
+    "mm-vet": QUESTIONS,
+    "mm-vet-v2": QUESTIONS,
+    "visit-bench": MATCHES,
+    "mmbench": CHOICES,
+    "mmt-bench": CHOICES,
+    "GQA": MARKS,
+    "OK-VQA": MARKS,
+    "TextVQA": MARKS,
+}
+"""How the answers of a benchmark's reports are listed, by its key; others have their files."""
+NOT_YOURS = "Only its owner can change a report. Open it in the browser in which you scored it."
+NO_OTHER = (
+    "There is no report under this link. Paste the address of another report, as in …/report/…"
+)
+NO_PEOPLE = "Nobody has marked these answers yet."
+CALIBRATION = f"{NO_PEOPLE} How far this judge is from people here isn't known."
+
+
+class PublishedReports:
+    """What the heads of published reports say; those that are not published say nothing."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._kept: Kept[ReportHead | None] = Kept(100)
+
+    def words(self, link: str) -> ReportHead | None:
+        """Return a published report's title, its sentence and its preview; None of any other."""
+        job = self._jobs.find(link)
+        if not job or not job.published:
+            return None
+        return self._kept.of(link, lambda: self._words(link))
+
+    def _words(self, link: str) -> ReportHead | None:
+        report = self._jobs.report(link)
+        if report is None:
+            return None
+        benchmark = BENCHMARKS[report.benchmark]
+        title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
+        return ReportHead(title, benchmark.sentence(report), preview_drawing(report))
+
+
+class Opened(NamedTuple):
+    """A report, and the job that made it."""
+
+    job: Job
+    report: AnyReport
+
+
+def notes_of(opened: Opened) -> Sequence[str]:
+    """Return what a kind of report says below its numbers."""
+    report = opened.report
+    if isinstance(report, MatchReport):
+        return match_notes(report, opened.job.own_key)
+    if isinstance(report, ChoiceReport):
+        return [file_notes(report)]
+    problems = getattr(report, "problems", ())
+    return [folded_problems_html(problems)]
+
+
+def figure_of(report: AnyReport) -> str:
+    """Return the one figure of a report."""
+    return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
+
+
+def scores_of(opened: Opened) -> str:
+    """Return the tables of a report."""
+    report = opened.report
+    sheets = sheets_html(BENCHMARKS[report.benchmark].sheets(report))
+    if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
+        return REPORT.scores([sheets])
+    splits = MMT_BENCH.tabulated(report).splits
+    return REPORT.scores([sheets, clusters_html(splits[-1], opened.job.link) if splits else ""])
+
+
+def citation_of(report: AnyReport) -> str:
+    benchmark = BENCHMARKS[report.benchmark]
+    papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
+    return "\n\n".join(citations()[key] for key in papers if key)
+
+
+@dataclass(frozen=True)
+class ReportPages:
+    """The pages of one server's reports; anybody who has a report's link may read it."""
+
+    jobs: Jobs
+    pictures: QuestionPictures
+    marking: Marking
+    head: Callable[[Address], Head]
+    layout: PageLayout
+    delete: Callable[[str, str], None]
+    """Deletes an owner's report by its link. Raises JobError."""
+
+    def opens(self, link: str, request: Request) -> Response:
+        """The report's page, or its comparison with the one that the query names."""
+        query = request.query_params
+        typed = query.get("pasted", "").strip() or query.get("with", "").strip()
+        if not typed:
+            return self._read(link, request, self._body)
+        other = _link(typed)
+        if "pasted" in query or query["with"] != other:
+            return _sent_to(f"{_address(link)}?with={quote(other, safe='')}")
+        return self._compares(link, other, request)
+
+    def answers(self, link: str, request: Request) -> Response:
+        return self._read(link, request, self._answers, is_listed=False)
+
+    def publishes(self, link: str, request: Request) -> Response:
+        return self._changed(link, request, lambda owner: self.jobs.publish(owner, link, True))
+
+    def hides(self, link: str, request: Request) -> Response:
+        return self._changed(link, request, lambda owner: self.jobs.publish(owner, link, False))
+
+    def deletes(self, link: str, request: Request) -> Response:
+        return self._changed(link, request, lambda owner: self.delete(owner, link), f"/{SCORE}")
+
+    def _read(
+        self,
+        link: str,
+        request: Request,
+        body: Callable[[Opened, Request], str | None],
+        is_listed: bool = True,
+    ) -> Response:
+        """Return a page of a report; `is_listed`: whether search engines may find it, once it is published."""
+        job = self.jobs.find(link)
+        if job is None:
+            return self._gone(request)
+        try:
+            report = self.jobs.report(link)
+        except ReportError as error:
+            return self._says(request, REPORT.refused(link, str(error)), 500)
+        if report is None:
+            return self._says(request, REPORT.unfinished(job.title), 200)
+        html = body(Opened(job, report), request)
+        if html is None:
+            return self.layout.nothing_here(request)
+        head = self._head(link)
+        head = head if is_listed else head._replace(is_private=True)
+        return self.layout.page(request, head, html, is_kept=job.published)
+
+    def _head(self, link: str) -> Head:
+        return self.head(Address(SCORE, "report", link))
+
+    def _body(self, opened: Opened, request: Request) -> str:
+        job, report = opened
+        is_owner = owner_of(request.headers) == job.owner
+        share = REPORT.share(job.link, is_owner, job.published)
+        listed = LISTS.get(report.benchmark)
+        benchmark = BENCHMARKS[report.benchmark]
+        parts = [
+            head_html(report, notes_of(opened), share),
+            figure_of(report),
+            scores_of(opened),
+            wrong_html(report, self.pictures.addresses(job.link)),
+            REPORT.every(job.link, listed.title) if listed else "",
+            trust_html(report),
+            REPORT.people(job.link, self._people(job, report)),
+            REPORT.comparing(REPORT.compare(job.link, self._others(job, request))),
+            methods_html(report),
+            REPORT.foot(job.link, benchmark.files(report), citation_of(report)),
+        ]
+        return REPORT.together(parts)
+
+    def _answers(self, opened: Opened, request: Request) -> str | None:
+        job, report = opened
+        listed = LISTS.get(report.benchmark)
+        if listed is None:
+            return None
+        chosen = Chosen.of(f"{_address(job.link)}/answers", request.query_params)
+        return REPORT.answers_page(
+            job.link,
+            report.title,
+            BENCHMARKS[report.benchmark].edition(report),
+            listed.title,
+            listed.body(report, chosen),
+        )
+
+    def _compares(self, link: str, other: str, request: Request) -> Response:
+        first = self._find(link)
+        second = self._find(other)
+        if first is None:
+            return self._gone(request)
+        shown = [one for one in (first, second) if one]
+        found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
+        body = REPORT.compare_page(
+            [(one.job.link, one.report.title) for one in shown],
+            BENCHMARKS[first.report.benchmark].edition(first.report),
+            found,
+            REPORT.compare(link, self._others(first.job, request)),
+        )
+        head = Head(f"Two reports · {NAME}", "", is_private=True)
+        is_public = all(one.job.published for one in shown)
+        if is_public and second:
+            title = f"{second.report.title} compared with {first.report.title} · {NAME}"
+            head = Head(title, "Two reports, question by question.")
+        return self.layout.page(request, head, body, is_kept=is_public)
+
+    def _find(self, link: str) -> Opened | None:
+        job = self.jobs.find(link)
+        report = self.jobs.report(link) if job else None
+        return Opened(job, report) if job and report else None
+
+    def _others(self, job: Job, request: Request) -> list[Choice]:
+        """Return the visitor's other reports of the same benchmark, by title and time."""
+        return [
+            (one.link, f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}")
+            for one in self.jobs.of_owner(owner_of(request.headers))
+            if one.state == "done" and one.benchmark == job.benchmark and one.link != job.link
+        ]
+
+    def _people(self, job: Job, report: AnyReport) -> str:
+        """What people who marked a report's answers, or labelled its errors, say, in a line."""
+        marks = ""
+        if isinstance(report, Report):
+            marks = marks_line(mark_results(self.marking, job, report, beside=False))
+        labels = labels_line(label_results(self.marking, job, report, beside=False))
+        nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
+        return f"{marks or nobody} {labels}".strip()
+
+    def _changed(
+        self, link: str, request: Request, change: Callable[[str], Any], then: str = ""
+    ) -> Response:
+        """Do what only the owner of a report may."""
+        owner = owner_of(request.headers)
+        job = self.jobs.find(link)
+        if job is None:
+            return self._gone(request)
+        if job.owner != owner:
+            return self._says(request, REPORT.refused(link, NOT_YOURS), 403)
+        try:
+            change(owner)
+        except JobError as error:
+            return self._says(request, REPORT.refused(link, f"{error}."), 409)
+        return _sent_to(then or _address(link))
+
+    def _gone(self, request: Request) -> Response:
+        return self._says(request, REPORT.gone(KEPT_FREE.days), 404)
+
+    def _says(self, request: Request, body: str, status: int) -> Response:
+        head = Head(f"Report · {NAME}", "", is_private=True)
+        return self.layout.page(request, head, body, status=status, is_kept=False)
+
+
+def _address(link: str) -> str:
+    return f"/report/{quote(link, safe='')}"
+
+
+def _sent_to(address: str) -> Response:
+    return RedirectResponse(address, status_code=303, headers=NO_STORE)
+
+
+def _link(typed: str) -> str:
+    """Return the link of a report from itself or its address, `/report/LINK`."""
+    try:
+        return urlsplit(typed[:500]).path.rpartition("/")[2]
+    except ValueError:  # what is no address
+        return ""
+
+
+def routes(pages: ReportPages) -> APIRouter:
+    """Return the router; what changes anything is for the report's owner."""
+    router = APIRouter()
+    reads = ["GET", "HEAD"]
+    router.add_api_route("/report/{link}", pages.opens, methods=reads)
+    router.add_api_route("/report/{link}/answers", pages.answers, methods=reads)
+    router.add_api_route("/report/{link}/publish", pages.publishes, methods=["POST"])
+    router.add_api_route("/report/{link}/private", pages.hides, methods=["POST"])
+    router.add_api_route("/report/{link}/delete", pages.deletes, methods=["POST"])
+    return router
