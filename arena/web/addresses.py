@@ -23,7 +23,6 @@ _PAGES: dict[str, Kind] = {
     OWN: "page",
     RESULTS: "board",
     SCORE: "page",
-    RUN: "page",
 }
 """What a page is about where its address names a thing: in its query, or behind `/results/`."""
 _THINGS: dict[str, tuple[str, Kind]] = {
