@@ -1,12 +1,11 @@
 """Projects' view: the owner's boards of items that people write, as HTML."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from arena.admin.project_sheets import project_sheets
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
 from arena.authoring.store import Draft
-from arena.items.store import Bank
 from arena.sheets import as_html
 from arena.templates import macros
 from arena.types import item_key
@@ -25,16 +24,18 @@ def projects_html(
     projects: Sequence[ProjectStanding],
     links: Mapping[str, str],
     address: str,
-    bank: Bank,
+    shown: Set[str] = frozenset(),
     sent: SentForm = NOTHING_SENT,
 ) -> str:
-    """`links`: path and query of each project that has one link; `address`: where this arena is reached."""
-    keys = {item.key for item in bank.items.values()}
+    """`links`: path and query of each project that has one link; `address`: where this arena is reached.
+
+    `shown`: keys of the bank's items that are shown.
+    """
     boards = []
     for one in projects:
         name = one.campaign.name
         link = f"{address}{links[name]}" if name in links else ""
-        tables = _tables(one) + _items(one, keys, sent)
+        tables = _tables(one) + _items(one, shown, sent)
         boards.append(HTML.project(one, link, _samples(one), tables, sent))
     return HTML.projects(boards, sent)
 
@@ -67,14 +68,14 @@ class ProjectItem(NamedTuple):
     """Of the same item in the bank, where it is shown there; empty otherwise."""
 
 
-def _items(one: ProjectStanding, keys: set[str], sent: SentForm) -> str:
-    rows = [_item(draft, keys) for draft in one.drafts]
+def _items(one: ProjectStanding, shown: Set[str], sent: SentForm) -> str:
+    rows = [_item(draft, shown) for draft in one.drafts]
     if not rows:
         return ""
     return HTML.items(one.campaign.name, rows, len(rows) < MOST_ITEMS, sent)
 
 
-def _item(draft: Draft, keys: set[str]) -> ProjectItem:
+def _item(draft: Draft, shown: Set[str]) -> ProjectItem:
     state = draft.state
     assert state.instruction
     key = item_key(state.instruction.text, [one.sha256 for one in state.instruction.pictures])
@@ -85,5 +86,5 @@ def _item(draft: Draft, keys: set[str]) -> ProjectItem:
         step=f"{state.step}: {state.fault}" if state.fault else state.step,
         needs=_NEEDS[state.needs_picture],
         can_go=state.step != "rejected",
-        key=key if key in keys else "",
+        key=key if key in shown else "",
     )

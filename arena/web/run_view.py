@@ -134,13 +134,17 @@ def _health(given: RunInputs) -> dict[str, str]:
 def _work(given: RunInputs) -> dict[str, str]:
     seen = given.seen
     campaigns = [_campaign(one, seen, given.address) for one in seen.campaigns]
-    found = found_items(seen.bank, given.wanted)
+    hidden = {item.key for item in seen.hidden}
+    found = [item for item in found_items(seen.bank, given.wanted) if item.key not in hidden]
     first = found[:MOST_FOUND]
+    keys = {item.key for item in seen.bank.items.values()}
     return {
         "campaigns": HTML.campaigns(campaigns, given.sent),
-        "projects": projects_html(seen.projects, seen.links, given.address, seen.bank, given.sent),
+        "projects": projects_html(
+            seen.projects, seen.links, given.address, keys - hidden, given.sent
+        ),
         "official": HTML.official(seen, COUNTED.get(seen.who.rule)),
-        "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged),
+        "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged, hidden),
         "items": HTML.items(given.wanted, first, len(found) - len(first), seen.hidden),
         "images": HTML.images(seen.uploads),
         "forget": HTML.forget(given.sent),
