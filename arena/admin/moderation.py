@@ -6,13 +6,15 @@ and it can be shown again.
 
 from datetime import datetime
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from sqlalchemy import Column, Connection, ForeignKey, Table, delete, func, insert, select
 
 from arena.admin.actions import AdminCommandError
 from arena.database import METADATA, Moment, bump_counter, now, take_turn
-from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE
+from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE, Bank
 from arena.live.images import OWN_IMAGE
+from arena.types import Item
 
 SEEN_IMAGE = Table(
     "seen_image",
@@ -74,6 +76,18 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     query = select(ITEM.c.key, ITEM.c.instruction).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
     return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
+
+
+def found_items(bank: Bank, wanted: str) -> list[Item]:
+    """Return the shown items that are meant: by a key, a link with it, or words of the instruction."""
+    key = unquote(wanted.rpartition("/item/")[2]).strip()
+    named = bank.by_key(key)
+    if named is not None:
+        return [named]
+    words = wanted.casefold().split()
+    return [
+        item for item in bank.items.values() if words and all(word in item.folded for word in words)
+    ]
 
 
 def uploads(connection: Connection) -> Uploads:

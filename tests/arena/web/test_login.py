@@ -21,10 +21,8 @@ from sqlalchemy import select
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility
-from arena.live.images import OwnImages
 from arena.settings import Settings
 from arena.web import login_api as login
-from arena.web import operator_api
 from arena.web.admin_auth import Operators
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.layout import PageLayout
@@ -84,7 +82,6 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     eligibility = VoteEligibility(database, settings.counted)
     layout = PageLayout(Links("/style.css", "/script.js"))
     app.include_router(login.routes(voters, cookies, eligibility, settings.oauth, known, layout))
-    app.include_router(operator_api.routes(OwnImages(database, folder / "own"), known))
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)
     listener = socket.create_server(("127.0.0.1", 0))
