@@ -1,12 +1,10 @@
-"""Gradio patches: sessions without state, and no servers and configurations that are never used.
+"""Gradio patches: sessions without state.
 
 For every session Gradio keeps a copy of the page's whole configuration: 370 kB and 19 ms here, for any session name
 that anyone invents. Our page has no state: battles are in the database, and a visitor's input comes with each call. So
 each call gets a new session, in 0.1 ms, and any server can answer any visitor.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 
 from fastapi import FastAPI
@@ -48,17 +46,3 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
     for route in app.routes:
         if isinstance(route, Mount) and isinstance(route.app, App):
             route.app.state_holder = holder
-
-
-@contextmanager
-def without_interim_builds() -> Iterator[None]:
-    """Let Gradio build no server or configuration at each step of a page; mounting the page builds the ones in use."""
-    server = App.create_app
-    configuration = Blocks.get_config_file
-    App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
-    Blocks.get_config_file = lambda _: {}  # pyright: ignore[reportAttributeAccessIssue]
-    try:
-        yield
-    finally:
-        App.create_app = staticmethod(server)
-        Blocks.get_config_file = configuration
