@@ -13,10 +13,11 @@
       this.changedAt = performance.now();
       if (choice) this.side = choice;  // a phone shows one answer
       this.check();
-      if (phase === "voted") setTimeout(() => this.goOn(), this.untilNames());
+      if (phase === "voted") setTimeout(() => this.finish(), this.untilNames());
     }
     // Where the line is away, once it is back.
-    goOn() {
+    finish() {
+      super.finish();
       byId("names").click();
       addEventListener("online", () => byId("names").click());
     }

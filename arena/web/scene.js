@@ -118,7 +118,7 @@ class Battle {
     this.open(false);
     this.check();
     clearTimeout(this.timer);
-    if (this.phase === "voted") this.timer = setTimeout(() => this.act("names"), this.untilNames());
+    if (this.phase === "voted") this.timer = setTimeout(() => this.finish(), this.untilNames());
     return isNew;
   }
   check() {
@@ -140,6 +140,12 @@ class Battle {
   }
   // Milliseconds in which a choice can be taken back, or until what went wrong is read.
   untilNames() { return 1000 * Math.max(this.seconds, byId("problem").textContent ? 3 : 0); }
+  // The choice can no longer be taken back.
+  finish() {
+    this.seconds = 0;
+    this.check();
+    this.act("names");
+  }
   isOpen() { return this.phase === "open"; }
   act() {}
 

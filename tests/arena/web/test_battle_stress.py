@@ -138,6 +138,19 @@ def test_a_choice_that_was_not_sent_outlives_a_page_that_is_refused_at_first(bat
     assert stored.votes() == ["b"]
 
 
+def test_a_choice_that_can_no_longer_be_taken_back_offers_no_undo(browser, server):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        see_both(page)
+        page.route("**/battle/names", lambda route: route.fulfill(**TOO_MANY))
+        press(page, "#choose-a")
+        expect(page.locator("#undo")).to_be_visible()
+        expect(page.locator("#problem")).to_have_text("Too many calls.")
+        expect(page.locator("#undo")).to_be_hidden()
+        page.unroute("**/battle/names")
+        expect(page.locator(".answer .model")).to_have_count(2)
+
+
 def go_on(page: Page) -> None:
     press(page, "#choose-a")
     press(page, "#names")

@@ -549,6 +549,7 @@ def test_a_choice_that_is_final_without_a_network_goes_on_once_there_is_one(
         expect(page.locator(VOTED)).to_be_visible()
         page.context.set_offline(True)
         expect(page.locator("#problem")).to_have_text(ENGLISH["no_answer"])
+        expect(page.locator("#undo")).to_be_hidden()
         page.context.set_offline(False)
         lead(keys.frame, f"2 of {PIECES}")
 
