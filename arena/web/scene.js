@@ -410,7 +410,8 @@ const lightbox = (() => {
   const letter = ({ key, code }) => (/^[a-z]$/i.test(key) ? key : /^Key([A-Z])$/.exec(code)?.[1] ?? key).toLowerCase();
   const pressed = (event) => (event.shiftKey ? "+" : "") + (/^(?:Digit|Numpad)(\d)$/.exec(event.code)?.[1] ?? letter(event));
   document.addEventListener("keydown", (event) => {
-    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing) return;
+    if (event.repeat || event.defaultPrevented || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.getModifierState("AltGraph")) return;
     const at = document.activeElement, typed = pressed(event);
     if (stored("localStorage", "keys") === "off" || document.querySelector("dialog[open]")) return;
     if (at?.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true], [role=listbox]")) return;

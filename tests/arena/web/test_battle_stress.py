@@ -355,6 +355,7 @@ TYPED = """([key, code, more]) => {
         ("q", "KeyA", {}, ""),
         ("A", "KeyA", {}, "a"),  # Caps Lock
         ("a", "KeyA", {"ctrlKey": True}, ""),
+        ("a", "KeyA", {"modifierAltGraph": True}, ""),
         ("a", "KeyA", {"isComposing": True}, ""),
         ("a", "KeyA", {"repeat": True}, ""),
     ],

@@ -309,6 +309,18 @@ def lose(page: Page, path: str, arrives: bool) -> None:
     page.route(f"**/{path}", handle, times=1)
 
 
+def test_another_press_where_undo_stood_leaves_no_battle(page, live):
+    send(page)
+    phase(page, "open")
+    see_both(page)
+    press(page, "#choose-a")
+    press(page, "#undo")
+    phase(page, "open")
+    expect(page.locator(".third button:visible")).to_have_count(0)
+    press(page, "#leave")
+    expect(page.locator("#live-form")).to_be_visible()
+
+
 @pytest.mark.parametrize("arrives", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_acts_without_an_answer_are_asked_for_again_and_done_once(wide, arrives):
     send(wide)
@@ -454,6 +466,7 @@ def test_a_choice_that_is_on_its_way_keeps_its_battle(page, live):
     page.keyboard.press("b")
     expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
     expect(page.locator("#new")).to_be_hidden()
+    expect(page.locator("#leave")).to_be_hidden()
     page.keyboard.press("n")
     phase(page, "open")
     page.context.set_offline(False)
