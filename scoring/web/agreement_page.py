@@ -124,15 +124,15 @@ class AgreementPage:
         plot = picture_html(
             reproduction_plot(found) if measures else None, AGREEMENT, f"{PATH}/figure", query
         )
-        figures = [
+        figures = HTML.figures(
             plot,
             people_html(found.people),
             measures,
             HTML.links(query, citations()["bitton2023visitbench"]),
             HTML.own_metric(query["source"], own.metrics, own.problem),
             HTML.notes(found, ROUNDS, LEAST_CONTESTS),
-        ]
-        return told, HTML.figures(figures)
+        )
+        return told, figures
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:

@@ -129,7 +129,7 @@ class JudgesPage:
             family_plot(found.board), "automatic", "/automatic/families", {"board": chosen.key}
         )
         beside = self._beside(chosen, found.board.ratings)
-        return VISIT.judge_choices(choices) + board_html(chosen, found, beside, variants) + plot
+        return VISIT.judges_board(choices, board_html(chosen, found, beside, variants), plot)
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self.people.ratings(board_key.source, board_key.multi)
