@@ -70,7 +70,7 @@ from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import Argument, is_one_by_one
+from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.layout import PageLayout
@@ -307,7 +307,6 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
-        one_by_one={number for number, fn in page.fns.items() if is_one_by_one(fn.fn)},
     )
     return app
 
