@@ -83,8 +83,9 @@ class RequestMiddleware:
     `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
-    the page's event numbers to what each accepts, None: any may be called; what is made of a stored report is made
-    one after the other, and who waits holds no thread. A request that is passed on has a voter cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
+    the page's event numbers to what each accepts, None: any may be called. What is made of a stored report is made one
+    after the other, and who waits holds no thread. A request that is passed on has a voter cookie only if `cookies`
+    signed it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
