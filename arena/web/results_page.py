@@ -80,7 +80,8 @@ class ResultsPages:
         )
 
     def _parts(self, board: Board, choice: BoardSelection, plot: str) -> BoardParts:
-        opening = opening_html(board, choice, self._models(choice), _where_to_vote(choice))
+        models = self._models(choice)
+        opening = opening_html(board, choice, models, _where_to_vote(choice, models))
         if not board.votes:
             return BoardParts(opening, "", "")
         plots = plots_html(choice, plot, self._plot(board, plot))
@@ -90,8 +91,10 @@ class ResultsPages:
         return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
 
     def _models(self, choice: BoardSelection) -> int:
-        """Return how many models have answers to the items of a board of the bank."""
+        """Return how many models have answers to the items of a board of the bank; 0 of any other."""
         key = choice.key
+        if key.kind != "bank" or key.narrowed:
+            return 0
         return len(
             {
                 contestant.model
@@ -106,11 +109,13 @@ def _part(name: str, html: str) -> str:
     return HTML.part(name, hashlib.sha256(html.encode()).hexdigest()[:16], html)
 
 
-def _where_to_vote(choice: BoardSelection) -> str:
+def _where_to_vote(choice: BoardSelection, models: int) -> str:
     """Return the path where one votes on a board; "" if nobody can."""
     if choice.key.narrowed or choice.key.kind == "imported":
         return ""
-    return "/" if choice.key.kind == "bank" else f"/{OWN}"
+    if choice.key.kind == "live":
+        return f"/{OWN}"
+    return "/" if models > 1 else ""
 
 
 def routes(
