@@ -70,7 +70,7 @@ from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import Argument, is_one_by_one
+from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.layout import PageLayout
@@ -130,12 +130,15 @@ READ_STYLE = StaticFile(
             WEB / f"{name}.css"
             for name in ("tokens", "document", "read", "sheet", "drawing", "results")
         ),
-        *(ROOT / f"scoring/web/{name}.css" for name in ("report",)),
+        *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
     ],
 )
 READ_SCRIPT = StaticFile(
     "read.js",
-    [WEB / f"{name}.js" for name in ("document", "read", "results")],
+    [
+        *(WEB / f"{name}.js" for name in ("document", "read", "results")),
+        ROOT / "scoring/web/task_map.js",
+    ],
 )
 """What stands in every page that is read."""
 STATIC_FILES = (
@@ -304,7 +307,6 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
-        one_by_one={number for number, fn in page.fns.items() if is_one_by_one(fn.fn)},
     )
     return app
 
@@ -368,8 +370,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),

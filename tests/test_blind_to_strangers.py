@@ -124,6 +124,7 @@ class Site:
         yield from (f"/results/{SOURCE}", f"/preview/results/{SOURCE}.png", "/preview/vote.png")
         report = f"/report/{self.link}"
         yield from (report, f"{report}/people", f"{report}/task-map", f"/preview{report}.png")
+        yield from (f"{report}/answers", f"{report}?with={self.link}")
         for name in FILES:
             yield f"/export/{name}"
             yield f"/boards/{name}?source={SOURCE}"
@@ -217,10 +218,9 @@ def test_the_walk_comes_by_every_route(site, tmp_path, monkeypatch):
     monkeypatch.setenv("DATA_DIR", str(tmp_path))
     monkeypatch.setenv("DEMO_BANK", "off")
     context = app.AppContext(Settings.from_env())
-    layout = app.page_layout(context)
     routes = [
         route
-        for router in app.routers(context, app.page_heads(context), layout)
+        for router in app.routers(context, app.page_heads(context), app.page_layout(context))
         for route in router.routes
         if "GET" in route.methods
     ]

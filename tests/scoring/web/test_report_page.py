@@ -89,7 +89,7 @@ def test_a_report_is_one_document_in_the_order_of_its_readers(site, stranger):
         'data-sheet="capabilities"',
         "What it gets wrong",
         "How far to trust this",
-        "What people say",
+        "Human ratings",
         "Methods",
         "Files",
         "Citation",
