@@ -49,8 +49,8 @@ PLAIN = (
     "/ /own /results /judges /agreement /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml "
     "/login/who /live/item "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
-    "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /operators/uploads/x "
-    "/operators/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
+    "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
+    "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
 ).split()
 
 

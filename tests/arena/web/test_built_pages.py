@@ -26,7 +26,7 @@ from tests.support.screens import PHONE, fresh_page, press, see_both
 from tests.support.tls_proxy import tls_proxy
 from tests.support.voter import Voter
 
-PAGES = ["/", "/score", "/run", "/config"]
+PAGES = ["/", "/score", "/config"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -119,7 +119,7 @@ def test_gradio_builds_a_page_once():
             await client.post("/")
 
     asyncio.run(scenario())
-    assert asked == ["/config", "/", "/score", "/run", "/theme.css", "/"]
+    assert asked == ["/config", "/", "/score", "/theme.css", "/"]
 
 
 HTML = {"accept": "text/html,*/*"}
@@ -137,7 +137,7 @@ HTML = {"accept": "text/html,*/*"}
         ("/battle/x", "Battle · Stereoscope"),
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Model · Stereoscope"),
-        ("/run", "Run · Stereoscope"),
+        ("/report/abc", "Report · Stereoscope"),
     ],
 )
 def test_an_address_says_what_it_opens(server, path, title):
@@ -148,9 +148,9 @@ def test_an_address_says_what_it_opens(server, path, title):
         f'property="og:title" content="{title}"' in page.text and page.text.count("og:title") == 1
     )
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
-    assert ("set-cookie" in page.headers) == path.startswith(("/item", "/run")) or path == "/"
-    assert ('content="noindex"' in page.text) == (
-        path in ("/run", "/battle/x", "/model/nobody%27s")
+    assert ("set-cookie" in page.headers) == (path in ("/", "/item/abc"))
+    assert ('content="noindex"' in page.text) == path.startswith(
+        ("/report", "/battle", "/model/nobody")
     )
 
 
@@ -172,7 +172,7 @@ def test_previews_have_a_picture_where_the_public_address_is_known():
         'property="og:image" content="https://arena.hf.space/preview/model/a%2F%22b.png"' in known
     )
     assert "<title>a/&#34;b</title>" in known and '<base href="/" />' in known
-    assert "og:image" not in asyncio.run(head(alone, "/")) + asyncio.run(head(public, "/run"))
+    assert "og:image" not in asyncio.run(head(alone, "/")) + asyncio.run(head(public, "/report/x"))
 
 
 @pytest.mark.parametrize(
