@@ -155,7 +155,7 @@ STYLES = [
     ROOT / "scoring/web/scoring.css",
 ]
 SCRIPTS = [WEB / f"{name}.js" for name in ("admin", "read")]
-SCRIPTS += [ROOT / "scoring/web/upload.js"]
+SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 

@@ -55,7 +55,8 @@ HANDED_OVER = (
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
-"""A table of `scoring`: browsers that own another's reports, which goes with either of them."""
+CODE = table("report_code", column("owner"))
+"""Tables of `scoring`: browsers that own another's reports, and codes for others; their rows are deleted."""
 MARK = table("mark", column("seat_id"), column("marker"))
 """Marks and labels, a table of `scoring`, whose rows stay and name the person of a seat."""
 _GAPS = re.compile(r"[\s-]")
@@ -201,6 +202,7 @@ def _disown(connection: Connection, voter: int) -> None:
     if inspect(connection).has_table(BROWSER.name):
         theirs = BROWSER.c.cookie.in_(cookies) | BROWSER.c.owner.in_(cookies)
         connection.execute(delete(BROWSER).where(theirs))
+        connection.execute(delete(CODE).where(CODE.c.owner.in_(cookies)))
     payers = (*cookies, str(voter))
     for payer in payers:
         held = HOLD.c.day.endswith(f" {payer}")
