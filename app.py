@@ -46,25 +46,23 @@ from arena.server.hub_backup import HubError
 from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import (
-    admin_campaigns,
     battle,
     campaign_api,
     export_api,
     health_api,
     leaderboard_api,
     login_api,
-    operator_api,
     pictures,
     preview_api,
     results_page,
+    run_campaigns,
+    run_page,
     static_files,
     terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, RUN, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE
 from arena.web.admin_auth import Operators
-from arena.web.admin_campaigns import MOST_LIST, PARTICIPANTS
-from arena.web.admin_tab import AdminTab
 from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
@@ -81,6 +79,8 @@ from arena.web.rate_limit import RateLimiter
 from arena.web.results_page import ResultsPages
 from arena.web.results_view import ResultsTabs
 from arena.web.reveal import Reveal
+from arena.web.run_forms import MOST_FORM
+from arena.web.run_page import RunPage
 from arena.web.scenes import BattleScenes
 from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
@@ -130,7 +130,7 @@ READ_STYLE = StaticFile(
     [
         *(
             WEB / f"{name}.css"
-            for name in ("tokens", "document", "read", "sheet", "drawing", "results")
+            for name in ("tokens", "document", "read", "sheet", "drawing", "results", "run")
         ),
         *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
     ],
@@ -154,8 +154,7 @@ STYLES = [
     WEB / "drawing.css",
     ROOT / "scoring/web/scoring.css",
 ]
-SCRIPTS = [WEB / f"{name}.js" for name in ("admin", "read")]
-SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
+SCRIPTS = [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -238,7 +237,9 @@ async def database_failed(_: Request, error: Exception) -> PlainTextResponse:
 UPLOADS = {
     scoring_api.UPLOADS: PAGE_BYTES,
     IMAGES: 2 * MAX_BYTES,
-    PARTICIPANTS: MOST_LIST,
+    run_campaigns.PARTICIPANTS: run_campaigns.MOST_LIST,
+    run_campaigns.CAMPAIGNS: MOST_FORM,
+    run_campaigns.PROJECTS: MOST_FORM,
     people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
     writing_task.FORM: writing_task.MOST_FORM,
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
@@ -318,7 +319,6 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     settings = context.settings
     arena = context.arena
     scoring = context.scoring
-    projects = arena.projects
     operators = context.operators
     live = LiveApi(
         sessions=arena.live_sessions,
@@ -342,6 +342,17 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
+    dashboard = arena.dashboard(
+        queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
+    )
+    run = RunPage(
+        watch=dashboard,
+        boards=context.models.overview,
+        service=arena.admin,
+        operators=operators,
+        images=arena.live_images,
+        layout=layout,
+    )
     reports = ReportPages(
         jobs=scoring.jobs,
         pictures=context.question_pictures,
@@ -370,8 +381,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             operators=operators,
             layout=layout,
         ),
-        operator_api.routes(arena.live_images, operators),
-        admin_campaigns.routes(arena.campaign_admin, projects, operators),
+        run_page.routes(run),
+        run_campaigns.routes(run, arena.campaign_admin, arena.projects),
         export_api.routes(arena.public_files, layout, owners.part),
         owners_page.routes(owners),
         live.router(arena.voters),
@@ -460,11 +471,6 @@ def build_page(context: AppContext) -> gr.Blocks:
     with page.route("Score a model", SCORE):
         scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         scored.listen(page)
-    with page.route("Run", RUN):
-        dashboard = arena.dashboard(
-            queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
-        )
-        AdminTab(dashboard, arena.admin, context.operators, context.models.overview).listen(page)
     page.queue(api_open=False, max_size=64)
     # seconds; Gradio looks for work each millisecond: 9% of a core without visitors
     page._queue.sleep_when_free = 0.02

@@ -20,6 +20,7 @@ from arena.budget import Budget, Total
 from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
 from arena.fraud.flags import raised_flags
+from arena.items.store import Bank
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
 from arena.server.hub_backup import BackupState, HubBackup
@@ -28,6 +29,8 @@ from arena.settings import BoardVoters, CountSettings, Settings
 MOST_DAYS = 30
 LEAST_DAYS = 7
 """Days of the chart of votes: since the first vote, within these bounds."""
+FRESH = timedelta(days=7)
+"""How long a failure or a flag is news."""
 MOST_ACTS = 50
 MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
@@ -53,7 +56,7 @@ class Dashboard:
     stopped: tuple[StoppedJob, ...]
     """Of the site's judge, the last ones."""
     failures: Mapping[str, int]
-    """By model, the most first."""
+    """Of the last days, by model, the most first."""
     who: CountSettings
     """Whose votes count, and whether COUNTS names the official board."""
     official: BoardVoters
@@ -71,6 +74,7 @@ class Dashboard:
     """None: there is no Hub backup."""
     budgets: Mapping[str, Total]
     paused_since: datetime | None
+    bank: Bank
     hidden: tuple[HiddenItem, ...]
     uploads: Uploads
     acts: tuple[OperatorAction, ...]
@@ -95,7 +99,7 @@ class DashboardService:
         """Return the current state. Raises DatabaseError and OSError."""
         present = now()
         disk = shutil.disk_usage(self.settings.data_dir)
-        failures = Counter(LiveStore(self.database).failures()).most_common()
+        failures = Counter(LiveStore(self.database).failures(present - FRESH)).most_common()
         budgets = {name: budget.total() for name, budget in self.budget_of.items()}
         queues = {name: length() for name, length in self.queues.items()}
         stopped = tuple(self.stopped())
@@ -106,6 +110,7 @@ class DashboardService:
             **self.campaigns.links(one.campaign for one in campaigns),
             **self.projects.links(one.campaign for one in projects),
         }
+        bank = self.campaigns.items.bank()
         who = self.settings.counted
         with self.database.read() as connection:
             official = official_board(connection, who)
@@ -129,6 +134,7 @@ class DashboardService:
                 copy=copy,
                 budgets=budgets,
                 paused_since=paused_since(connection),
+                bank=bank,
                 hidden=hidden_items(connection),
                 uploads=uploads(connection),
                 acts=latest_actions(connection, MOST_ACTS),

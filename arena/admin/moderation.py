@@ -6,13 +6,15 @@ and it can be shown again.
 
 from datetime import datetime
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from sqlalchemy import Column, Connection, ForeignKey, Table, delete, func, insert, select
 
 from arena.admin.actions import AdminCommandError
 from arena.database import METADATA, Moment, bump_counter, now, take_turn
-from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE
+from arena.items.store import BANK_VERSION, HIDDEN_ITEM, ITEM, SOURCE, Bank
 from arena.live.images import OWN_IMAGE
+from arena.types import Item
 
 SEEN_IMAGE = Table(
     "seen_image",
@@ -76,6 +78,18 @@ def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
     return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
 
 
+def found_items(bank: Bank, wanted: str) -> list[Item]:
+    """Return the shown items that are meant: by a key, a link with it, or words of the instruction."""
+    key = unquote(wanted.rpartition("/item/")[2]).strip()
+    named = bank.by_key(key)
+    if named is not None:
+        return [named]
+    words = wanted.casefold().split()
+    return [
+        item for item in bank.items.values() if words and all(word in item.folded for word in words)
+    ]
+
+
 def uploads(connection: Connection) -> Uploads:
     """Return the uploads that are stored for good."""
     seen = SEEN_IMAGE.c.image_id.is_not(None)
@@ -117,7 +131,7 @@ def check_upload(connection: Connection, upload: int) -> None:
     """Raise AdminCommandError if no such upload is stored for good."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
-        raise AdminCommandError(f"There is no kept upload {upload}; it may be gone already")
+        raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")
 
 
 def _item(connection: Connection, key: str) -> int:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 
 from arena.admin.projects import ProjectStanding
 from arena.authoring.board import Metric, PersonRow, StepMinutes, YieldRow
-from arena.authoring.store import Draft
 from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.sheets import Sheet, plain_sheet
@@ -38,7 +37,6 @@ PERSON_HEADS = (
     "Verdicts as others'",
     "Minutes",
 )
-ITEM_HEADS = ("Item", "Kind", "Instruction", "Stands at", "Needs its picture")
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
     "caption": "Caption at fault",
@@ -57,11 +55,6 @@ def project_sheets(one: ProjectStanding, most_persons: int | None = None) -> Ite
         ("People", PERSON_HEADS, map(_person, persons)),
     ):
         yield plain_sheet(name.lower(), name, heads, rows, scrolls=True)
-
-
-def items_sheet(one: ProjectStanding) -> Sheet:
-    rows = map(_item, one.drafts)
-    return plain_sheet("items", "The latest items", ITEM_HEADS, rows, scrolls=True)
 
 
 def _minutes(row: StepMinutes) -> tuple[object, ...]:
@@ -97,11 +90,3 @@ def _share(share: Share) -> str:
     if share.value is None:
         return "–"
     return f"{share.value:.1%} ({spanned(share.low, share.high, '.0%')}) of {share.n:,}"
-
-
-def _item(draft: Draft) -> tuple[str, ...]:
-    state = draft.state
-    assert state.instruction
-    fate = f"{state.step}: {state.fault}" if state.fault else state.step
-    needs = {True: "yes", False: "no: answered blindly too", None: "–"}[state.needs_picture]
-    return str(draft.id), draft.family, state.instruction.text[:90], fate, needs

@@ -151,7 +151,7 @@ class ProjectAdmin(SeatAdmin):
                 spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
             )
         except CatalogueError as error:
-            return f"People write the answers, since a model is gone: {error}."
+            return f"People write the answers, since a model is missing: {error}."
         blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
         return (
             f"{spec.model} drafts answers{blind}: ${most / 1e6:.4f} at most for an item with the longest texts of one "

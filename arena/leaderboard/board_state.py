@@ -43,9 +43,6 @@ class BoardHealth(NamedTuple):
     """When its statistics were."""
     waits: bool
     """Whether they are being computed anew."""
-    bank: int
-    flags: int
-    """Versions of the bank and of the flags that it is of."""
     checked: timedelta | None
     """When the votes in memory were last compared with the stored ones."""
     mended: int
@@ -107,8 +104,6 @@ class BoardState:
             votes=self.counts.votes,
             computed=_ago(self.computed_at),
             waits=self.is_waiting,
-            bank=self.version.bank if self.version else 0,
-            flags=self.version.flags if self.version else 0,
             checked=_ago(checks.checked_at),
             mended=checks.mended,
             problem=self.problem,

@@ -66,6 +66,16 @@ def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSour
     return [*bank_sources(connection), *live, *imported]
 
 
+def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
+    """Return what boards are called that are not shown while a campaign on their source runs."""
+    closed = closed_sources(connection)
+    return {
+        ("bank", source.id): f"{source.name} (closed while its campaign runs)"
+        for source in sources_of(connection)
+        if source.name in closed
+    }
+
+
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
     """Return the default: the newest of the bank, else of live votes, else of imported ones."""
     return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))

@@ -48,6 +48,7 @@ from arena.leaderboard.selection import (
     BoardSelectionError,
     bank_sources,
     board_sources,
+    closed_labels,
     day_of,
     first_source,
 )
@@ -290,11 +291,13 @@ class Leaderboard:
         """Return how the whole boards that are kept stand, the largest first."""
         cast = self._votes.read().votes
         with self._database.read() as connection:
-            labels = {(one.kind, one.code): one.label for one in board_sources(connection, cast)}
+            labels = closed_labels(connection) | {
+                (one.kind, one.code): one.label for one in board_sources(connection, cast)
+            }
         with self._lock:
             kept = list(self._kept.items())
         found = [
-            one.health(labels.get((key.kind, key.source), "gone"), key, self._votes.checks)
+            one.health(labels.get((key.kind, key.source), "removed"), key, self._votes.checks)
             for key, one in kept
             if one.counts.votes
         ]

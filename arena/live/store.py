@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -270,11 +270,12 @@ class LiveStore(ChoiceStore[LiveBattle]):
         with self._database.read() as connection:
             return dict(zip(models, _codes(connection, models), strict=True))
 
-    def failures(self) -> dict[str, int]:
+    def failures(self, since: datetime) -> dict[str, int]:
         """Number of failed live answers of each model, by name; models without any are left out."""
         query = select(MODEL.c.name, func.count().label("n")).join(
             LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id
         )
+        query = query.where(LIVE_FAILURE.c.failed_at >= since)
         with self._database.read() as connection:
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 

@@ -24,7 +24,6 @@ _PAGES: dict[str, Kind] = {
     VOTE: "item",
     OWN: "page",
     SCORE: "page",
-    RUN: "page",
 }
 """What a page of Gradio is about where its query names a thing."""
 _THINGS: dict[str, tuple[str, Kind]] = {

@@ -26,8 +26,8 @@ class LinkError(ValueError):
 
     def __init__(self, too_many: bool) -> None:
         self.too_many = too_many
-        gone = "This link was used, is over, or is another server's. Start the server again for a new one."
-        super().__init__("Too many wrong links; wait a minute." if too_many else gone)
+        over = "This link was used, has expired or is another server's. Restart the server for a new one."
+        super().__init__("Too many wrong links. Wait a minute." if too_many else over)
 
 
 class Operators:
@@ -40,6 +40,7 @@ class Operators:
         by_link: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.by_link = by_link
         self._names = names
         self._voters = voters
         self._clock = clock

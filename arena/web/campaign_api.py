@@ -505,10 +505,10 @@ def check_charset(request: Request) -> None:
         raise HTTPException(400, "Its content type names a charset; a form is UTF-8.")
 
 
-def form_of(body: bytes) -> dict[str, str]:
+def form_of(body: bytes, most: int = _MOST_VALUE) -> dict[str, str]:
     """The first value of each field, without NUL, which PostgreSQL does not take; what is no form is as if not sent."""
     try:
         given = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
     except ValueError:
         return {}
-    return {name: values[0][:_MOST_VALUE].replace("\0", "") for name, values in given.items()}
+    return {name: values[0][:most].replace("\0", "") for name, values in given.items()}

@@ -20,7 +20,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.markdown import visible_text
 from arena.templates import plural
 from arena.types import Item
-from arena.web.addresses import NAME, OWN, RESULTS, RUN, SCORE, VOTE, Address
+from arena.web.addresses import NAME, OWN, RESULTS, SCORE, VOTE, Address
 from arena.web.words import ENGLISH
 
 _ASKED = "Which one helped more?"
@@ -65,7 +65,6 @@ PAGES = {
         "Upload a model's answers to MM-Vet, MMBench, MMT-Bench or VisIT-Bench and get them scored.",
         "score",
     ),
-    RUN: Head(f"Run · {NAME}", "The operators' page.", is_private=True),
 }
 _REPORT = Head(f"Report · {NAME}", "A scored model's report.", is_private=True)
 

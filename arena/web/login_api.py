@@ -21,7 +21,7 @@ from arena.fraud.eligibility import VoteEligibility
 from arena.settings import OAuthSettings
 from arena.templates import macros
 from arena.web.addresses import NAME
-from arena.web.admin_auth import Operators
+from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.cookies import (
     COOKIE,
     NO_STORE,
@@ -70,7 +70,7 @@ def routes(
     async def who(request: Request, framed: str = "") -> HTMLResponse:
         """Render the account, whether its votes count, and login or logout; `framed` if the page is in a frame."""
         line = ""
-        if sent_cookie(request.headers):
+        if any(sent_cookie(request.headers, name) for name in (COOKIE, OPERATOR_COOKIE)):
             with suppress(DatabaseError):
                 line = await asyncio.to_thread(account_line, request.headers, bool(framed))
         return HTMLResponse(line, headers=NO_STORE)

@@ -91,3 +91,17 @@
     show(table);
   });
 })();
+
+// The operators' link: its code leaves the address bar, and the form that stands on the page sends it.
+(() => {
+  const enter = () => {
+    const code = /^#code=(.+)/.exec(location.hash)?.[1], form = byId("operator-code");
+    if (!code) return;
+    history.replaceState(null, "", location.pathname);
+    if (!form) return;
+    form.elements.code.value = code;
+    form.submit();
+  };
+  enter();
+  addEventListener("hashchange", enter);
+})();

@@ -6,24 +6,17 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
-from fastapi import FastAPI
 from sqlalchemy import update
-from starlette.testclient import TestClient
 
 from arena.admin.actions import latest_actions
-from arena.admin.campaigns import CampaignAdmin
-from arena.battles.vote_table import VoteTable
-from arena.battles.voters import Voters
 from arena.database import now
-from arena.items.store import ItemBank
 from arena.seats.qualification import Qualification
 from arena.seats.spec import CampaignError
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
 from arena.settings import Settings
-from arena.web.admin_auth import OPERATOR_COOKIE, Operators
-from arena.web.admin_campaigns import routes
 from arena.web.project_view import projects_html
 from tests.support.live_visitor import catalogue, table
+from tests.support.run_desk import RunDesk
 from tests.support.writers import Project, photo, projects_of
 
 TOML = """
@@ -55,20 +48,9 @@ def admin(database, tmp_path):
 
 
 @pytest.fixture
-def operator(database, admin) -> TestClient:
-    """A client whom the routes take for an operator; without its cookie it is anybody."""
-    operators = Operators(frozenset(), Voters(database), by_link=True)
-    settings = Settings.from_env(on_disk())
-    app = FastAPI()
-    app.include_router(
-        routes(
-            CampaignAdmin(settings, database, ItemBank(database), VoteTable(database)),
-            admin,
-            operators,
-        )
-    )
-    code = str(operators.link("")).partition("=")[2]
-    return TestClient(app, cookies={OPERATOR_COOKIE: operators.redeem(code)})
+def desk(database, tmp_path, admin) -> RunDesk:
+    """The operators' page, with these projects."""
+    return RunDesk.of(database, tmp_path, admin)
 
 
 def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
@@ -115,22 +97,26 @@ def test_paid_items_are_not_made_on_a_disk_that_is_wiped(database, tmp_path):
         projects_of(settings, database).make("ada", TOML.encode())
 
 
-def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, operator, admin):
+def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, desk, admin):
     project = Project.on(database, tmp_path)
     for person in ("ann", "bob", "cyd", "dan"):
         project.do(project.seat(person))
-    path = f"/operators/projects/{project.campaign.name}/reject"
-    for body in ("", "one", "1", "17 gone", "1e3 gone", "-1 gone"):
-        assert operator.post(path, content=body).status_code == 422
+    path = f"/run/projects/{project.campaign.name}/reject"
+    for number, why in (("", ""), ("one", "gone"), ("1", " "), ("17", "gone"), ("1e3", "gone")):
+        answer = desk.operator.post(path, data={"number": number, "why": why})
+        assert answer.status_code == 422
     assert project.drafts[0].state.step == "accepted"
-    answer = operator.post(path, content="1 the licence was withdrawn")
-    assert (answer.status_code, "Item 1 of pets is taken out" in answer.text) == (200, True)
+    assert 'form="take-pets" name="number" value="1">Take out' in desk.read()
+    done = desk.post(
+        "projects/pets/reject", "projects", number="1", why="the licence was withdrawn"
+    )
+    assert 'role="status">Item 1 of pets is taken out' in done
     assert (project.drafts[0].state.step, project.drafts[0].state.fault) == ("rejected", "picture")
     with database.read() as connection:
         done = latest_actions(connection, 1)[0]
     assert (done.deed, done.about) == ("took an item out of a project", "pets 1")
     board = unescape(projects_html(admin.standings(), {}, ""))
-    assert "rejected: picture" in board
+    assert "rejected: picture" in board and 'value="1">Take out' not in board
 
 
 CAPTION = "A brown <b>dog</b> stands beside a red ball on the grass, and nobody else is there."
@@ -153,9 +139,7 @@ def describe(database, seat, question: str) -> None:
     exam.answer(seat, stands, question, CAPTION, True if question == "sample 2" else None)
 
 
-def test_an_operator_reads_samples_and_judges_each_in_one_press(
-    database, tmp_path, operator, admin
-):
+def test_an_operator_reads_samples_and_judges_each_in_one_press(database, tmp_path, desk, admin):
     project = with_samples(database, tmp_path)
     assert "Samples to read" not in projects_html(admin.standings(), {}, "")
     ann = project.seat("ann")
@@ -166,32 +150,32 @@ def test_an_operator_reads_samples_and_judges_each_in_one_press(
     assert "What is beside the dog?" in board
     assert "A brown &lt;b&gt;dog&lt;/b&gt; stands" in board
     picture = project.campaign.spec.samples[0].picture
-    assert f'href="pictures/{picture}"' in board
-    assert f'src="pictures/{picture[:64]}.thumb.jpg"' in board
-    assert f'name="body" value="{ann.id}.1.2 good"' in board
-    path = "/operators/projects/pets/samples"
-    stranger = TestClient(operator.app)
-    assert stranger.post(path, content=f"{ann.id}.1.2 good").status_code == 404
-    for body in (
-        "",
-        "good",
-        f"{ann.id}.1.2",
-        f"{ann.id}.1.2 fine",
-        f"{ann.id}.1.1 good",
-        f"{ann.id}.1.3 good",
-        "999.1.2 good",
-        "x" * 9999,
-        f"{'9' * 5000}.1.2 good",
+    assert f'href="/pictures/{picture}"' in board
+    assert f'src="/pictures/{picture[:64]}.thumb.jpg"' in board
+    name = f"{ann.id}.1.2"
+    assert f'name="sample" value="{name}"' in board
+    assert "1 sample to read." in desk.read()
+    path = "/run/projects/pets/samples"
+    good = {"sample": name, "verdict": "good"}
+    assert desk.stranger().post(path, data=good).status_code == 403
+    for sample, verdict in (
+        ("", ""),
+        ("", "good"),
+        (name, ""),
+        (name, "fine"),
+        (f"{ann.id}.1.1", "good"),
+        (f"{ann.id}.1.3", "good"),
+        ("999.1.2", "good"),
+        ("x" * 9999, "good"),
+        (f"{'9' * 5000}.1.2", "good"),
     ):
-        answer = operator.post(path, content=body)
-        assert (answer.status_code, len(answer.text) < 200) == (422, True), body
-    assert (
-        operator.post("/operators/projects/streets/samples", content="1.1.2 good").status_code
-        == 422
-    )
-    answer = operator.post(path, content=f"{ann.id}.1.2 good")
-    assert (answer.status_code, answer.text) == (200, f"Sample {ann.id}.1.2 of pets is good.")
-    assert operator.post(path, content=f"{ann.id}.1.2 poor").status_code == 422
+        answer = desk.operator.post(path, data={"sample": sample, "verdict": verdict})
+        assert answer.status_code == 422, sample
+    elsewhere = desk.operator.post("/run/projects/streets/samples", data=good)
+    assert elsewhere.status_code == 422
+    done = desk.post("projects/pets/samples", "projects", **good)
+    assert f"Sample {name} of pets is good." in done
+    assert desk.operator.post(path, data={**good, "verdict": "poor"}).status_code == 422
     assert Qualification(database).has_passed(ann)
     assert "Samples to read" not in projects_html(admin.standings(), {}, "")
     with database.read() as connection:
@@ -201,14 +185,14 @@ def test_an_operator_reads_samples_and_judges_each_in_one_press(
 
 
 def test_a_sample_of_another_project_is_not_judged_under_this_ones_name(
-    database, tmp_path, operator, admin
+    database, tmp_path, desk, admin
 ):
     project = with_samples(database, tmp_path)
     ann = project.seat("ann")
     describe(database, ann, "sample 1")
     admin.make("ada", TOML.encode())
-    path = "/operators/projects/streets/samples"
-    assert operator.post(path, content=f"{ann.id}.1.1 good").status_code == 422
+    form = {"sample": f"{ann.id}.1.1", "verdict": "good"}
+    assert desk.operator.post("/run/projects/streets/samples", data=form).status_code == 422
     assert [one.answer.seat for one in admin.unread("pets")] == [ann.id]
 
 
@@ -253,32 +237,24 @@ def test_the_board_asks_for_the_list_of_a_platform_that_has_one(
     project = Project.on(database, tmp_path, platform={"kind": kind})
     links = {} if kind == "plain" else {project.campaign.name: "/c/pets?n=1"}
     assert (
-        "the sheet approves nobody" in unescape(projects_html(admin.standings(), links, ""))
+        "the pay sheet approves nobody" in unescape(projects_html(admin.standings(), links, ""))
     ) == has_a_list
 
 
-def test_links_sheet_and_end_are_those_of_a_campaign(database, tmp_path, operator):
+def test_links_sheet_and_end_are_those_of_a_campaign(database, tmp_path, desk):
     project = Project.on(database, tmp_path)
     for person in ("ann", "bob", "cyd", "dan"):
         project.do(project.seat(person))
-    links = operator.post("/operators/campaigns/pets/links", content="eve").text
+    links = desk.operator.post("/run/campaigns/pets/links", data={"workers": "eve"}).text
     assert "/c/pets?" in links
-    sheet = operator.get("/operators/campaigns/pets/sheet.csv")
+    sheet = desk.operator.get("/run/campaigns/pets/sheet.csv")
     rows = list(csv.DictReader(sheet.text.splitlines()))
     assert [(row["person"], row["votes"]) for row in rows] == [
         (one, "1") for one in ("ann", "bob", "cyd", "dan")
     ]
-    assert operator.get("/operators/campaigns/pets/votes.csv").status_code == 404
-    assert "pets has ended" in operator.post("/operators/campaigns/pets/end").text
-    assert operator.post("/operators/projects", content=TOML).text.startswith("streets: 10 items")
-    stranger = TestClient(operator.app)
-    for way, path in (
-        ("GET", "campaigns/pets/sheet.csv"),
-        ("POST", "projects"),
-        ("POST", "projects/pets/reject"),
-    ):
-        answer = stranger.request(way, f"/operators/{path}", content=TOML)
-        assert (answer.status_code, answer.text) == (404, "There is nothing here.")
+    assert desk.operator.get("/run/campaigns/pets/votes.csv").status_code == 404
+    assert "pets has ended" in desk.post("campaigns/pets/end", "projects")
+    assert "streets: 10 items" in desk.post("projects", "projects", toml=TOML)
 
 
 def test_the_board_tells_where_items_stand_with_the_papers_numbers_beside(

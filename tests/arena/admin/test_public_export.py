@@ -14,9 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from sqlalchemy import delete, insert, select, update
 
-from arena.admin.erasure import Erasure
+from arena.admin.erasure import Erasure, code_of
 from arena.admin.public_export import FILES, PublicFiles, write_export
 from arena.battles.tables import BATTLE, CHOSEN
 from arena.database import Database, now
@@ -27,9 +28,15 @@ from arena.items.ingest import Ingest
 from arena.live.images import OwnImages
 from arena.server.change_log import VOTER_KEY
 from arena.web import export_api as public_routes
+from arena.web.chinese import CHINESE
+from arena.web.cookies import cookie_hash
+from arena.web.layout import PageLayout
+from arena.web.static_files import Links
 from tests.support.live_votes import SECRET, live_vote
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
+
+LAYOUT = PageLayout(Links("/style.css", "/script.js"))
 
 
 @pytest.fixture
@@ -156,7 +163,7 @@ def test_the_servers_files_are_written_anew_when_a_voter_is_forgotten(voted, tmp
 def test_who_waits_for_the_files_keeps_nobody_from_the_other_routes(tmp_path):
     """Another program holds the lock that the export needs, and more ask for the export than there are threads."""
     database, app = Database(f"sqlite:///{tmp_path / 'arena.db'}"), FastAPI()
-    app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public")))
+    app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public"), LAYOUT))
 
     async def scenario() -> set[int]:
         async with httpx.AsyncClient(
@@ -208,3 +215,25 @@ def test_what_a_killed_process_left_of_an_export_goes_a_day_later(bank, tmp_path
     (tmp_path / ".being-written-3").symlink_to("ended meanwhile")
     write_export(bank, tmp_path)
     assert not left.exists() and under_way.exists()
+
+
+def test_everybody_may_have_the_export_and_see_their_own_code(database, tmp_path):
+    Ingest(database).add_items("test", "folder", drafts(3))
+    Visitor(database, "one").decide()
+    app = FastAPI()
+    app.include_router(public_routes.routes(PublicFiles(database, tmp_path / "public"), LAYOUT))
+    client = TestClient(app)
+    card = client.get("/export/README.md")
+    assert card.status_code == 200 and "cc-by-4.0" in card.text
+    assert "no-store" in card.headers["cache-control"]
+    for name in ("votes.jsonl", "votes.parquet"):
+        assert client.get(f"/export/{name}").status_code == 200
+    for name in ("x", "..%2farena.db", "votes.csv"):
+        assert client.get(f"/export/{name}").status_code == 404
+    assert "no code" in client.get("/you").text
+    chinese = client.get("/you", headers={"accept-language": "zh"}).text
+    assert CHINESE["you_none"] in chinese and 'href="/terms"' in chinese and 'lang="zh"' in chinese
+    cookie = "v" * 32
+    mine = client.get("/you", headers={"cookie": f"stereoscope_voter={cookie}"})
+    assert code_of(cookie_hash(cookie)) in mine.text and cookie not in mine.text
+    assert "no-store" in mine.headers["cache-control"]

@@ -32,7 +32,7 @@ from arena.live.store import LiveStore
 from arena.live.streaming import SideFailure
 from arena.server.hub_backup import HubBackup
 from arena.settings import CountSettings, Settings
-from arena.web.admin_view import dashboard_html
+from arena.web.run_view import RunInputs, run_html
 from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
 from tests.support.visitors import Visitor
@@ -77,7 +77,7 @@ def watch(
 
 
 def page_of(seen: Dashboard) -> str:
-    return unescape(dashboard_html(seen, [], []))
+    return unescape(run_html(RunInputs(seen)))
 
 
 def test_jobs_that_the_sites_judge_stopped_are_listed(bank, tmp_path):
@@ -142,7 +142,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
     assert service.do("ada", "keep", str(number[kept])) == "That is so already."
     service.do("ada", "take down", str(number[other]))
     assert images.path(voter, other) is None and images.path(voter, kept) is not None
-    with pytest.raises(AdminCommandError, match="gone already"):
+    with pytest.raises(AdminCommandError, match="deleted already"):
         service.do("ada", "take down", str(number[other]))
     for upload in (str(number[private]), "999", "-1", "", "1e3", "²"):
         with pytest.raises(AdminCommandError):
@@ -163,7 +163,7 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
     assert board.choose("test", "single").votes == "everyone"
     page = page_of(watch(bank, tmp_path, **LOGIN).overview())
     assert (
-        'data-order="official" data-about="counted"' in page
+        'name="order" value="official"><input type="hidden" name="about" value="counted">' in page
         and "the counted one, of logged-in voters" in page
     )
     service.do("ada", "official", "counted")
@@ -178,8 +178,8 @@ def test_the_official_board_is_changed_at_once_and_recorded(bank, images, tmp_pa
 @pytest.mark.parametrize(
     ("environ", "told", "shown"),
     [
-        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS says so"),
-        ({}, "There is one board", "There is one, of everyone's votes"),
+        ({**LOGIN, "COUNTS": "logged-in"}, "COUNTS names the official board", "COUNTS sets it"),
+        ({}, "There is one board", "There is one board, of everyone's votes"),
     ],
 )
 def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
@@ -190,7 +190,7 @@ def test_the_official_board_is_not_changed_where_that_would_have_no_effect(
     with pytest.raises(AdminCommandError, match=told):
         AdminService(bank, images, who).do("ada", "official", "everyone")
     page = page_of(watch(bank, tmp_path, **environ).overview())
-    assert shown in page and 'data-order="official"' not in page
+    assert shown in page and 'value="official"' not in page
 
 
 def test_an_order_that_is_none_changes_nothing(bank, service):
@@ -253,10 +253,11 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
     page = page_of(seen)
     for told in (
         "Paused since",
-        "Chooses A whatever it is (e-value 10^5.2, p at most 10^-5.2)",
+        "Chooses A whatever it is. At most 1 in 100,000 honest voters ever looks like this.",
+        "e-value 10^5.2, p at most 10^-5.2",
         "The copy is late",
         "$20.00",
-        "operators/uploads/1",
+        "/run/uploads/1",
     ):
         assert told in page
 
@@ -264,9 +265,9 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("plain", "not needed, since the links name their workers"),
-        ("login", "not needed, since the log-in names the workers"),
-        ("mturk", "not uploaded, and until then no vote counts and the sheet approves nobody"),
+        ("plain", "not needed, as the links name their workers"),
+        ("login", "not needed, as the login names the workers"),
+        ("mturk", "not uploaded. Until then no vote counts, and the pay sheet approves nobody"),
     ],
 )
 def test_a_campaign_asks_for_the_list_of_a_platform_that_has_one(bank, tmp_path, kind, told):

@@ -1,6 +1,7 @@
 """The live store: turns, votes, undo, reveal, what is ranked, and who may do what; on SQLite and on PostgreSQL."""
 
 import threading
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import select
@@ -10,6 +11,7 @@ from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE, CHOSEN
 from arena.battles.vote_table import LIVE_ITEM, LIVE_OWN, OUTSIDE, VoteTable
 from arena.clock import FINAL_SECONDS
+from arena.database import EPOCH, now
 from arena.items.ingest import Ingest
 from arena.live.store import MOST_TURNS, Answered, LiveModelError, LiveStore, Opening
 from arena.live.streaming import SideFailure
@@ -208,7 +210,8 @@ def test_a_battle_takes_one_vote_from_many_tabs(store, voter, database):
 def test_failures_are_counted_for_their_models(store):
     store.fail([SideFailure("one", "cut"), SideFailure("two", "empty"), SideFailure("one", "down")])
     store.fail([])
-    assert store.failures() == {"one": 2, "two": 1}
+    assert store.failures(EPOCH) == {"one": 2, "two": 1}
+    assert store.failures(now() + timedelta(seconds=1)) == {}
 
 
 @pytest.mark.locks_or_dialect

@@ -1,16 +1,13 @@
 """Operators: whose name is in the list, and what the one-time link opens, once."""
 
 import pytest
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
 
 from arena.battles.voters import Account, Voters
 from arena.database import Database
-from arena.live.images import OwnImages
 from arena.web import admin_auth as access
-from arena.web import operator_api
 from arena.web.admin_auth import DAY, LINK, MOST_REFUSED, OPERATOR_COOKIE, LinkError, Operators
 from arena.web.cookies import COOKIE, new_cookie
+from tests.support.run_desk import RunDesk
 
 
 class Clock:
@@ -81,7 +78,7 @@ def test_another_code_opens_nothing(by_link, wrong):
 
 def test_an_unused_link_is_over_after_a_day(by_link, clock):
     clock.seconds += DAY
-    with pytest.raises(LinkError, match="is over"):
+    with pytest.raises(LinkError, match="has expired"):
         by_link.redeem(code_of(by_link))
 
 
@@ -130,34 +127,31 @@ def test_on_a_space_the_login_s_name_decides(voters):
     assert space.of(carrying(cookies["Anna"], COOKIE)) is None
 
 
-def test_the_route_binds_the_browser_that_sends_the_code(by_link, tmp_path):
-    app = FastAPI()
-    images = OwnImages(Database(f"sqlite:///{tmp_path / 'arena.db'}"), tmp_path)
-    app.include_router(operator_api.routes(images, by_link))
-    client = TestClient(app, base_url="http://127.0.0.1")
-    code = code_of(by_link)
-    assert (
-        client.post("/operator").status_code
-        == client.post("/operator", content=b"\xff").status_code
-        == 403
-    )
-    assert client.get(f"/operator?code={code}").status_code == 405, (
+def test_the_route_binds_the_browser_that_sends_the_code(tmp_path):
+    desk = RunDesk.of(Database(f"sqlite:///{tmp_path / 'arena.db'}"), tmp_path)
+    client = desk.stranger()
+    code = desk.code
+    path = "/run/enter"
+    assert client.post(path).status_code == 403
+    assert client.post(path, content=b"\xff").status_code == 403
+    assert client.get(f"{path}?code={code}").status_code == 405, (
         "a code in an address would be in logs"
     )
-    answer = client.post("/operator", content=code)
+    answer = client.post(path, data={"code": code}, follow_redirects=False)
     line = answer.headers["set-cookie"]
-    assert answer.status_code == 204 and code not in line
+    assert (answer.status_code, answer.headers["location"]) == (303, "/run")
+    assert code not in line
     assert line.endswith(f"Max-Age={DAY}; Path=/; HttpOnly; SameSite=Lax")
-    assert by_link.of({"cookie": line.partition(";")[0]}) == LINK
-    again = client.post("/operator", content=code)
-    assert again.status_code == 204 and "set-cookie" not in again.headers, (
+    assert desk.operators.of({"cookie": line.partition(";")[0]}) == LINK
+    again = client.post(path, data={"code": code}, follow_redirects=False)
+    assert again.status_code == 303 and "set-cookie" not in again.headers, (
         "the same browser opens the link again"
     )
     client.cookies.clear()
-    again = client.post("/operator", content=code)
+    again = client.post(path, data={"code": code})
     assert again.status_code == 403 and "set-cookie" not in again.headers and code not in again.text
     for _ in range(MOST_REFUSED):
-        last = client.post("/operator", content="guess")
+        last = client.post(path, data={"code": "guess"})
     assert last.status_code == 429
 
 

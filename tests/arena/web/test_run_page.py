@@ -1,0 +1,467 @@
+"""The operators' page: what it says, what its forms do, and that nobody else sees or does anything."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert, select
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.testclient import TestClient
+
+from arena.admin.actions import ACT
+from arena.admin.dashboard import StoppedJob
+from arena.admin.erasure import code_of
+from arena.battles.store import BattleStore
+from arena.battles.tables import BATTLE
+from arena.budget import Total
+from arena.database import METADATA, Database, now
+from arena.fraud.flags import VOTER_FLAG
+from arena.items.ingest import Ingest
+from arena.items.store import ItemBank
+from arena.live.store import LiveStore
+from arena.live.streaming import SideFailure
+from arena.server.hub_backup import BackupState
+from arena.web.admin_auth import MOST_REFUSED, OPERATOR_COOKIE
+from arena.web.cookies import cookie_hash
+from arena.web.run_forms import Said, remember, remembered
+from arena.web.run_needs import needs
+from arena.web.run_view import RunInputs, run_html
+from tests.support.axe import faults
+from tests.support.live_votes import bring, live_vote
+from tests.support.run_desk import RunDesk, serving
+from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.servers import drafts
+from tests.support.visitors import Visitor, rows
+
+VISITOR = "v" * 32
+"""The voter cookie of somebody who asks to be forgotten."""
+CAMPAIGN = """
+name = "pilot"
+source = "test"
+stop = { votes = 300 }
+seat = { votes = 2, minutes = 25, pay = 0 }
+"""
+ORDERS = ("pause", "resume", "hide", "show", "keep", "take down", "forget", "official", "")
+
+
+@pytest.fixture
+def desk(tmp_path) -> RunDesk:
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(3))
+    desk = RunDesk.of(database, tmp_path)
+    yield desk
+    desk.boards.close()
+    database.close()
+
+
+def item(desk: RunDesk, number: int = 0):
+    return list(ItemBank(desk.database).bank().items.values())[number]
+
+
+def stored(database: Database) -> str:
+    with database.read() as connection:
+        return repr([connection.execute(select(table)).all() for table in METADATA.sorted_tables])
+
+
+def deeds(desk: RunDesk) -> list[tuple[str, str]]:
+    with desk.database.read() as connection:
+        done = connection.execute(select(ACT.c.who, ACT.c.deed).order_by(ACT.c.id))
+        return [tuple(row) for row in done]
+
+
+def flagged(desk: RunDesk, reason: str, strength: float) -> Visitor:
+    """A voter with two votes and a flag, which no review lifts from now on."""
+    voter = Visitor(desk.database, "flagged")
+    for side in ("a", "b"):
+        voter.decide(side)
+    Visitor(desk.database, "other").decide()
+    chosen = desk.boards.choose("", "single")
+    assert chosen and desk.boards.board(chosen.key, 30).statistics
+    flag = {"voter_id": voter.id, "reason": reason, "strength": strength, "raised_at": now()}
+    with desk.database.write() as connection:
+        connection.execute(insert(VOTER_FLAG).values(flag))
+    return voter
+
+
+def part(html: str, place: str) -> str:
+    """A section of the page."""
+    return html.partition(f'<section id="{place}">')[2].partition("</section>")[0]
+
+
+def test_an_act_goes_back_to_its_section_which_says_once_what_was_done(desk):
+    form = {"at": "live", "order": "pause", "about": ""}
+    answer = desk.operator.post("/run/act", data=form, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/run#live")
+    page = desk.read()
+    assert 'role="status">Done: paused live answers.' in part(page, "live")
+    assert "Paused since" in part(page, "live")
+    assert "Live battles are paused" in part(page, "needs")
+    assert "Done: paused" not in desk.read()
+    desk.act("resume")
+    assert "Live battles are paused" not in desk.read()
+    assert deeds(desk) == [("link", "paused live answers"), ("link", "resumed live answers")]
+
+
+@pytest.mark.parametrize("place", ["", "nowhere", "needs\nx", "<b>", "x" * 9999])
+def test_a_form_comes_back_to_a_section_that_there_is(desk, place):
+    form = {"at": place, "order": "pause", "about": ""}
+    answer = desk.operator.post("/run/act", data=form, follow_redirects=False)
+    assert answer.headers["location"] == "/run#needs"
+
+
+@pytest.mark.parametrize("cookie", ["x", "=", "a" * 9, "%%%", "é", "bGl2ZQ", "bGl2ZQo8Yj4"])
+def test_a_planted_message_is_text_in_a_section_or_nothing(desk, cookie):
+    mine = f"{OPERATOR_COOKIE}={desk.operator.cookies[OPERATOR_COOKIE]}"
+    sent = {"cookie": f"{mine}; stereoscope_done={cookie}".encode()}
+    answer = desk.stranger().get("/run", headers=sent)
+    assert answer.status_code == 200 and "<b></p>" not in answer.text
+    assert "Needs now" in answer.text
+    assert ("&lt;b&gt;" in part(answer.text, "live")) == (cookie == "bGl2ZQo8Yj4")
+
+
+def test_a_long_message_fits_a_cookie(desk):
+    answer = Response()
+    scope = {"type": "http", "headers": [], "scheme": "http", "path": "/run"}
+    remember(answer, Said("live", "é" * 9_000), Request(scope))
+    cookie = answer.headers["set-cookie"].partition(";")[0]
+    assert len(cookie) < 4_000
+    scope["headers"] = [(b"cookie", cookie.encode())]
+    said = remembered(Request(scope))
+    assert said and said.place == "live" and said.text.startswith("é" * 1_000)
+
+
+def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk):
+    wrong = CAMPAIGN.replace("test", "nothing <b>")
+    answer = desk.operator.post("/run/campaigns", data={"at": "campaigns", "toml": wrong})
+    assert answer.status_code == 422
+    page = part(answer.text, "campaigns")
+    assert 'role="alert">source is' in page and "there are: test" in page
+    assert wrong.strip().splitlines()[1] in unescape(page) and "nothing <b>" not in page
+    assert re.search(r'<details class="campaign" open><summary><b>Make a campaign', page)
+
+
+def test_an_item_is_hidden_by_a_button_beside_it(desk):
+    first = item(desk)
+    page = part(desk.read("?find=picture+1"), "items")
+    assert page.count(">Hide</button>") == 1 and f'value="{item(desk, 1).key}"' in page
+    for wanted in (first.key, f"https://a.example/item/{first.key}", "IN picture 0"):
+        page = part(desk.read(f"?find={wanted}"), "items")
+        assert f'form="items-hide" name="about" value="{first.key}">Hide' in page, wanted
+    assert "No shown item matches" in part(desk.read("?find=nothing+at+all"), "items")
+    done = desk.act("hide", first.key, "items", find="picture")
+    assert "Done: hid an item" in part(done, "items")
+    assert f'form="items-show" name="about" value="{first.key}">Show again' in done
+    assert done.count('form="items-hide"') == 2 and f'"{first.key}">Hide' not in done
+    assert "no item 'none'" in part(desk.act("hide", "none", "items"), "items")
+    assert "Done: showed" in desk.act("show", first.key, "items")
+
+
+@pytest.mark.parametrize("wanted", ["%00", "<script>", "x" * 5000, "%ff", "/item/", "/item/%00"])
+def test_a_search_is_anybodys_text(desk, wanted):
+    answer = desk.operator.get(f"/run?find={wanted}")
+    assert answer.status_code == 200 and "<script>" not in answer.text
+
+
+def test_what_is_missing_needs_an_operator_until_it_is_there(desk):
+    shown = part(desk.read(), "needs")
+    assert "To set up" in shown and "Attention tests" in shown and "0 of 20" in shown
+    assert "Copy" in shown and "Set MIRROR" in shown
+    assert "Items</b>: 3 items of your own" in part(desk.read(), "setup")
+    Ingest(desk.database).add_items("checks", "check", drafts(23)[3:])
+    assert "Attention tests</b>: 20." in part(desk.read(), "setup")
+    assert "Attention tests" not in part(desk.read(), "needs")
+    assert "43 settings" in part(desk.read(), "settings")
+
+
+def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
+    quiet = replace(desk.watch.overview(), checklist=())
+    assert "Nothing needs you now." in part(run_html(RunInputs(quiet)), "needs")
+    full = Total(today=0, spent=8_000_000, held=1_000_000, ceiling=10_000_000)
+    late = BackupState(quiet.read_at - timedelta(hours=3), 7, "the Hub answered 503")
+    job = StoppedJob(now(), "judge-1", "its replies cannot be read")
+    for changed, told in (
+        ({"free_bytes": 1, "disk_bytes": 100}, "Disk almost full</b> 1% is free."),
+        ({"copy": late}, "The copy is late</b> Copied up to 3 h ago. 7 changes waiting."),
+        ({"budgets": {"Judge": full}}, "Money for judge</b> $9.00 of $10.00 is used."),
+        ({"stopped": (job,)}, "1 scoring job stopped</b> The latest, with judge-1: its replies"),
+    ):
+        shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
+        assert told in shown and "Nothing needs you now." not in shown
+    old = job._replace(begun=now() - timedelta(days=8))
+    page = run_html(RunInputs(replace(quiet, stopped=(old,))))
+    assert "Nothing needs you now." in part(page, "needs") and "judge-1" in part(page, "queues")
+
+
+def test_a_list_that_is_waited_for_needs_an_operator(desk):
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    (standing,) = desk.watch.overview().campaigns
+    seen = replace(desk.watch.overview(), campaigns=(replace(standing, pending=12),))
+    (need,) = [one for one in needs(seen, []) if one.place == "campaigns"]
+    assert need.text == "12 votes waiting for the platform's list. Upload it."
+
+
+def test_failures_and_flags_need_an_operator_for_a_week(desk):
+    voter = flagged(desk, "HASTY", 0.8)
+    store = LiveStore(desk.database)
+    store.register_models(["one"])
+    store.fail([SideFailure("one", "cut"), SideFailure("one", "down")])
+    shown = part(desk.read(), "needs")
+    assert "Live model one</b> failed 2 times in the last 7 days." in shown
+    assert '1 voter flagged</b> New in the last 7 days. <a href="#flagged">' in shown
+    with desk.database.write() as connection:
+        connection.execute(VOTER_FLAG.update().values(raised_at=now() - timedelta(days=8)))
+    assert "voter flagged" not in part(desk.read(), "needs")
+    assert f"Voter {voter.id}" in part(desk.read(), "flagged")
+
+
+def test_a_flagged_voter_has_reasons_in_plain_words_and_votes_whose_items_can_be_hidden(desk):
+    visitor = flagged(desk, "HASTY", 0.8)
+    page = part(desk.read(), "flagged")
+    assert f"Voter {visitor.id}</b>, 2 votes, counted: one weak reason" in page
+    assert "Chooses faster than the answers can be read. 80% of the votes came too fast." in page
+    keys = {one.id: one.key for one in ItemBank(desk.database).bank().items.values()}
+    for battle in rows(desk.database, BATTLE):
+        if battle.voter_id == visitor.id:
+            assert f'form="flagged-hide" name="about" value="{keys[battle.item_id]}">Hide' in page
+            assert f'href="/item/{keys[battle.item_id]}"' in page
+
+
+def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):
+    voter = BattleStore(desk.database).voter(cookie_hash(VISITOR))
+    battle = live_vote(desk.database, voter)
+    for _ in range(2):
+        bring(desk.images, voter, battle, keep=True)
+    assert "2 images to review" in part(desk.read(), "needs")
+    desk.act("keep", "1", "images")
+    page = part(desk.act("take down", "2", "images"), "images")
+    assert "Done: took upload 2 down." in page and 'src="/run/uploads/1"' in page
+    assert "0 to review, 1 kept" in page
+    code = code_of(cookie_hash(VISITOR))
+    assert "There is no" in part(desk.act("forget", "ffff", "forget"), "forget")
+    assert "Done: forgot" in part(desk.act("forget", code, "forget", sure="on"), "forget")
+    assert [deed for _, deed in deeds(desk)] == [
+        "kept an upload",
+        "took an upload down",
+        "forgot a voter",
+    ]
+
+
+def test_only_an_operator_gets_an_upload_and_only_one_that_may_be_kept(desk):
+    voter = BattleStore(desk.database).voter(cookie_hash(VISITOR))
+    battle = live_vote(desk.database, voter)
+    for keep in (True, False):
+        bring(desk.images, voter, battle, keep)
+    got = desk.operator.get("/run/uploads/1")
+    assert (got.status_code, got.headers["content-type"]) == (200, "image/png")
+    assert "no-store" in got.headers["cache-control"]
+    for name in ("2", "3", "0", "-1", "abc", "²", "1" * 30, "%2e%2e%2farena.db"):
+        assert desk.operator.get(f"/run/uploads/{name}").status_code == 404
+    assert desk.stranger().get("/run/uploads/1").status_code == 404
+
+
+def test_a_campaign_is_made_linked_watched_and_ended(desk):
+    done = desk.post("campaigns", "campaigns", toml=CAMPAIGN.replace("\n", "\r\n"))
+    assert "pilot: 3 models, 9 tuples, 9 votes at most" in part(done, "campaigns")
+    page = part(desk.read(), "campaigns")
+    assert "pilot</b> running since" in page and "links by name" in page
+    for cells in (">0 of 300<", ">0 of 9<", ">none yet<", ">known from 50 votes on<"):
+        assert cells in page, cells
+    names = "e-mail\tName\na@x.org\tann\nb@x.org\tBob Lee\n"
+    links = desk.operator.post("/run/campaigns/pilot/links", data={"workers": names})
+    assert 'filename="pilot-links.csv"' in links.headers["content-disposition"]
+    assert "ann,http://testserver/c/pilot?n=2&until=" in links.text
+    assert "&worker=Bob+Lee&sig=" in links.text
+    wrong = desk.post("campaigns/pilot/links", "campaigns", workers="bob\nann\tsmith\n")
+    assert "row 2: A plain link names its worker" in part(wrong, "campaigns")
+    assert "bob\nann\tsmith" in part(wrong, "campaigns")
+    refused = participants(desk, "name\nann\n")
+    assert "list.csv, row 2: expected Prolific's column 'Participant id'" in refused
+    done = participants(desk, "worker\nann\n")
+    assert "1 person in the platform's list of pilot; 0 of them came" in done
+    sheet = desk.operator.get("/run/campaigns/pilot/sheet.csv")
+    assert 'filename="pilot-sheet.csv"' in sheet.headers["content-disposition"]
+    assert "ann,,never came,yes" in sheet.text and "no-store" in sheet.headers["cache-control"]
+    assert desk.operator.get("/run/campaigns/pilot/key.csv").status_code == 404
+    assert desk.operator.get("/run/campaigns/other/sheet.csv").status_code == 422
+    assert "pilot has ended" in part(desk.post("campaigns/pilot/end", "campaigns"), "campaigns")
+    page = part(desk.read(), "campaigns")
+    assert "pilot</b> ended" in page and "an operator ended it" in page
+    assert [deed for _, deed in deeds(desk)] == [
+        "made a campaign",
+        "brought in a campaign's list of participants",
+        "ended a campaign",
+    ]
+
+
+def participants(desk: RunDesk, content: str) -> str:
+    files = {"file": ("list.csv", content.encode())}
+    form = {"campaign": "pilot", "at": "campaigns"}
+    return unescape(desk.operator.post("/run/participants", data=form, files=files).text)
+
+
+def test_a_boards_source_is_called_closed_while_its_campaign_runs(desk):
+    Visitor(desk.database, "one").decide()
+    chosen = desk.boards.choose("", "single")
+    assert chosen and desk.boards.board(chosen.key, 30).votes == 1
+    assert ">test, one picture" in part(desk.read(), "boards")
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    page = part(desk.read(), "boards")
+    assert ">test (closed while its campaign runs), one picture" in page and "gone" not in page
+
+
+def test_the_page_has_no_versions_and_no_riddles(desk):
+    page = desk.read()
+    for words in ("Of versions", "flags 0", "Self-check", "half width", "Tuples"):
+        assert words not in page
+
+
+STRANGERS = ({}, {OPERATOR_COOKIE: "a" * 32}, {"stereoscope_voter": VISITOR})
+
+
+@pytest.mark.parametrize("cookies", STRANGERS)
+def test_a_stranger_reads_what_the_page_is_for_and_can_do_nothing(desk, cookies):
+    voter = BattleStore(desk.database).voter(cookie_hash(VISITOR))
+    bring(desk.images, voter, live_vote(desk.database, voter), keep=True)
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    before = stored(desk.database)
+    stranger = TestClient(desk.app, cookies=cookies)
+    page = stranger.get("/run?find=picture")
+    assert page.status_code == 200 and "for the operators of this arena" in page.text
+    assert "no-store" in page.headers["cache-control"]
+    for words in ("Needs now", "Votes by day", "picture 1", "pilot", "Forget"):
+        assert words not in page.text
+    forms = [("act", {"order": order, "about": "1", "at": "items"}) for order in ORDERS]
+    forms += [
+        (path, {"toml": CAMPAIGN.replace("pilot", "more"), "workers": "ann", "why": "x"})
+        for path in (
+            *("campaigns", "projects", "campaigns/pilot/links", "campaigns/pilot/end"),
+            *("campaigns/nobody/end", "projects/pets/reject", "projects/pets/samples"),
+        )
+    ]
+    for path, fields in forms:
+        answer = stranger.post(f"/run/{path}", data=fields)
+        assert (answer.status_code, "Nothing was changed." in answer.text) == (403, True), path
+        assert "Needs now" not in answer.text
+    files = {"file": ("list.csv", b"worker\nann\n")}
+    answer = stranger.post("/run/participants", data={"campaign": "pilot"}, files=files)
+    assert answer.status_code == 403
+    for table in ("sheet", "quality", "votes"):
+        assert stranger.get(f"/run/campaigns/pilot/{table}.csv").status_code == 404
+    assert stored(desk.database) == before
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"order", b"order=pause&order=hide", b"\xff\xfe", b"&" * 999, b"order=%00"]
+)
+def test_a_form_that_is_none_changes_nothing(desk, body):
+    before = stored(desk.database)
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    answer = desk.operator.post("/run/act", content=body, headers=kind)
+    if b"order=pause" not in body:
+        assert answer.status_code == 422 and "An order is one of" in answer.text
+        assert stored(desk.database) == before
+    files = {"file": ("list.csv", b"worker\nann\n"), "more": ("x.csv", b"")}
+    assert desk.operator.post("/run/participants", files=files).status_code == 400
+    assert desk.operator.post("/run/participants", content=body, headers=kind).status_code == 422
+
+
+def test_a_wrong_code_says_what_to_do_and_is_held_off(desk):
+    stranger = desk.stranger()
+    answer = stranger.post("/run/enter", data={"code": "wrong"})
+    assert answer.status_code == 403 and "Restart the server for a new one" in answer.text
+    for _ in range(MOST_REFUSED):
+        answer = stranger.post("/run/enter", data={"code": "wrong"})
+    assert answer.status_code == 429
+    assert "Needs now" in stranger.post("/run/enter", data={"code": desk.code}).text
+
+
+def test_on_a_space_operators_log_in(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    desk = RunDesk.of(database, tmp_path, SPACE_ID="a/b", SPACE_HOST="a-b.example")
+    page = desk.stranger().get("/run").text
+    assert 'href="/login"' in page and "operator-code" not in page
+    desk.boards.close()
+    database.close()
+
+
+# In a browser
+
+
+def signed_in(desk: RunDesk, page: Page, address: str) -> None:
+    page.goto(str(desk.operators.link(address)))
+    expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+
+
+def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(browser: Browser, desk):
+    """In the address bar, in the history, and in any address or referrer that the browser sends."""
+    with serving(desk.app) as address, fresh_page(browser, DESK) as page:
+        page.goto(f"{address}/run#code=wrong")
+        expect(page.get_by_role("alert")).to_contain_text("Restart the server")
+        page.goto("about:blank")
+        before = page.evaluate("history.length")
+        secret = desk.code
+        sent = []
+        page.on(
+            "request",
+            lambda request: sent.append((request.url, request.headers.get("referer", ""))),
+        )
+        signed_in(desk, page, address)
+        assert page.url == f"{address}/run"
+        assert page.evaluate("history.length") == before + 1
+        assert secret not in repr(sent) and secret not in page.content()
+        page.goto(f"{address}/run#code={secret}")
+        expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
+        assert page.url == f"{address}/run"
+
+
+def test_the_page_works_on_a_phone_without_scripts(browser: Browser, desk, tmp_path: Path):
+    with (
+        serving(desk.app) as address,
+        fresh_page(browser, PHONE, java_script_enabled=False) as page,
+    ):
+        page.goto(f"{address}/run")
+        page.get_by_label("Code").fill(desk.code)
+        page.get_by_role("button", name="Open page").click()
+        page.get_by_role("link", name="Items", exact=True).click()
+        page.get_by_label("Find an item").fill("picture 1")
+        page.get_by_role("button", name="Find item").click()
+        page.get_by_role("button", name="Hide", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Done: hid an item")
+        expect(page.get_by_role("status")).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Show again")).to_be_visible()
+        page.get_by_text("Make a campaign").click()
+        page.get_by_label("TOML file").first.fill(CAMPAIGN)
+        page.get_by_role("button", name="Make campaign").click()
+        expect(page.get_by_role("status")).to_contain_text("pilot: 3 models")
+        page.get_by_text("End campaign").click()
+        page.get_by_role("button", name="End pilot for good").click()
+        expect(page.get_by_role("status")).to_contain_text("pilot has ended")
+        expect(page.get_by_role("status")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_and_it_fits_every_width(browser: Browser, desk, theme):
+    visitor = flagged(desk, "LEFT", 5.3)
+    bring(desk.images, visitor.id, live_vote(desk.database, visitor.id), keep=True)
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    cookie = {"name": OPERATOR_COOKIE, "value": desk.operator.cookies[OPERATOR_COOKIE]}
+    with serving(desk.app) as address, fresh_page(browser, DESK) as page:
+        page.context.add_cookies([{**cookie, "url": address}])
+        page.emulate_media(color_scheme=theme)
+        page.goto(f"{address}/run?find=picture")
+        for part_of in page.locator("details").all():
+            part_of.evaluate("details => details.open = true")
+        assert faults(page) == []
+        shoot(page, f"run-{theme}", whole=True)
+        index = page.get_by_role("navigation", name="On this page")
+        page.evaluate("scrollTo(0, 3000)")
+        expect(index).to_be_in_viewport()
+        page.context.clear_cookies()
+        page.goto(f"{address}/run")
+        assert faults(page) == []
+        shoot(page, f"run-stranger-{theme}", whole=True)
