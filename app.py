@@ -54,28 +54,30 @@ from arena.web import (
     login_api,
     pictures,
     preview_api,
+    results_page,
     run_campaigns,
     run_page,
     static_files,
     terms,
     writing_task,
 )
-from arena.web.addresses import DOORS, NAME, OWN, RESULTS, SCORE, VOTE
+from arena.web.addresses import DOORS, NAME, OWN, SCORE, VOTE
 from arena.web.admin_auth import Operators
 from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import RAW, Argument, Updates, is_one_by_one
+from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_interim_builds
 from arena.web.heads import Heads
 from arena.web.layout import PageLayout
-from arena.web.leaderboard_tab import LeaderboardTab
 from arena.web.live_api import IMAGES, LiveApi
 from arena.web.middleware import RequestMiddleware
 from arena.web.model_page import ModelPages
 from arena.web.rate_limit import RateLimiter
+from arena.web.results_page import ResultsPages
+from arena.web.results_view import ResultsTabs
 from arena.web.reveal import Reveal
 from arena.web.run_forms import MOST_FORM
 from arena.web.run_page import RunPage
@@ -88,14 +90,22 @@ from scoring.context import ScoringContext
 from scoring.jobs.submissions import PeoplesBoards
 from scoring.jobs.uploads import PAGE_BYTES
 from scoring.people.spec import MarkSpec
-from scoring.web import marking_task, people_api, report_page, scoring_api, task_map_api
-from scoring.web.agreement_tab import AgreementTab
+from scoring.web import (
+    agreement_page,
+    judges_page,
+    marking_task,
+    people_api,
+    report_page,
+    scoring_api,
+    task_map_api,
+)
+from scoring.web.agreement_page import AgreementPage
+from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
-from scoring.web.submissions_tab import SubmissionsTab
 
 ROOT = Path(__file__).parent
 STARTUP_ERRORS = (
@@ -118,12 +128,18 @@ READ_STYLE = StaticFile(
     [
         *(
             WEB / f"{name}.css"
-            for name in ("tokens", "document", "read", "sheet", "drawing", "run")
+            for name in ("tokens", "document", "read", "sheet", "drawing", "results", "run")
         ),
-        *(ROOT / f"scoring/web/{name}.css" for name in ("report",)),
+        *(ROOT / f"scoring/web/{name}.css" for name in ("report", "task_map")),
     ],
 )
-READ_SCRIPT = StaticFile("read.js", [WEB / "document.js", WEB / "read.js"])
+READ_SCRIPT = StaticFile(
+    "read.js",
+    [
+        *(WEB / f"{name}.js" for name in ("document", "read", "results")),
+        ROOT / "scoring/web/task_map.js",
+    ],
+)
 """What stands in every page that is read."""
 STATIC_FILES = (
     *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
@@ -134,11 +150,9 @@ STYLES = [
     WEB / "page.css",
     WEB / "sheet.css",
     WEB / "drawing.css",
-    WEB / "results.css",
     ROOT / "scoring/web/scoring.css",
-    ROOT / "scoring/web/agreement.css",
 ]
-SCRIPTS = [WEB / f"{name}.js" for name in ("leaderboard", "read")]
+SCRIPTS = [WEB / "read.js"]
 SCRIPTS += [ROOT / "scoring/web/upload.js"]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
@@ -228,6 +242,7 @@ UPLOADS = {
     people_api.MARKS_UPLOAD: people_api.MOST_MARKS,
     writing_task.FORM: writing_task.MOST_FORM,
     task_map_api.TASK_MAP: task_map_api.MOST_MAP,
+    agreement_page.PATH: PAGE_BYTES,
 }
 """Most bytes of a body, by the path of each route that takes more than forms."""
 
@@ -294,7 +309,6 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
-        one_by_one={number for number, fn in page.fns.items() if is_one_by_one(fn.fn)},
     )
     return app
 
@@ -368,14 +382,51 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures)),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
         scoring_api.upload_routes(scoring.uploads),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
+    )
+
+
+def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+    """Return the boards of people and of judge models, and how far people agree."""
+    arena = context.arena
+    scoring = context.scoring
+    overview = context.models.overview
+    submissions = scoring.submissions
+    tabs = ResultsTabs(
+        has_judges=submissions.has_any,
+        has_agreement=lambda: bool(overview.entries()),
+    )
+    judges = JudgesPage(
+        submissions=submissions,
+        people=PeoplesBoards(arena.leaderboard, arena.database),
+        tabs=tabs,
+        layout=layout,
+    )
+    agreement = AgreementPage(
+        service=scoring.agreement,
+        uploads=scoring.uploads,
+        tabs=tabs,
+        layout=layout,
+    )
+    return (
+        results_page.routes(
+            boards=ResultsPages(arena.leaderboard, overview, arena.items, tabs),
+            models=context.models,
+            battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
+            head=heads.of,
+            voter=arena.voters.known,
+            layout=layout,
+        ),
+        judges_page.routes(judges),
+        agreement_page.routes(agreement),
     )
 
 
@@ -408,8 +459,6 @@ def build_page(context: AppContext) -> gr.Blocks:
     if context.has_live:
         with page.route("Your own picture", OWN):
             battle.battle_place()
-    with page.route("Results", RESULTS):
-        results_page(context, page)
     with page.route("Score a model", SCORE):
         scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         scored.listen(page)
@@ -420,35 +469,6 @@ def build_page(context: AppContext) -> gr.Blocks:
     page.state_session_capacity = 2000
     page.has_launched = True  # a mounted page never launches, and Gradio then checks no path
     return page
-
-
-def results_page(context: AppContext, page: gr.Blocks) -> None:
-    """Build the boards of people and of judge models, and how far these agree."""
-    arena = context.arena
-    scoring = context.scoring
-    with gr.Tabs():
-        with gr.Tab("People") as people_tab:
-            battles = BattlePages(arena.outcomes, arena.items, arena.scaled)
-            people = LeaderboardTab(arena.leaderboard, context.models, battles, arena.voters.known)
-        with gr.Tab("Judge models", visible=False, elem_id="judges") as judges_tab:
-            peoples_boards = PeoplesBoards(arena.leaderboard, arena.database)
-            judges = SubmissionsTab(scoring.submissions, peoples_boards)
-        with gr.Tab("Do they agree?", visible=False, elem_id="agreement") as agreement_tab:
-            agreement = AgreementTab(scoring.agreement)
-
-    def shows_filled() -> Updates:
-        """Show the tabs that have something to show."""
-        try:
-            judged = judges.has_any()
-            voted = bool(context.models.overview.entries())
-        except DatabaseError:
-            return {judges_tab: gr.skip()}
-        return {judges_tab: gr.update(visible=judged), agreement_tab: gr.update(visible=voted)}
-
-    people.listen(page.load, people_tab.select)
-    judges.listen(judges_tab)
-    agreement.listen(agreement_tab)
-    page.load(shows_filled, None, [judges_tab, agreement_tab], **RAW)
 
 
 def main() -> int:

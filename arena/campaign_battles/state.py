@@ -235,7 +235,7 @@ def stop_reached(
         and looked.orders
         and all(one.state == "settled" for one in looked.orders)
     ):
-        return f"every two neighbours are settled after {looked.votes:,} votes"
+        return f"every two neighbours are clear of each other after {looked.votes:,} votes"
     if stop.width is not None and looked.half_width <= stop.width:
         return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"
     return ""

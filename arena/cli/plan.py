@@ -32,7 +32,7 @@ def plan(
         float | None, Option(min=0.1, help="mean of the 95% intervals, in points")
     ] = None,
     gap: Annotated[
-        float | None, Option(min=0.1, help="of two neighbours, in points, that shall be settled")
+        float | None, Option(min=0.1, help="of two neighbours, in points, that shall be clear")
     ] = None,
     each: Annotated[
         list[int], Option(min=1, max=100, help="votes per tuple; may be given again")

@@ -270,7 +270,7 @@ def _lines(
     votes = played.astype(int).tolist()
     is_trusted = trusted.tolist()
     spans_of_rank = _blanked(found.ranks(rank), ranked.tolist())
-    ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), shown)
+    ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), (played > 0).tolist())
     win_rates = _against_reference(counts, entrants, found.effects)
     mean_win_rates = _blanked(mean_win_chances(fit).tolist(), shown)
     left = _shares(

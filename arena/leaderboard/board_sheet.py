@@ -8,7 +8,7 @@ from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
 from arena.ratings.intervals import FEW
-from arena.ratings.settled import LOOK_EVERY
+from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, frame_of
 from arena.templates import plural
@@ -27,37 +27,39 @@ RANK = Column(
     "rank_high",
     dash=True,
     meaning="1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards "
-    "the true places of all models lie within.",
+    "the true places of all models lie within. These intervals are for one look; whether a lead is clear has a column "
+    "of its own.",
 )
 RATING = Column(
     "rating",
-    "Rating",
+    "Elo rating",
     "score",
     "rating_low",
     "rating_high",
     places=0,
     dash=True,
     meaning="Bradley-Terry on the Elo scale, mean 1000, with a 95% interval for new items of this kind. A weak prior, "
-    "one tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Blank under "
-    f"{FLOOR} votes.",
+    "one tied game against a mean model, keeps it finite. Ratings describe the pairs as they were played. Without an "
+    f"interval under {FLOOR} votes.",
 )
 ORDER = Column(
     "order",
-    "Above next",
-    meaning="Settled: it stands above the next model by a rule that holds however often one looks, here every "
-    f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Open: how much of the gap that settles it is there. "
-    "Contradicted: settled once, and later votes say otherwise.",
+    "Lead over next",
+    meaning="Clear: it is above the next model by a rule that holds however often one looks, here every "
+    f"{LOOK_EVERY} votes, from {FEW} equally busy voters on. Not settled yet: how much of the gap that it takes is "
+    "there. No longer clear: clear once, and later votes say otherwise.",
 )
 ELO = Column(
     "elo_median",
-    "Elo (paper)",
+    "Elo, vote by vote (K=4)",
     "score",
     "elo_low",
     "elo_high",
     places=0,
     dash=True,
-    meaning=f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders of "
-    "the votes, with the spread over these orders, which is no confidence interval.",
+    meaning="Elo as VisIT-Bench and WildVision compute it, one vote after the other (K=4, scale 400, start 1000): the "
+    f"median over {ORDERS} seeded orders of the votes, with the spread over these orders, which is no confidence "
+    "interval.",
 )
 VOTES = Column(
     "votes",
@@ -93,7 +95,7 @@ LEFT = Column(
     dash=True,
     meaning="How often the answer on the left won in its decided battles; half where sides do not matter.",
 )
-COLUMNS = (MODEL, RANK, RATING, ORDER, ELO, VOTES, WIN_RATE, MEAN, LEFT)
+COLUMNS = (MODEL, RANK, RATING, ELO, ORDER, VOTES, WIN_RATE, MEAN, LEFT)
 
 
 class BoardLine(NamedTuple):
@@ -134,7 +136,7 @@ class BoardLine(NamedTuple):
     """Whose choices the intervals hold for."""
 
 
-def board_sheet(board: Board, title: str = "Leaderboard") -> Sheet:
+def board_sheet(board: Board, title: str = "Elo ranking") -> Sheet:
     """Return a board's table, without the columns that have nothing to say there."""
     return Sheet(
         "board",
@@ -192,7 +194,7 @@ def _line(group: int, line: Standing, votes: int | None, whose: str | None) -> B
         status=line.status,
         trust=line.trust,
         retired=line.retired,
-        order=order and order.state,
+        order=order and ORDER_WORDS[order.state],
         order_votes=order and order.settled_at,
         order_progress=order and order.progress,
         interval_votes=votes,

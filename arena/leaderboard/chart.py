@@ -20,6 +20,7 @@ from arena.drawings import (
 )
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, main_group, needs, only_for
+from arena.ratings.settled import ORDER_WORDS, OrderState
 
 MOST_BARS = 24
 MOST_WAITING = 8
@@ -33,7 +34,7 @@ def board_chart(board: Board) -> Drawing:
     """Return the chart of a board's main group, as wide as its place on the page."""
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
     only = only_for(board)
-    title = f"Ratings with 95% intervals{f' {only}' if only else ''}, best first"
+    title = f"Elo ratings with 95% intervals{f' {only}' if only else ''}, best first"
     return Drawing(title, headline(board), 720, max(height, RATING_ROW), tuple(marks), fluid=True)
 
 
@@ -88,7 +89,7 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
 
 def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
     """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
-    tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
+    tones: dict[OrderState, Tone] = {"settled": "grid", "contradicted": "warm"}
     states = [line.order.state for line in lines[:-1] if line.order]
     heights = [
         (top + RATING_ROW * place, state) for place, state in enumerate(states, 1) if state in tones
@@ -99,7 +100,9 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     # dashes are text: on a phone distances shrink, letters do not
     for place, state in enumerate(legend):
         tone = "quiet" if state == "settled" else tones[state]
-        marks.append(TextMark(0, y + 16 * place, f"\u2014 {state}", tone=tone, size=12))
+        marks.append(
+            TextMark(0, y + 16 * place, f"\u2014 {ORDER_WORDS[state]}", tone=tone, size=12)
+        )
     return marks, y - 18 + RATING_AXIS + 16 * max(0, len(legend) - 1)
 
 

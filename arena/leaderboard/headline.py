@@ -1,4 +1,7 @@
-"""Headline: what a board's votes tell in plain words, by its intervals, ranks and settled orders."""
+"""Headline: what a board's votes tell in plain words.
+
+Who leads is said by the table's own test: by settled orders where the board has a record of them, else by its ranks.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -8,6 +11,7 @@ from arena.interval_text import spanned
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
+from arena.ratings.settled import ORDER_WORDS, OrderState
 from arena.templates import plural
 
 MOST_NAMES = 3
@@ -15,7 +19,7 @@ _LETTERS = 48
 
 
 def headline(board: Board) -> str:
-    """Return who leads, who cannot be told apart, and who still gathers votes; then which orders are settled."""
+    """Return who leads and who still gathers votes; then which places are clear."""
     if not board.votes:
         out = board.left_out
         left_out = out.flagged or out.of_crowd or out.uncounted
@@ -24,22 +28,43 @@ def headline(board: Board) -> str:
             if left_out
             else "Nobody has voted on this board yet."
         )
-    ranked = [line for line in main_group(board) if line.rank is not None]
+    ranked = _ranked(board)
     if board.statistics is None:
         told = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
     elif len(ranked) < 2:
-        told = f"No two models have a rank yet: {_missing(board.standings)}"
+        told = f"Not enough votes to rank yet: {_votes_needed(board)}"
     else:
-        ranks = {line.model: line.rank.value for line in ranked if line.rank}
-        one_of = (
-            f"in one of {len(board.groups)} groups that never met, "
-            if len(board.groups) > 1
-            else ""
-        )
-        told = one_of + "; ".join(
-            [*order_in_words(ranks, "the votes"), *_gathering(board.standings)]
-        )
+        one_of = f"n one of {len(board.groups)} groups that never met, "
+        one_of = ("i" if _whose(board) else "I") + one_of if len(board.groups) > 1 else ""
+        told = one_of + "; ".join([*_leads(board, ranked), *_gathering(board.standings)])
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
+
+
+def votes_for(models: int) -> int:
+    """Return about how many votes give so many models their ranks: each vote is of two models."""
+    return (TRUSTED * models + 1) // 2
+
+
+def _ranked(board: Board) -> list[Standing]:
+    """Return the models with a rank of the group that the headline is about, the best first."""
+    return [line for line in main_group(board) if line.rank is not None]
+
+
+def _leads(board: Board, ranked: Sequence[Standing]) -> list[str]:
+    if not any(line.order for line in ranked):
+        return ranks_in_words({line.model: line.rank.value for line in ranked if line.rank})
+    first, *rivals = leaders(board)
+    if not rivals:
+        return [f"{names([first])} leads"]
+    return [f"{names([first])} leads, {ORDER_WORDS['open']} against {names(rivals)}"]
+
+
+def _votes_needed(board: Board) -> str:
+    """Say how many votes there are, of about how many that give every model of the board its rank."""
+    lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings)
+    if not lacking:
+        return "intervals are too wide, or a model has not won or lost"
+    return f"{board.votes:,} of about {board.votes + (lacking + 1) // 2:,}"
 
 
 def only_for(board: Board) -> str:
@@ -57,11 +82,11 @@ def main_group(board: Board) -> Sequence[Standing]:
 
 
 def orders_in_words(ranked: Sequence[Standing]) -> str:
-    """Say which places are settled against their neighbours, and which are not; "" while no order is settled."""
+    """Say which places are clear of their neighbours, and which are not; "" while no order is settled."""
     states = [line.order.state for line in ranked if line.order]
     if "settled" not in states:
         return ""
-    found: dict[str, list[str]] = {"settled": [], "open": [], "contradicted": []}
+    found: dict[OrderState, list[str]] = {state: [] for state in ORDER_WORDS}
     place = 1
     for state, run in groupby(states):
         first = place
@@ -72,8 +97,12 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
             last = last - (last <= len(states))
         if first <= last:
             found[state].append(str(first) if first == last else f"{first}\u2013{last}")
-    apart = "" if found["settled"] or found["contradicted"] else ", settled apart from each other"
-    said = [f"{names(places)} {_be(places)} {state}" for state, places in found.items() if places]
+    apart = "" if found["settled"] or found["contradicted"] else ", clear of each other"
+    said = [
+        f"{names(places)} {_be(places)} {ORDER_WORDS[state]}"
+        for state, places in found.items()
+        if places
+    ]
     return f"Place{'' if _be(next(filter(None, found.values()))) == 'is' else 's'} {'; '.join(said)}{apart}."
 
 
@@ -82,13 +111,19 @@ def _be(places: Sequence[str]) -> str:
 
 
 def leaders(board: Board) -> list[str]:
-    """Return the models of the first rank; none while fewer than two have a rank."""
-    ranked = [line for line in main_group(board) if line.rank is not None]
-    return (
-        [line.model for line in ranked if line.rank and line.rank.value == 1]
-        if len(ranked) > 1
-        else []
-    )
+    """Return the first model and those that it is not clear of, by settled orders where there is a record of them.
+
+    Else the models of the first rank. None while fewer than two have a rank.
+    """
+    ranked = _ranked(board)
+    if len(ranked) < 2:
+        return []
+    first, *others = ranked
+    if not any(line.order for line in ranked):
+        return [line.model for line in ranked if line.rank and line.rank.value == 1]
+    orders = [(line.model, board.ranking.order(first.code, line.code)) for line in others]
+    rivals = [model for model, order in orders if order is None or order.state != "settled"]
+    return [first.model, *rivals]
 
 
 def places_in_words(rank: Span | None) -> str:
@@ -119,19 +154,18 @@ def _whose(board: Board) -> str:
     return "By counted votes: " if board.left_out.rule != "everyone" else ""
 
 
-def order_in_words(ranks: Mapping[str, float], cause: str) -> list[str]:
-    """Say who is first and who comes next: models of one rank are those that the intervals cannot tell apart."""
+def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
+    """Say who has the first rank and who the next: models of one rank are those whose intervals overlap the best."""
     first = [model for model, rank in ranks.items() if rank == 1]
-    if len(first) > 1:
-        return [f"{names(first)} share the first place: {cause} cannot tell them apart"]
     rest = [model for model in ranks if model not in first]
-    second = [model for model in rest if ranks[model] == ranks[rest[0]]]
-    apart = (
-        f"{names(second)} cannot be told apart"
-        if len(second) > 1
-        else f"{names(second)} comes second"
-    )
-    return [f"{names(first)} leads", apart]
+    if len(first) > 1 or not rest:
+        return [_share(first, 1)]
+    rank = ranks[rest[0]]
+    return [_share(first, 1), _share([model for model in rest if ranks[model] == rank], rank)]
+
+
+def _share(models: Sequence[str], rank: float) -> str:
+    return f"{names(models)} {'share' if len(models) > 1 else 'has'} rank {rank:.0f}"
 
 
 def _gathering(standings: Sequence[Standing]) -> list[str]:
@@ -144,16 +178,6 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
     gathers = "gathers" if len(others) == 1 else "gather"
     told = [f"{names(unbeaten)} {has} not lost yet, and so no rank"] if unbeaten else []
     return told + ([f"{names(others)} still {gathers} votes"] if others else [])
-
-
-def _missing(standings: Sequence[Standing]) -> str:
-    """Say what the models without a rank need, those that need least first."""
-    young = sorted(
-        (line for line in standings if line.trust == "provisional"), key=lambda line: -line.votes
-    )
-    told = [f"{shortened(line.model, _LETTERS)} {needs(line)}" for line in young[:MOST_NAMES]]
-    more = len(young) - len(told)
-    return ", ".join([*told, *([f"and {plural(more, 'other')} more"] if more else [])])
 
 
 def names(models: Sequence[str]) -> str:

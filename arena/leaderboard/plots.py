@@ -29,7 +29,7 @@ MOST_OVER_TIME = 20
 
 
 def _chances(board: Board, _: Leaderboard) -> Plot:
-    rated = [line for line in board.standings if line.rating]
+    rated = [line for line in board.standings if line.votes >= FLOOR]
     places = [board.counts.places[line.code] for line in rated]
     plot = win_rate_plot(
         [line.model for line in rated], win_chances(board.fit)[np.ix_(places, places)]
@@ -50,7 +50,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Plot:
     column = {code: at for at, code in enumerate(past.codes)}
     lines = []
     for line in _largest(board)[:MOST_OVER_TIME]:
-        if line.rating is not None and line.code in column:
+        if line.votes >= FLOOR and line.code in column:
             ratings = past.ratings[:, column[line.code]]
             lines.append(
                 RatingLine(

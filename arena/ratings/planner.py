@@ -192,9 +192,7 @@ def cost(plan: Plan, each: int) -> Cost:
     Raises `PlanError` if nothing is wanted.
     """
     if plan.half_width is None and plan.gap is None:
-        raise PlanError(
-            "a plan needs a wanted half width, or the smallest gap that is to be settled"
-        )
+        raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be clear")
     few = 0
     many = plan.pairs * plan.items
     is_enough = _is_enough(plan, many * each, each)

@@ -341,7 +341,7 @@ def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
         why = f"clusters by {bounds.cluster} leave voters out"
     else:
         why = "no vote says who cast it" if votes.voters is None else "all votes are one voter's"
-    told = "intervals are for these voters only, and no order can be called settled"
+    told = "intervals are for these voters only, and no lead can be called clear"
     return [f"{why}: {told}; what others would choose may be far outside"]
 
 

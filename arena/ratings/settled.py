@@ -12,7 +12,7 @@ items like those judged, and voters like these, would leave equal: what fewer vo
 nobody named, settles nothing, since others may come.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -25,6 +25,12 @@ from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
 from arena.ratings.votes import ELO, Floats, Votes, summed
 
 OrderState = Literal["settled", "open", "contradicted"]
+ORDER_WORDS: Mapping[OrderState, str] = {
+    "settled": "clear",
+    "open": "not settled yet",
+    "contradicted": "no longer clear",
+}
+"""What screens and files call an order."""
 ALPHA = 0.05
 """Probability with which some pair of equal models of a board is ever called settled."""
 MIXING = 40.0

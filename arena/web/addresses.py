@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, quote, unquote
 VOTE = ""
 OWN = "own"
 RESULTS = "results"
+JUDGES = "judges"
+AGREEMENT = "agreement"
 SCORE = "score"
 RUN = "run"
 """The pages, by their path."""
@@ -21,20 +23,23 @@ Kind = Literal["page", "item", "board", "model", "battle", "report"]
 _PAGES: dict[str, Kind] = {
     VOTE: "item",
     OWN: "page",
-    RESULTS: "board",
     SCORE: "page",
 }
-"""What a page is about where its address names a thing: in its query, or behind `/results/`."""
+"""What a page of Gradio is about where its query names a thing."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
-    "model": (RESULTS, "model"),
-    "battle": (RESULTS, "battle"),
 }
 """By the first word of a path: the page of Gradio that it opens, and what it is about."""
-_READ: dict[str, tuple[str, Kind]] = {"report": (SCORE, "report")}
+_READ: dict[str, tuple[str, Kind]] = {
+    "model": (RESULTS, "model"),
+    "battle": (RESULTS, "battle"),
+    "report": (SCORE, "report"),
+}
 """Pages that are read, in the same way: the door that they belong to, and what they are about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
+TAKES_FILES = frozenset({f"/{AGREEMENT}"})
+"""Pages that are read, and take a visitor's own file: they give a cookie, by which it is theirs."""
 MOST_NAME = 200
 """Most letters of a model's name in an imported file; longer ones, which a bank may hold, have no page."""
 
@@ -47,12 +52,16 @@ class Address(NamedTuple):
     name: str = ""
 
 
-def described(path: str) -> Address | None:
+def described(path: str, query: str = "") -> Address | None:
     """Return what a path is about, of Gradio's pages and of those that are read; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
-    if first in _READ and rest:
-        return Address(*_READ[first], unquote(rest)[: MOST_NAME + 1])
-    return opened(path)
+    name = unquote(rest)[: MOST_NAME + 1]
+    if first in _READ:
+        return Address(*_READ[first], name) if name else None
+    if first == RESULTS:
+        source = name or _queried(RESULTS, query)[: MOST_NAME + 1]
+        return Address(RESULTS, "board", source) if source else Address(RESULTS)
+    return opened(path, query)
 
 
 def opened(path: str, query: str = "") -> Address | None:
@@ -61,9 +70,9 @@ def opened(path: str, query: str = "") -> Address | None:
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
         return Address(*_THINGS[first], name) if name else None
-    if first not in _PAGES or (name and first != RESULTS):
+    if first not in _PAGES or name:
         return None
-    name = name or _queried(first, query)[: MOST_NAME + 1]
+    name = _queried(first, query)[: MOST_NAME + 1]
     return Address(first, _PAGES[first], name) if name else Address(first)
 
 

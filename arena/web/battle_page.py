@@ -20,10 +20,10 @@ class BattlePages:
     items: ItemBank
     scaled: ScaledPictures
 
-    def html(self, token: str) -> str:
-        """Return a battle's page, or what to say where none can be shown. Raises DatabaseError."""
+    def html(self, token: str) -> str | None:
+        """Return a battle's page; None where none can be shown. Raises DatabaseError."""
         battle = self.outcomes.finished(token)
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
-            return HTML.unknown()
+            return None
         return HTML.page(battle, item, shown_images(item.images, self.scaled), ENGLISH)

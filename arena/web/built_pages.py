@@ -96,7 +96,7 @@ class BuiltPages:
         self._layout = layout
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
-        there = [page for page in PAGES if page != OWN or page in frames]
+        there = [page for page in PAGES if opened(f"/{page}") and (page != OWN or page in frames)]
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
         self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 

@@ -20,9 +20,9 @@
   const battle = main.querySelector(".dock") ? new FormBattle(main) : null;
 
   document.addEventListener("click", async ({ target }) => {
-    const code = target.id === "copy" ? byId("code") : target.dataset?.link && target.previousElementSibling;
-    if (!code) return;
-    try { await navigator.clipboard.writeText(target.dataset.link ? code.href : code.textContent); } catch {
+    if (target.id !== "copy") return;
+    const code = byId("code");
+    try { await navigator.clipboard.writeText(code.textContent); } catch {
       getSelection().selectAllChildren(code);
       document.execCommand("copy");
     }

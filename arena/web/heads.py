@@ -56,8 +56,8 @@ PAGES = {
     VOTE: Head(ENGLISH["title"], VOTE_WORDS, "vote"),
     OWN: Head(f"Your own picture · {NAME}", ENGLISH["live_lead"], "vote"),
     RESULTS: Head(
-        f"Results · {NAME}",
-        "Vision-language models ranked by people's blind choices, with honest intervals.",
+        f"Elo ranking · {NAME}",
+        "Elo ratings of vision-language models from people's blind choices, with 95% intervals.",
         "results",
     ),
     SCORE: Head(
@@ -121,7 +121,7 @@ class Heads:
         if board is None:
             return None
         return Head(
-            f"{source} · Results · {NAME}", headline(board), f"results/{quote(source, safe='')}"
+            f"{source} · Elo ranking · {NAME}", headline(board), f"results/{quote(source, safe='')}"
         )
 
     def _model(self, name: str) -> Head | None:
@@ -156,7 +156,7 @@ def standing(line: Standing, only: str = "") -> str:
     rating = line.rating
     places = f"{rank.value:.0f}" + (f" ({places_in_words(rank)})" if rank.low != rank.high else "")
     interval = interval_text(rating.low, rating.high, ".0f") + (f" {only}" if only else "")
-    return f"Rank {places}, rating {rating.value:.0f} ({interval}) by {cast} of people."
+    return f"Rank {places}, Elo rating {rating.value:.0f} ({interval}) by {cast} of people."
 
 
 def _begun(instruction: str) -> str:

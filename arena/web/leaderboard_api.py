@@ -118,7 +118,7 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
                 return PlainTextResponse("There is no such board.", status_code=404)
             file = files.file(
                 name,
-                f"Leaderboard: {source}{VOTES_SHOWN[choice.votes]}",
+                f"Elo ranking: {source}{VOTES_SHOWN[choice.votes]}",
                 choice.key,
                 plot if name in OF_ONE_PLOT else "",
             )

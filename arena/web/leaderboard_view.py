@@ -13,7 +13,7 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
 from arena.ratings.bradley_terry import Status
-from arena.ratings.settled import ALPHA, Order
+from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
 from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros, plural
@@ -36,8 +36,8 @@ CROWD = (
 )
 """`python -m perf.fraud`."""
 ANY_TIME = (
-    f"Settled orders may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call an "
-    "order settled falsely."
+    f"A clear lead may be read at any time: of 1,000 boards of equal models at most {1000 * ALPHA:.0f} ever call a "
+    "lead clear falsely."
 )
 """`python -m perf.campaigns`."""
 VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
@@ -48,17 +48,8 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 
 
 def board_html(board: Board, choice: BoardSelection) -> str:
-    """Render a board: table, what its numbers can and cannot tell, and downloads."""
+    """Render a board of some votes: table, downloads, and what its numbers can and cannot tell."""
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
-    if not board.votes:
-        is_counted = choice.votes == "counted"
-        vote = (
-            f"Votes of {COUNTED[board.left_out.rule]} begin it"
-            if is_counted
-            else "Vote, and it begins"
-        )
-        begin = f" on {title}" if board.key.kind == "imported" else f" yet on {title}. {vote}"
-        return PARTS.empty(" ".join((f"No votes{begin}.", *own_notes(board))))
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
     columns = (rank, model, *others)
@@ -67,6 +58,19 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     return HTML.board(
         title, board.votes, paragraphs(board), columns, [*_bodies(board, sheet)], query, links
     )
+
+
+def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
+    """Return a model's cells of its board's table with their columns, but for its name and rank."""
+    sheet = board_sheet(board)
+    lines = zip(board.standings, sheet.rows, strict=True)
+    line, row = next((line, row) for line, row in lines if line.model == model)
+    cells = _cells(line, row, sheet.columns, _scale([line]))
+    return [
+        (column, cells[column.key])
+        for column in sheet.columns
+        if column.key in cells and column.key not in ("model", "rank")
+    ]
 
 
 def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
@@ -148,7 +152,7 @@ def _whose(board: Board, statistics: Statistics) -> Iterator[str]:
     crowd = statistics.crowd
     why = "All votes are one person's" if crowd.voters else "No vote says who cast it"
     yield (
-        f"{why}: intervals are for these voters only, and no order is called settled. What others would choose may be "
+        f"{why}: intervals are for these voters only, and no lead is called clear. What others would choose may be "
         "far outside."
     )
 
@@ -395,11 +399,11 @@ def _told_beside(line: Standing) -> Mapping[str, Mapping[str, str]]:
 def _order(order: Order) -> TableCell:
     if order.settled_at:
         since = f"since {plural(order.settled_at, 'vote')}"
-        hint = "votes of the board when it was first settled"
+        hint = "votes of the board when it was first clear"
     else:
         since = f"{min(max(order.progress, 0), 0.99):.0%}"
-        hint = "share of the gap that settles it"
-    return TableCell(order.progress, order.state, since, hint)
+        hint = "share of the gap that makes it clear"
+    return TableCell(order.progress, ORDER_WORDS[order.state], since, hint)
 
 
 def _bar(rating: Span | None, low: float, high: float) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
-from arena.web.leaderboard_view import judges
+from arena.web.leaderboard_view import facts_of, judges
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_view import PICTURES
 
@@ -45,6 +45,13 @@ class ShownBattle(NamedTuple):
     with_texts: bool
 
 
+class ModelPage(NamedTuple):
+    """A model's page as HTML; `is_here`: whether there is such a model."""
+
+    html: str
+    is_here: bool = True
+
+
 class ModelPages:
     """Pages of models, from the boards and the item bank."""
 
@@ -54,7 +61,7 @@ class ModelPages:
         self._items = items
         self._blindness = blindness
 
-    def html(self, address: ResultsAddress, reader: int) -> str:
+    def page(self, address: ResultsAddress, reader: int) -> ModelPage:
         """Return a model's page for a voter, on the board that the address names, else where it has most votes.
 
         Raises BoardSelectionError, DatabaseError.
@@ -62,14 +69,13 @@ class ModelPages:
         name = address.model or ""
         choice = address.choose(self.overview)
         if choice is None or len(name) > MOST_NAME:
-            return MODEL.absent(MOST_NAME if choice else 0)
-        return PARTS.not_understood(address.strange(choice)) + self.model_html(
-            name, choice, reader, address.before
-        )
+            return ModelPage(MODEL.absent(MOST_NAME if choice else 0), is_here=False)
+        page = self.on_board(name, choice, reader, address.before)
+        return page._replace(html=PARTS.not_understood(address.strange(choice)) + page.html)
 
-    def model_html(
+    def on_board(
         self, name: str, selection: BoardSelection, reader: int, before: int | None = None
-    ) -> str:
+    ) -> ModelPage:
         """Return a model's page on a board; `before`: the number of the battle below which lost ones go on."""
         board = self._leaderboard.board(selection.key, PATIENCE_SECONDS)
         query = board_query(selection)
@@ -85,7 +91,8 @@ class ModelPages:
             if name in models and (source, images) != (selection.source, query["images"])
         ]
         if found is None:
-            return MODEL.unknown(shortened(name, 80), where, back, elsewhere)
+            html = MODEL.unknown(shortened(name, 80), where, back, elsewhere)
+            return ModelPage(html, is_here=bool(elsewhere) or self._items.is_model(name))
         links = {line.model: model_address(line.model, query) for line in board.standings}
         lost = self._leaderboard.lost_battles(
             selection.key, found.standing.code, before, MOST_LOST + 1
@@ -93,8 +100,9 @@ class ModelPages:
         names = {line.code: line.model for line in board.standings}
         more = _page(links[name], lost[MOST_LOST - 1].battle) if len(lost) > MOST_LOST else ""
         newest = links[name] if before is not None else ""
-        return MODEL.page(
+        html = MODEL.page(
             found,
+            facts_of(board, name),
             (where, back, elsewhere),
             (
                 _shares_html("By family", "Family", found.families, {}),
@@ -111,6 +119,7 @@ class ModelPages:
             ),
             judges(board, board.statistics) if board.statistics else "",
         )
+        return ModelPage(html)
 
     def _seen(self, found: Iterable[ItemShare]) -> list[SeenItem]:
         """Return what is on items that may be shown: not on those that operators took out."""

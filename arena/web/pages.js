@@ -4,28 +4,9 @@ document.addEventListener("click", (event) => {
   if (!link) return;
   event.preventDefault();
   const seen = (parts) => [...document.querySelectorAll(parts)].find((part) => part.offsetParent !== null);
-  const content = () => seen("main h2") ?? seen("main table") ?? seen("main [role=tab]");
+  const content = () => seen("main h2") ?? seen("main table");
   const target = link.getAttribute("href");
   const first = (target === "#content" ? content() : null) ?? seen(target);
   if (first?.tabIndex < 0) first.tabIndex = -1;
   first?.focus();
 });
-
-// The boards of judge models and the agreement have addresses of their own: /results#judges and /results#agreement.
-(() => {
-  const named = { "judges-button": "#judges", "agreement-button": "#agreement" };
-  const tabs = () => [...document.querySelectorAll("[role=tab]")];
-  if (Object.values(named).includes(location.hash)) {
-    new MutationObserver((_, observer) => {
-      const tab = tabs().find(({ id }) => named[id] === location.hash);
-      if (!tab) return;
-      observer.disconnect();
-      tab.click();
-    }).observe(document, { childList: true, subtree: true });
-  }
-  document.addEventListener("click", ({ target }) => {
-    const tab = target.closest?.("[role=tab]");
-    if (!tab || !tabs().some(({ id }) => id in named)) return;
-    history.replaceState(null, "", location.pathname + location.search + (named[tab.id] ?? ""));
-  });
-})();

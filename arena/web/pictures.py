@@ -56,9 +56,9 @@ def _shown(image: Image, widths: Sequence[int], multi: bool, scaled: ScaledPictu
     offered = [(width, width) for width in below]
     if size is not None and len(below) < len(widths):  # the next width holds all there is
         offered.append((widths[len(below)], size[0]))
-    addresses = [(f"pictures/{width}/{image.sha256}.webp", pixels) for width, pixels in offered]
+    addresses = [(f"/pictures/{width}/{image.sha256}.webp", pixels) for width, pixels in offered]
     srcset = ", ".join(f"{address} {pixels}w" for address, pixels in addresses)
-    original = f"pictures/{image.sha256}.{image.suffix}"
+    original = f"/pictures/{image.sha256}.{image.suffix}"
     return Shown(
         addresses[-1][0], original, description, srcset, SIZES[multi], *(size or (None, None))
     )

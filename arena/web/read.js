@@ -14,9 +14,10 @@
     setTimeout(() => { button.textContent = label; }, 2000);
   };
   document.addEventListener("click", ({ target }) => {
-    const { copy: what, text } = target.dataset ?? {};
+    const { copy: what, text, address } = target.dataset ?? {};
     if (what === "link") copy(target, location.href);
     if (what === "bibtex") copy(target, target.closest("details").querySelector("pre").textContent);
+    if (what === "address") copy(target, new URL(address, location).href);
     if (text) copy(target, text);
     if (target.closest?.("[data-print]")) print();
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(target)) menu.open = false;

@@ -10,7 +10,7 @@ from arena.leaderboard.board import BoardKey
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
-from arena.web.addresses import RESULTS, Address, opened
+from arena.web.addresses import RESULTS, Address, described
 
 MOST_ADDRESS = 4_000
 FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
@@ -38,7 +38,7 @@ class ResultsAddress(NamedTuple):
         """Return what a browser's path and query ask for; fields that no page has are ignored."""
         path, _, search = (sent if isinstance(sent, str) else "")[:MOST_ADDRESS].partition("?")
         query = dict(parse_qsl(search, max_num_fields=50)) if search.count("&") < 50 else {}
-        about = opened(path) or Address(RESULTS)
+        about = described(path) or Address(RESULTS)
         names = {about.kind: about.name}
         asked = {name: query[name] for name in (*_FIELDS, "plot", "before") if name in query}
         if "board" in names:
@@ -100,8 +100,8 @@ def board_query(choice: BoardSelection) -> dict[str, str]:
 
 def board_address(query: Mapping[str, str], **changed: str) -> str:
     """Return a board's address; what is changed to "" is left out."""
-    return f"results?{urlencode({name: value for name, value in {**query, **changed}.items() if value})}"
+    return f"/results?{urlencode({name: value for name, value in {**query, **changed}.items() if value})}"
 
 
 def model_address(name: str, query: Mapping[str, str]) -> str:
-    return f"model/{quote(name, safe='')}?{urlencode(query)}"
+    return f"/model/{quote(name, safe='')}?{urlencode(query)}"

@@ -1,23 +1,43 @@
 """Results view: the overview of all boards, the filters of one as chips, its sentence with its chart, and its plots."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from arena.drawings import svg
 from arena.leaderboard.board import Board
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline
+from arena.leaderboard.headline import headline, leaders, votes_for
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
-from arena.web.leaderboard_view import COUNTED, cast_sentence
+from arena.web.addresses import AGREEMENT, JUDGES
+from arena.web.addresses import RESULTS as RANKING
+from arena.web.leaderboard_view import COUNTED, cast_sentence, own_notes
 from arena.web.results_address import FURTHER, board_address, board_query
 
 RESULTS = macros("results.html")
 PICTURES = {"single": "One picture", "multiple": "Several pictures"}
 ALL = "all"
+
+
+@dataclass(frozen=True)
+class ResultsTabs:
+    """The pages of the results; those that have nothing to show are left out."""
+
+    has_judges: Callable[[], bool]
+    has_agreement: Callable[[], bool]
+
+    def html(self, here: str) -> str:
+        """Return the links to these pages from the one at path `here`. Raises DatabaseError."""
+        pages = {RANKING: "Elo ranking"}
+        if self.has_judges():
+            pages[JUDGES] = "Judge models"
+        if self.has_agreement():
+            pages[AGREEMENT] = "Do people agree?"
+        return RESULTS.tabs(pages, here)
 
 
 class Choice(NamedTuple):
@@ -41,9 +61,8 @@ def head_html(
     entries: Sequence[BoardEntry],
     choice: BoardSelection,
     rule: CountRule,
-    strange: Sequence[str] = (),
 ) -> str:
-    """Return the overview and the chips of a board; `strange`: the parts of an address that it does not have."""
+    """Return the overview and the chips of a board."""
     query = board_query(choice)
     listed = []
     for entry in entries if len(entries) > 1 else ():
@@ -51,7 +70,7 @@ def head_html(
         address = board_address({"source": entry.source, "images": entry.images})
         listed.append((entry, PICTURES[entry.images], address, chosen))
     all_days = board_address(query, since="", until="")
-    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, all_days, strange)
+    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, all_days)
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
@@ -87,13 +106,25 @@ def _menu(
     return Chip(name, label, next((one.label for one in choices if one.chosen), ALL), choices)
 
 
-def opening_html(board: Board, choice: BoardSelection) -> str:
-    """Return what a board opens with: its sentence, by how many votes, and its chart."""
-    query = board_query(choice)
-    cast = cast_sentence(board) if board.votes else ""
+def opening_html(board: Board, choice: BoardSelection, models: int, vote: str) -> str:
+    """Return what a board opens with: its sentence, by how many votes, and its chart.
+
+    `models`: how many of the bank can be voted on; `vote`: the path where one votes, "" if nobody can. A board that
+    ranks nobody yet leads there.
+    """
+    cast = cast_sentence(board) if board.votes else " ".join(own_notes(board))
+    chart = svg(board_chart(board), "chart") if board.votes else ""
+    needs = "" if board.votes or models < 2 else _needs(board, models)
+    ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
     return RESULTS.opening(
-        headline(board), cast, svg(board_chart(board), "chart") if board.votes else "", query
+        headline(board), cast, chart, board_query(choice), needs, vote if ranks_nobody else ""
     )
+
+
+def _needs(board: Board, models: int) -> str:
+    """Say what a board without a vote needs."""
+    whose = "" if board.left_out.rule == "everyone" else f" of {COUNTED[board.left_out.rule]}"
+    return f"It needs about {votes_for(models):,} votes{whose} to rank its {models} models."
 
 
 def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, str]) -> str:
@@ -111,5 +142,5 @@ def plots_html(choice: BoardSelection, chosen: str, plot: Plot | None) -> str:
         for slug, name in FURTHER.items()
     ]
     return RESULTS.plots(
-        others, picture_html(plot, "plot", "boards/plot", {**query, "plot": chosen})
+        others, picture_html(plot, "plot", "/boards/plot", {**query, "plot": chosen})
     )

@@ -19,7 +19,7 @@ from scoring.task_map.training import make_vectors
 from scoring.task_map.tree import CLUSTERS, Linkage, TaskTree, adjusted_rand, mantel, task_tree
 from scoring.task_map.types import TaskMap
 from scoring.task_map.vectors import Vector, vector_map
-from scoring.web.task_map_view import MapPage, page_html
+from scoring.web.task_map_view import MapPage, document_html
 
 MODULES = "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj"
 app = Typer(rich_markup_mode=None)
@@ -73,7 +73,7 @@ def task_map(
             yield f"tau at delta {delta}: {own:.3f} (Table 3: {paper:.2f})"
     if other:
         yield from _compared(found, tree, other, cut)
-    pages = {**files, "task-map.html": page_html(shown)}
+    pages = {**files, "task-map.html": document_html(shown)}
     yield progress.written({name: text.encode() for name, text in pages.items()}, out)
 
 

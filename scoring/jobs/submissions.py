@@ -108,6 +108,10 @@ class Submissions:
         """Where texts are secret, so is whose are drawn."""
         self.store = SubmissionStore(database, self._blind)
 
+    def has_any(self) -> bool:
+        """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
+        return bool(self.store.submissions() or self.store.board_keys())
+
     def shown(self, report: AnyReport) -> AnyReport:
         """Return a report as anybody may read it: without the bank's answers that voters may still be shown.
 

@@ -25,7 +25,7 @@ COLUMNS = (
     ),
     Column(
         "rating",
-        "Rating",
+        "Elo rating",
         "score",
         "rating_low",
         "rating_high",
@@ -36,7 +36,7 @@ COLUMNS = (
     ),
     Column(
         "elo",
-        "Elo (paper)",
+        "Elo, vote by vote (K=4)",
         "score",
         places=0,
         meaning=f"Elo as VisIT-Bench computes it (K=4, scale 400, start 1000): the median over {ORDERS} seeded orders "

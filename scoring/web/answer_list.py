@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.web.report_parts import REPORT, Listed
 
 Choice = tuple[str, str]
@@ -16,8 +17,10 @@ class Chosen(NamedTuple):
 
     path: str
     show: str = ""
+    """A filter by outcome; "" shows all."""
     group: str = ""
     protocol: str = ""
+    """Another protocol, under which the file's letters are read."""
     page: int = 1
 
     @classmethod
@@ -59,7 +62,9 @@ class AnswerList:
         shows = [("" if place == 0 else show, show) for place, show in enumerate(self.shows)]
         groups = self.groups(report)
         chosen = chosen._replace(
-            show=_known(chosen.show, shows), group=_known(chosen.group, groups)
+            show=_known(chosen.show, shows),
+            group=_known(chosen.group, groups),
+            protocol=_known(chosen.protocol, PROTOCOL_WORDS.items()),
         )
         filters = [("show", "Show", shows, chosen.show)]
         if len(groups) > 2:

@@ -4,25 +4,25 @@ from collections.abc import Sequence
 
 from arena.drawings import Drawing, ratings_drawing
 from arena.leaderboard.chart import MOST_BARS
-from arena.leaderboard.headline import order_in_words
+from arena.leaderboard.headline import ranks_in_words
 from arena.ratings.report import BoardRow, bradley_terry_rows
 from scoring.visit_bench.leaderboard import AutomaticBoard
 
 
 def board_sentence(board: AutomaticBoard) -> str:
-    """Return who leads and who cannot be told apart, in one sentence."""
+    """Return who has the first ranks, in one sentence."""
     ranked, groups = _first_group(board)
     if len(ranked) < 2:
         return "No two models have a rank yet: these matches are too few to compare them."
     ranks = {row.model: row.rank for row in ranked if row.rank is not None}
     one_of = f"In one of {groups} groups that never met, " if groups > 1 else ""
-    return f"{one_of}{'; '.join(order_in_words(ranks, 'the matches'))}."
+    return f"{one_of}{'; '.join(ranks_in_words(ranks))}."
 
 
 def board_chart(board: AutomaticBoard) -> Drawing | None:
     """Return the ratings with intervals; None while no model has both."""
     rows = list(bradley_terry_rows(row for row in _first_group(board)[0] if row.bt_low is not None))
-    title = "Ratings by the judge with 95% intervals, best first"
+    title = "Elo ratings by the judge with 95% intervals, best first"
     return ratings_drawing(title, board_sentence(board), rows, MOST_BARS) if rows else None
 
 

@@ -8,15 +8,17 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.strict_json import RowsError
 from arena.io.tables import SUFFIXES, Record, read_records, temporary_file
 from arena.templates import plural
 from arena.web import campaign_api
+from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
-from arena.web.words import ENGLISH, script_words
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.people.bringing import bring_labels, bring_marks, marks_csv
@@ -36,6 +38,7 @@ from scoring.web.scoring_api import attachment, sent_file
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
 """Bytes of a file of marks."""
+HEAD = Head(f"Human ratings · {NAME}", "", is_private=True)
 KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
 
 
@@ -53,13 +56,13 @@ class PeoplePages:
     marking: Marking
     pictures: ReportPictures
 
-    def page(self, link: str, owner: str, said: str = "") -> str | None:
-        """The page under a report's link; None without a report."""
+    def body(self, link: str, owner: str, said: str = "") -> str | None:
+        """The part of the page under a report's link; None without a report."""
         job = self.marking.jobs.find(link)
         report = self.marking.jobs.report(link)
         if job is None or report is None:
             return None
-        parts = [HTML.head(link, report.title, BENCHMARKS[report.benchmark].edition(report), said)]
+        parts = []
         is_owner = job.owner == owner
         if is_owner:
             parts.append(self._owned(job))
@@ -69,10 +72,8 @@ class PeoplePages:
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(_files(report, results))))
-        texts = script_words(ENGLISH)
-        return campaign_api.HTML.document(
-            report.title, "en", campaign_api.LINKS, texts, "people", parts
-        )
+        edition = BENCHMARKS[report.benchmark].edition(report)
+        return HTML.page(link, report.title, edition, said, parts)
 
     def _owned(self, job: Job) -> str:
         """What the owner can do: begin, send links, bring a file, delete."""
@@ -152,16 +153,17 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
 class _Routes:
     """What the routes of people's pages do."""
 
-    def __init__(self, pages: PeoplePages) -> None:
+    def __init__(self, pages: PeoplePages, layout: PageLayout) -> None:
         self.pages = pages
+        self.layout = layout
 
     def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
-        found = self.pages.page(link, owner_of(request.headers), said)
-        if found is None:  # the report's own address says that there is none
+        body = self.pages.body(link, owner_of(request.headers), said)
+        if body is None:  # the report's own address says that there is none
             return RedirectResponse(
                 f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
             )
-        return HTMLResponse(found, status_code=status, headers=NO_STORE)
+        return self.layout.page(request, HEAD, body, status=status, is_kept=False)
 
     def opens(self, link: str, request: Request) -> Response:
         return self._shown(link, request)
@@ -178,7 +180,7 @@ class _Routes:
             else:
                 path = self.pages.begin(owner_of(request.headers), link, act)
         except MarkError as error:
-            return self._shown(link, request, str(error), 409)
+            return self._refused(link, request, error)
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
 
     async def brings(self, request: Request, report: str = "") -> Response:
@@ -202,7 +204,12 @@ class _Routes:
                 link, request, self.pages.bring(owner_of(request.headers), link, content, name)
             )
         except (MarkError, RowsError) as error:
-            return self._shown(link, request, str(error), 409)
+            return self._refused(link, request, error)
+
+    def _refused(self, link: str, request: Request, error: Exception) -> Response:
+        job = self.pages.marking.jobs.find(link)
+        is_stranger = job is not None and job.owner != owner_of(request.headers)
+        return self._shown(link, request, str(error), 403 if is_stranger else 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
         content = self.pages.file(link, name, owner_of(request.headers))
@@ -213,10 +220,10 @@ class _Routes:
         return attachment(name, content)
 
 
-def routes(pages: PeoplePages) -> APIRouter:
+def routes(pages: PeoplePages, layout: PageLayout) -> APIRouter:
     """Return the router; a report's link opens its page, and what changes anything is for its owner."""
     router = APIRouter()
-    does = _Routes(pages)
+    does = _Routes(pages, layout)
     router.add_api_route("/report/{link}/people", does.opens, methods=["GET"])
     router.add_api_route("/report/{link}/people", does.acts, methods=["POST"])
     router.add_api_route("/report/{link}/people/{name}", does.downloads, methods=["GET"])

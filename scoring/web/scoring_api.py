@@ -26,8 +26,8 @@ from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_plot
 from scoring.web.article import wrong_answers_of
 from scoring.web.judge_board_view import board_chart
+from scoring.web.judges_page import family_plot
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.submissions_tab import family_plot
 
 UPLOADS = "/uploads"
 FIGURES = {

@@ -6,15 +6,18 @@ from urllib.parse import quote, urlencode
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import PlainTextResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
 from arena.io.aside import Aside, AsideError, while_waited
 from arena.io.strict_json import RowsError
 from arena.kept import Kept
 from arena.templates import plural
+from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
 from arena.web.events import still_there
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
 from scoring.benchmarks.mmt_bench import subtasks
 from scoring.task_map.files import FILES
 from scoring.task_map.published import paper_accuracies
@@ -26,13 +29,16 @@ from scoring.web.task_map_view import (
     LINKAGES,
     MapForm,
     MapPage,
+    body_html,
     brought_html,
     map_file,
     map_html,
-    page_html,
+    title_of,
 )
 
 TASK_MAP = "/task-map"
+ABOUT = "Which of MMT-Bench's tasks rank vision-language models alike: heat map, tree and clusters."
+_MAP = (TASK_MAP, "The map of accuracies")
 MOST_MAP = 2_000_000
 """Bytes of a file of distances."""
 _PAPER = {
@@ -86,8 +92,11 @@ class TaskMapPages:
 
     def page(
         self, query: Mapping[str, str], link: str = "", network: str | None = None
-    ) -> str | None:
-        """The page; None where the link is of no MMT-Bench report with scores. Raises DatabaseError, AsideError."""
+    ) -> tuple[str, str] | None:
+        """The page's title and its part; None where the link is of no MMT-Bench report with scores.
+
+        Raises DatabaseError, AsideError.
+        """
         asked = self._asked(query, link)
         if asked is None:
             return None
@@ -108,14 +117,14 @@ class TaskMapPages:
             form=_form(asked),
             back=(_report(link), f"{own.accuracies.model} on MMT-Bench")
             if own
-            else ("/", "Stereoscope"),
-            private=own is not None,
+            else ("/score", "Score a model"),
             downloads=files,
         )
-        return self._kept.of(
+        body = self._kept.of(
             ("page", link, asked.made_of),
             lambda: self._done(network, map_html, shown, chosen.linkage),
         )
+        return title_of(shown), body
 
     def file(
         self, name: str, query: Mapping[str, str], link: str = "", network: str | None = None
@@ -137,8 +146,7 @@ class TaskMapPages:
         page = MapPage(
             paper_accuracies(),
             sentences=(f"Accuracies: {_PAPER['20']}.",),
-            back=(TASK_MAP, "The map of accuracies"),
-            private=True,
+            back=_MAP,
         )
         return self._done(network, brought_html, content, name, page)
 
@@ -233,8 +241,9 @@ AT_ONCE = 2
 class _MapRoutes:
     """What the routes do."""
 
-    def __init__(self, pages: TaskMapPages) -> None:
+    def __init__(self, pages: TaskMapPages, layout: PageLayout) -> None:
         self._pages = pages
+        self._layout = layout
         self._turns = CapacityLimiter(AT_ONCE)
 
     async def opens(self, request: Request, link: str = "") -> Response:
@@ -257,7 +266,10 @@ class _MapRoutes:
         found = self._pages.page(request.query_params, link, request.state.network)
         if found is None:  # the report's own address says that there is none
             return RedirectResponse(_report(link), status_code=303, headers=NO_STORE)
-        return HTMLResponse(found, headers=NO_STORE)
+        title, body = found
+        # a report's model may be private, and its map has no preview
+        head = Head(f"{title} · {NAME}", "" if link else ABOUT, is_private=bool(link))
+        return self._layout.page(request, head, body, is_kept=not link)
 
     def _downloaded(self, request: Request, name: str, link: str) -> Response:
         try:
@@ -279,27 +291,26 @@ class _MapRoutes:
             told = f"Expected a form with one file, a distances.csv. Choose it on the task map. ({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         network = request.state.network
-        return await self._in_turn(request, lambda: self._brought(content, name, network))
+        return await self._in_turn(request, lambda: self._brought(request, content, name, network))
 
-    def _brought(self, content: bytes, name: str, network: str | None) -> Response:
+    def _brought(
+        self, request: Request, content: bytes, name: str, network: str | None
+    ) -> Response:
         try:
-            return HTMLResponse(
-                self._pages.brought(content, name[-80:] or "distances.csv", network),
-                headers=NO_STORE,
-            )
+            body = self._pages.brought(content, name[-80:] or "distances.csv", network)
+            return self._own_map(request, body, 200)
         except (RowsError, TaskMapError, AsideError) as error:
-            page = MapPage(
-                paper_accuracies(),
-                problem=str(error),
-                back=(TASK_MAP, "The map of accuracies"),
-                private=True,
-            )
-            return HTMLResponse(page_html(page), status_code=409, headers=NO_STORE)
+            page = MapPage(paper_accuracies(), problem=str(error), back=_MAP)
+            return self._own_map(request, body_html(page), 409)
+
+    def _own_map(self, request: Request, body: str, status: int) -> Response:
+        head = Head(f"Your task map · {NAME}", "", is_private=True)
+        return self._layout.page(request, head, body, status=status, is_kept=False)
 
 
-def routes(pages: TaskMapPages) -> APIRouter:
+def routes(pages: TaskMapPages, layout: PageLayout) -> APIRouter:
     router = APIRouter()
-    does = _MapRoutes(pages)
+    does = _MapRoutes(pages, layout)
     router.add_api_route(TASK_MAP, does.opens, methods=["GET"])
     router.add_api_route(TASK_MAP, does.brings, methods=["POST"])
     router.add_api_route(f"{TASK_MAP}/{{name}}", does.downloads, methods=["GET"])

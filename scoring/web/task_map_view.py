@@ -1,4 +1,4 @@
-"""Task map's view: one document, which the server answers with and the command writes as a file."""
+"""Task map's view: a page's part, and the file that the command writes."""
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +12,7 @@ from arena.drawing_png import pixels_png
 from arena.drawings import lines_drawing, svg
 from arena.io.tables import temporary_file
 from arena.templates import macros, script
+from arena.web import layout
 from scoring.benchmarks.mmt_bench import MMTBenchScores, meta_task_words, subtasks
 from scoring.task_map.files import FILES, map_files, read_distances
 from scoring.task_map.groups import domain_of, group_scores, predicted
@@ -38,6 +39,12 @@ from scoring.web.report_parts import PARTS, REPORT, number, sheet_html
 
 MAP = macros("task_map.html")
 _HERE = Path(__file__).parent
+_SHARED = Path(layout.__file__).parent
+_STYLE = (
+    *(_SHARED / f"{name}.css" for name in ("tokens", "read", "drawing")),
+    _HERE / "task_map.css",
+)
+"""What a file of a map needs of the pages' style."""
 TITLE = "Task map"
 _NO_SUBSTITUTE = (
     "Two tasks are near where they rank models alike. A map of accuracies is no substitute for the paper's, which is "
@@ -77,13 +84,20 @@ class MapPage:
     """Addresses by file name."""
     form: MapForm | None = None
     back: tuple[str, str] | None = None
-    private: bool = False
-    """Whether search engines stay away."""
 
 
-def page_html(page: MapPage) -> str:
-    title = f"{TITLE}: {page.own.model}" if page.own else TITLE
-    parts = [_head(title, page)]
+def title_of(page: MapPage) -> str:
+    return f"{TITLE}: {page.own.model}" if page.own else TITLE
+
+
+def document_html(page: MapPage) -> str:
+    """A map as one file, which needs no server."""
+    styles = list(map(script, _STYLE))
+    return MAP.document(title_of(page), styles, script(_HERE / "task_map.js"), body_html(page))
+
+
+def body_html(page: MapPage) -> str:
+    parts = [_head(title_of(page), page)]
     if page.problem:
         parts.append(PARTS.alert(page.problem))
     if page.form:
@@ -96,8 +110,7 @@ def page_html(page: MapPage) -> str:
     if page.downloads:
         parts.append(MAP.downloads(page.downloads))
     parts.append(MAP.open())
-    style, code = (script(_HERE / f"task_map.{suffix}") for suffix in ("css", "js"))
-    return MAP.document(title, style, code, page.private, parts)
+    return MAP.body(parts)
 
 
 def map_html(page: MapPage, linkage: Linkage) -> str:
@@ -106,8 +119,8 @@ def map_html(page: MapPage, linkage: Linkage) -> str:
         found = performance_map(page.accuracies)
         tree = task_tree(found, linkage)
     except TaskMapError as error:
-        return page_html(replace(page, problem=f"There is no map: {error}.", downloads={}))
-    return page_html(replace(page, found=found, tree=tree))
+        return body_html(replace(page, problem=f"There is no map: {error}.", downloads={}))
+    return body_html(replace(page, found=found, tree=tree))
 
 
 def map_file(name: str, accuracies: Accuracies, linkage: Linkage, clusters: int) -> str:
@@ -133,7 +146,7 @@ def brought_html(content: bytes, name: str, page: MapPage) -> str:
         other=performance_map(page.accuracies),
         downloads={one: f"data:text/plain;base64,{text}" for one, text in inside.items()},
     )
-    return page_html(shown)
+    return body_html(shown)
 
 
 def warm() -> None:

@@ -16,8 +16,8 @@ from scoring.visit_bench.matches import (
     steadiness,
 )
 from scoring.web.answer_list import AnswerList, Choice
+from scoring.web.judges_page import VISIT, family_plot
 from scoring.web.report_parts import PARTS, REPORT, Listed, paged, place_text
-from scoring.web.submissions_tab import VISIT, family_plot
 
 SHOWS: Mapping[str, Callable[[Outcome, bool], bool]] = {
     "all matches": lambda outcome, steady: True,

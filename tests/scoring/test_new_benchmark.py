@@ -21,6 +21,9 @@ from arena.database import Database
 from arena.io.images import PictureStore
 from arena.io.tables import Record
 from arena.web.cookies import COOKIE, cookie_hash
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
+from arena.web.static_files import Links
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile
 from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
@@ -45,9 +48,9 @@ from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files
-from scoring.task_map.reports import ReportAccuracies
+from scoring.web import report_page
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_tab import ReportTab
+from scoring.web.report_page import ReportPages
 from scoring.web.scoring_api import report_routes
 from scoring.web.scoring_tab import ScoringTab
 from tests.support.choice_tables import ChoiceCommand, row, table_file
@@ -240,13 +243,18 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        stores = (Marking(database, self.bench.jobs), ReportAccuracies(self.bench.jobs))
         with gr.Blocks():
-            self.tab, self.reports = (
-                ScoringTab(self.service, Networks(), copied=False),
-                ReportTab(self.bench.jobs, pictures, *stores, self.service.delete),
-            )
+            self.tab = ScoringTab(self.service, Networks(), copied=False)
         app = FastAPI()
+        pages = ReportPages(
+            jobs=self.bench.jobs,
+            pictures=pictures,
+            marking=Marking(database, self.bench.jobs),
+            head=lambda address: Head(address.name, ""),
+            layout=PageLayout(Links("/read.css", "/read.js")),
+            delete=self.service.delete,
+        )
+        app.include_router(report_page.routes(pages))
         app.include_router(report_routes(self.bench.jobs, pictures))
         self.web = TestClient(app)
 
@@ -294,14 +302,12 @@ class Person:
 
     def opened(self, link: str) -> str:
         """Open a report and fetch its downloads; return what the report shows."""
-        shown = self.reports.on_open(link, self.request)
-        assert not any(shown[view.below]["visible"] for view in self.reports._each)
-        for name in BENCHMARKS[self.bench.jobs.report(link).benchmark].files(
-            self.bench.jobs.report(link)
-        ):
-            assert name in shown[self.reports.foot]
+        shown = self.web.get(f"/report/{link}").text
+        report = self.bench.jobs.report(link)
+        for name in BENCHMARKS[report.benchmark].files(report):
+            assert f"/reports/{link}/{name}" in shown
             assert self.web.get(f"/reports/{link}/{name}").status_code == 200
-        return f"{shown[self.reports.head]} {shown[self.reports.sheets]}"
+        return shown
 
 
 @pytest.fixture
@@ -343,7 +349,7 @@ def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals
     link = person.checks(animals, "animals")
     shown = person.opened(link)
     assert "reaches 75.0 on Animals dev (accuracy" in shown and "pets" in shown and "wild" in shown
-    assert "read as A. " in person.reports.on_open(link, person.request)[person.reports.wrong]
+    assert "read as A. " in shown
     assert person.service.left(person.bench.jobs.find(link)) == 1
     rest = person.service.quote(
         cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None

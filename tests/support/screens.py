@@ -159,8 +159,17 @@ def assert_fits(page: Page, *widths: int) -> None:
     here = page.viewport_size
     for width in widths or [here["width"]]:
         resize(page, width)
-        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        _wait_until(page, "document.documentElement.scrollWidth <= innerWidth")
     resize(page, here["width"])
+
+
+def _wait_until(page: Page, true: str) -> None:
+    """Wait for an expression, also on a page whose policy lets nothing be evaluated later."""
+    for _ in range(300):
+        if page.evaluate(true):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"never: {true}")
 
 
 def resize(page: Page, width: int) -> None:

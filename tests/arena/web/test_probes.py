@@ -192,7 +192,7 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
         voter.load()
         token = voter.token
         parts = dict(voter.parts)
-        event = voter.events["shows_filled"]
+        event = voter.events["on_look_1"]
         for number in range(sessions):
             body = {"data": [], "fn_index": event["id"], "session_hash": f"invented {number}"}
             headers = {

@@ -41,8 +41,8 @@ from scoring.visit_bench.reader import read_submission
 from scoring.visit_bench.store import SubmissionError, labels
 from scoring.web.article import preview_drawing
 from scoring.web.judge_board_view import board_chart, board_sentence
-from scoring.web.submissions_tab import VISIT, Beside, board_html, family_plot
-from scoring.web.visit_bench_view import matches_html
+from scoring.web.judges_page import VISIT, Beside, board_html, family_plot
+from scoring.web.visit_bench_view import list_matches
 from tests.support.judging_process import SPEC
 from tests.support.planting import Planted, plant
 from tests.support.servers import new_postgresql_database
@@ -521,7 +521,7 @@ def test_a_page_of_matches_reads_them_as_often_however_many_there_are(submit):
     for times in (1, 20):
         Counted.reads = 0
         many = replace(report, matches=Counted(report.matches * times))
-        page = matches_html(many, opponent="m1")
+        page = list_matches(many, opponent="m1").html
         assert f"{6 * times:,} matches" in page and "m1 says" in page and "m2 says" not in page
         reads.append(Counted.reads)
     assert reads[0] == reads[1]
@@ -818,7 +818,7 @@ def shown_of_copies(folder, kind: str, models: Sequence[str]) -> list[str]:
         told = [
             str(board_html(board, standings, Beside({}, None), {})),
             *(VISIT_BENCH.files(one)[name].decode() for one in made for name in FILES),
-            *(str(VISIT_BENCH.scored_answers(made[0])), matches_html(made[0])),
+            *(str(VISIT_BENCH.scored_answers(made[0])), list_matches(made[0]).html),
         ]
         assert ("Mid" in {one.model for one in stored.responses}) == (kind == "demo")
         return told
@@ -852,7 +852,7 @@ def test_of_stored_secrets_totals_alone_are_told(database, kind):
     files = "".join(
         VISIT_BENCH.files(one)[name].decode() for one in (shown, single) for name in FILES
     )
-    told = f"{files}{VISIT_BENCH.scored_answers(shown)}{matches_html(shown)}"
+    told = f"{files}{VISIT_BENCH.scored_answers(shown)}{list_matches(shown).html}"
     assert any(key in told for key in keys()) == (kind == "demo")
 
 

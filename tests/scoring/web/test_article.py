@@ -2,37 +2,23 @@
 
 import io
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from inspect import signature
-from types import SimpleNamespace
-from typing import Any
 
-import gradio as gr
 import httpx
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
 from scipy import stats
-from starlette.datastructures import Headers
 
-from arena.database import Database, DatabaseError, now
+from arena.database import Database
 from arena.drawing_png import png
-from arena.io.images import PictureStore
-from arena.web.cookies import COOKIE, cookie_hash
-from arena.web.events import is_one_by_one
+from arena.web.cookies import cookie_hash
 from scoring.benchmarks import mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
-from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import JobError, Jobs
-from scoring.jobs.uploads import UploadStore
-from scoring.people.marking import Marking
 from scoring.report import Grade, Row, ScoreLine
-from scoring.task_map.reports import ReportAccuracies
 from scoring.visit_bench import benchmark as visit_bench
-from scoring.web.answer_list import AnswerList
 from scoring.web.article import (
     comparison_html,
     figure_html,
@@ -44,14 +30,8 @@ from scoring.web.article import (
     trust_lines,
     wrong_html,
 )
-from scoring.web.multiple_choice_view import ChoiceView
-from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_parts import PARTS
-from scoring.web.report_tab import ReportTab
 from tests.support.mm_vet_reports import mm_vet_report
-from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
-from tests.support.signer import signer_of
 
 OWNER = "o" * 32
 
@@ -273,7 +253,7 @@ def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
     lines = trust_lines(report)
     assert len(lines) <= 5 and "1 of 2 answers that deserve nothing" in " ".join(lines)
     shown = [
-        trust_html(report, "link"),
+        trust_html(report),
         methods_html(report),
         figure_html(report),
         *MM_VET.files(report).values(),
@@ -283,18 +263,6 @@ def test_a_report_says_how_far_to_trust_it_in_five_lines_and_no_inner_address():
         for one in shown
     )
     assert report.judge.prompt in methods_html(report) and "d1ge57" in methods_html(report)
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory) -> Iterator[tuple[AppServer, str]]:
-    """An app with a report of the owner's."""
-    folder = tmp_path_factory.mktemp("article")
-    database = Database(f"sqlite:///{folder / 'arena.db'}")
-    link = Jobs(database).add_done(cookie_hash(OWNER), mm_vet_report(0.2)).link
-    database.close()
-    running = AppServer(folder, DEMO_BANK="off")
-    yield running, link
-    running.stop()
 
 
 def test_the_database_decides_who_publishes(tmp_path):
@@ -322,79 +290,6 @@ def test_a_question_shows_its_pictures_and_says_how_many_are_not_here():
     assert "does not have the others" not in wrong_html(report, lambda one: one.pictures)
 
 
-class DownDatabase:
-    """Jobs in a database that does not answer."""
-
-    def __getattr__(self, name: str) -> Any:
-        def fail(*_: object, **__: object) -> None:
-            raise DatabaseError("The database does not answer")
-
-        return fail
-
-
-def test_a_failing_database_is_a_sentence_in_every_part_of_a_report(tmp_path):
-    jobs: Any = DownDatabase()
-    with gr.Blocks(analytics_enabled=False) as page:
-        kept = ReportPictures(jobs, jobs, UploadStore(tmp_path / "uploads"))
-        stores = (QuestionPictures(PictureStore(tmp_path), (), kept), Marking(jobs, jobs))
-        tab = ReportTab(jobs, *stores, ReportAccuracies(jobs), jobs.delete)
-        tab.listen(page, gr.Column(), gr.Column())
-    request = SimpleNamespace(headers=Headers())
-    # which ask no database
-    silent = (tab.on_load, tab.on_delete)
-    events: list[Any] = [
-        event for event in page.fns.values() if event.fn and event.fn not in silent
-    ]
-    assert len(events) > 10
-    for event in events:
-        asks = [request] if "request" in signature(event.fn).parameters else []
-        updates = event.fn(*["link"] * len(event.inputs), *asks)
-        assert updates.keys() <= set(event.outputs), event.name
-        assert PARTS.alert("The database does not answer") in updates.values(), event.name
-
-
-def test_a_report_is_private_until_its_owner_publishes_it(browser, app):
-    server, link = app
-    address = f"{server.address}/report/{link}"
-
-    def is_private() -> bool:
-        page, preview = (
-            httpx.get(address).text,
-            httpx.get(f"{server.address}/preview/report/{link}.png"),
-        )
-        private = (
-            "noindex" in page
-            and "<title>Report · Stereoscope</title>" in page
-            and "32.5" not in page
-        )
-        assert private == (preview.status_code == 404)
-        assert "no-store" in preview.headers["cache-control"], "it ends when the report is private"
-        return private
-
-    assert is_private()
-    with fresh_page(browser, DESK) as page:
-        page.goto(address)
-        expect(page.locator("#report-heading")).to_contain_text("A <b>model</b>", timeout=30_000)
-        expect(page.locator("#publish")).to_be_hidden()
-    with fresh_page(browser, DESK) as page:
-        signed = signer_of(server.data_dir).signed(OWNER, now())
-        page.context.add_cookies([{"name": COOKIE, "value": signed, "url": server.address}])
-        page.goto(address)
-        expect(page.locator("#publication")).to_contain_text("Private.", timeout=30_000)
-        page.locator("#publish").click()
-        expect(page.locator("#publication")).to_contain_text("Published.")
-        assert not is_private()
-        head = httpx.get(address).text
-        assert (
-            "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in head
-            and "95% interval" in head
-        )
-        shoot(page, "article", whole=True)
-        page.locator("#unpublish").click()
-        expect(page.locator("#publication")).to_contain_text("Private.")
-    assert is_private()
-
-
 def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path):
     folder = tmp_path / "data"
     database = Database(f"sqlite:///{folder / 'arena.db'}")
@@ -413,18 +308,3 @@ def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path)
         assert httpx.get(f"{running.address}/preview/report/{link}.png").status_code == 200
     finally:
         running.stop()
-
-
-@pytest.mark.parametrize(
-    "handler",
-    [
-        ReportTab.on_open,
-        ReportTab.on_clusters,
-        ReportTab.on_compare,
-        AnswerList.on_filter,
-        AnswerList.on_page,
-        ChoiceView.on_what_if,
-    ],
-)
-def test_what_shows_a_report_takes_its_turn(handler):
-    assert is_one_by_one(handler)

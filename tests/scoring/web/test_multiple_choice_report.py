@@ -28,7 +28,7 @@ from scoring.web.article import (
     trust_html,
     wrong_html,
 )
-from scoring.web.choice_audit import audit_html, marked_html
+from scoring.web.choice_audit import list_choices, marked_html
 from scoring.web.multiple_choice_view import what_if_html
 from scoring.web.report_parts import (
     MOST_PROBLEMS,
@@ -38,7 +38,7 @@ from scoring.web.report_parts import (
     judge_text,
     sheets_html,
 )
-from scoring.web.vqa_view import marks_audit_html
+from scoring.web.vqa_view import list_marks
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
@@ -266,25 +266,26 @@ def test_what_if_compares_vanilla_where_one_protocol_finds_a_gap():
 
 def test_the_audit_is_paged_filtered_and_marked(circular):
     rows = circular.rows
-    whole = audit_html(rows, (), "mmt-paper")
+    whole = list_choices(rows, (), "mmt-paper").html
     assert whole.count('<li><p class="about">') == ROWS_A_PAGE and "page 1 of 7" in whole
-    last = audit_html(rows, (), "mmt-paper", page=99)
+    last = list_choices(rows, (), "mmt-paper", page=99).html
     assert (
         "page 7 of 7" in last and last.count('<li><p class="about">') == len(rows) - 6 * ROWS_A_PAGE
     )
-    undecided = audit_html(rows, (), "mmt-paper", "undecided")
+    undecided = list_choices(rows, (), "mmt-paper", "undecided").html
     assert (
         undecided.count('<li><p class="about">') == 1
         and "conflict → undecided" in Seen(undecided).text
     )
-    wrong = Seen(audit_html(rows, (), "mmt-paper", "wrong")).text
+    wrong = Seen(list_choices(rows, (), "mmt-paper", "wrong").html).text
     assert "10 of 160 answers" in wrong
-    of_ocr = Seen(audit_html(rows, (), "mmt-paper", "wrong", "ocr")).text
-    assert "1 of 160 answers" in of_ocr and "No answer fits" in audit_html(
-        rows, (), "mmt-paper", "wrong", "x"
+    of_ocr = Seen(list_choices(rows, (), "mmt-paper", "wrong", "ocr").html).text
+    assert (
+        "1 of 160 answers" in of_ocr
+        and "No answer fits" in list_choices(rows, (), "mmt-paper", "wrong", "x").html
     )
     others = under_protocol(circular, "mmt-paper").rows
-    both = audit_html(rows, others, "mmt-paper", "differs by protocol")
+    both = list_choices(rows, others, "mmt-paper", "differs by protocol").html
     parted = differences(rows, others)
     assert len(parted) == both.count('class="both"') > 0 and "MMT-Bench's paper" in Seen(both).text
 
@@ -294,7 +295,7 @@ def test_every_row_of_a_large_file_is_reached_and_few_are_sent(mmt):
         replace(row, question=replace(row.question, index=at))
         for at, row in enumerate(mmt.rows * 65)
     ][:31_325]
-    html = audit_html(rows, (), "mmbench-paper", page=1253)
+    html = list_choices(rows, (), "mmbench-paper", page=1253).html
     assert "31,325 of 31,325 answers; page 1,253 of 1,253" in html and len(html) < 60_000
     assert "<b>31324</b>" in html and "<b>31299</b>" not in html
 
@@ -348,11 +349,11 @@ def test_whatever_a_file_says_is_text(benchmark):
         head_html(shown, [folded_problems_html(problems)]),
         what_if_html(shown, other, parted),
         sheets_html(BENCHMARKS[benchmark].sheets(shown)),
-        audit_html(shown.rows, (), "mmt-paper"),
-        audit_html(shown.rows, other.rows, "mmt-paper", "differs by protocol"),
+        list_choices(shown.rows, (), "mmt-paper").html,
+        list_choices(shown.rows, other.rows, "mmt-paper", "differs by protocol").html,
         figure_html(shown),
         wrong_html(shown, lambda name: ""),
-        trust_html(shown, "link"),
+        trust_html(shown),
         methods_html(shown),
         comparison_html(shown, shown),
     ]
@@ -427,13 +428,13 @@ def test_marks_stand_beside_exact_match(marks):
     published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
     assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
     assert "100.0%" in as_html(sheets(marks)["marks"])
-    assert "3 answers without a mark" in text and "test-judge" in trust_html(marks, "link")
+    assert "3 answers without a mark" in text and "test-judge" in trust_html(marks)
     assert "marks" not in sheets(replace(marks, grades=()))
 
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return marks_audit_html(marks, show).count('<li><p class="about">')
+        return list_marks(marks, show).html.count('<li><p class="about">')
 
     counts = {
         "all answers": 4,
@@ -445,4 +446,4 @@ def test_marks_are_audited(marks):
     assert {show: shown(show) for show in counts} == counts
     hostile = replace(marks, rows=(VQAnswer(HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, 1),), grades=())
     hostile = replace(hostile, grades=(Grade(HOSTILE, 0, None, HOSTILE, (), (HOSTILE,), HOSTILE),))
-    assert HOSTILE in Seen(marks_audit_html(hostile)).text
+    assert HOSTILE in Seen(list_marks(hostile).html).text

@@ -205,14 +205,13 @@ def test_the_slider_cuts_the_tree_and_the_map_names_two_tasks(page):
     shoot(page, "task-map")
 
 
-def test_a_report_shows_the_papers_clusters_with_tau_over_published_reports(browser, app):
+def test_a_report_shows_the_papers_clusters_and_leads_to_its_map(browser, app):
     server, links = app
     with fresh_page(browser, DESK) as opened:
         opened.goto(f"{server.address}/report/{links['model 1']}")
-        clusters = opened.locator("#report-clusters")
-        expect(clusters).to_contain_text("over this report and 4 published ones")
+        clusters = opened.locator("[data-sheet=clusters]")
         expect(clusters.locator("tbody tr")).to_have_count(12)
         assert clusters.locator("tbody tr").nth(1).locator("td").nth(1).inner_text() == "53"
         shoot(opened, "report-clusters")
-        clusters.get_by_role("link", name="Task map").click()
+        opened.get_by_role("link", name="Task map").click()
         expect(opened.get_by_role("heading", name="Task map: model 1")).to_be_visible()

@@ -46,7 +46,7 @@ def opened(page: Page, scoring: AppServer) -> None:
     """Open the report of the job that is shown."""
     link = page.locator(".mine a").first.get_attribute("href")
     page.goto(f"{scoring.address}/{link.lstrip('/')}")
-    expect(page.locator("#report")).to_be_visible()
+    expect(page.locator("main")).to_be_visible()
 
 
 def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
@@ -71,16 +71,16 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     asked = [str(body) for body in judge.counts.bodies[calls:]]
     assert asked and len(asked) < 218 and not any(FAILED in body for body in asked)
     opened(visitor, scoring)
-    told = visitor.locator("#report")
+    told = visitor.locator("main")
     expect(told).to_contain_text("are no answers of a model (an error of the server)")
     expect(told).to_contain_text("Unscored, and not sent to the judge.")
     expect(told).to_contain_text("(total over 18 of 218 questions, 95% interval")
     expect(told).to_contain_text("Total over 18 of 218 questions")
     expect(told).not_to_contain_text("the paper's Table 2")
     shoot(visitor, "todays-failures-report", whole=True)
-    visitor.locator("#audit-show input").click()
-    visitor.get_by_role("option", name="no answer of a model").click()
-    expect(visitor.locator("#audit")).to_contain_text("200 of 218")
+    visitor.get_by_role("link", name="Every question").click()
+    visitor.get_by_label("Show").select_option("no answer of a model")
+    expect(visitor.locator("#answers")).to_contain_text("200 of 218")
 
 
 def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
@@ -104,7 +104,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     visitor.locator("#check").click()
     expect(visitor.get_by_role("button", name="Have a judge give 3 marks")).to_be_visible()
     opened(visitor, scoring)
-    told = visitor.locator("#report")
+    told = visitor.locator("main")
     expect(told).to_contain_text("2 of 4 answers have reasoning, tags, boxes or words around them")
     expect(told).to_contain_text("(exact match over 3 of 4 answers, 95% interval")
     expect(told).to_contain_text("over all 4: 50.0 to 75.0")
@@ -133,7 +133,7 @@ def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_pa
     visitor.locator("#check").click()
     expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
     opened(visitor, scoring)
-    expect(visitor.locator("#report")).to_contain_text("75.0")
+    expect(visitor.locator("main")).to_contain_text("75.0")
     shoot(visitor, "todays-ten-report", whole=True)
 
 
@@ -163,7 +163,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     visitor.locator("#check").click()
     expect(visitor.locator(".mine a").first).to_be_visible(timeout=20_000)
     opened(visitor, scoring)
-    told = visitor.locator("#report")
+    told = visitor.locator("main")
     expect(told).to_contain_text(f"{zeros}, v1_3. Without them the mean is 50.0")
     expect(told).to_contain_text("The file's grades count all the same.")
     shoot(visitor, "todays-grades-report", whole=True)

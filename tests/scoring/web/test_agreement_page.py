@@ -54,8 +54,8 @@ from scoring.web.agreement_view import (
     people_html,
     reproduction_plot,
 )
+from scoring.web.judges_page import Beside, board_html
 from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
-from scoring.web.submissions_tab import Beside, board_html
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
 from tests.support.screens import DESK, fresh_page, shoot

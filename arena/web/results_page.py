@@ -1,0 +1,169 @@
+"""Results page: the Elo ranking of a board, a model's page and a finished battle's, by their addresses."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from fastapi import APIRouter, Request, Response
+
+from arena.battles.voters import NOBODY
+from arena.items.store import ItemBank
+from arena.kept import Kept
+from arena.leaderboard.board import Board
+from arena.leaderboard.board_sheet import COLUMNS
+from arena.leaderboard.overview import Overview
+from arena.leaderboard.plots import PLOTS
+from arena.leaderboard.selection import BoardSelection
+from arena.leaderboard.service import Leaderboard
+from arena.plots import Plot
+from arena.web.addresses import NAME, OWN, RESULTS, Address
+from arena.web.battle_page import HTML as FINISHED
+from arena.web.battle_page import BattlePages
+from arena.web.cookies import cookie_hash, sent_cookie
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
+from arena.web.leaderboard_view import board_html
+from arena.web.model_page import PATIENCE_SECONDS, ModelPages
+from arena.web.results_address import FURTHER, ResultsAddress
+from arena.web.results_view import RESULTS as HTML
+from arena.web.results_view import ResultsTabs, head_html, opening_html, plots_html
+
+MOST_KEPT = 8_000_000
+"""Most characters of kept boards."""
+NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
+NO_BATTLE = Head(f"Battle · {NAME}", "", is_private=True)
+
+
+class BoardParts(NamedTuple):
+    """What is made of a board's votes, as HTML."""
+
+    opening: str
+    board: str
+    """The table; "" on a board without votes."""
+    plots: str
+
+
+@dataclass(frozen=True)
+class ResultsPages:
+    """The pages of all boards; what shows a board's votes is made once for each state of it."""
+
+    leaderboard: Leaderboard
+    overview: Overview
+    items: ItemBank
+    tabs: ResultsTabs
+    _numbers: WeakKeyDictionary[Board, int] = field(default_factory=WeakKeyDictionary)
+    _count: "count[int]" = field(default_factory=count)
+    _kept: Kept[BoardParts] = field(
+        default_factory=lambda: Kept(MOST_KEPT, weigh=lambda parts: sum(map(len, parts)))
+    )
+
+    def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
+        """Return the page of a board. Raises DatabaseError."""
+        if choice is None:
+            return HTML.no_source()
+        board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
+        number = self._numbers.setdefault(board, next(self._count))
+        made_of = (number, choice.source, choice.votes, choice.family, address.plot)
+        parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot))
+        rule = self.leaderboard.who.rule
+        return HTML.page(
+            self.tabs.html(RESULTS),
+            address.strange(choice),
+            _part("board-head", head_html(self.overview.entries(), choice, rule)),
+            _part("board-opening", parts.opening),
+            _part("board", parts.board) if parts.board else "",
+            COLUMNS,
+            parts.plots,
+        )
+
+    def _parts(self, board: Board, choice: BoardSelection, plot: str) -> BoardParts:
+        models = self._models(choice)
+        opening = opening_html(board, choice, models, _where_to_vote(choice, models))
+        if not board.votes:
+            return BoardParts(opening, "", "")
+        plots = plots_html(choice, plot, self._plot(board, plot))
+        return BoardParts(opening, board_html(board, choice), plots)
+
+    def _plot(self, board: Board, name: str) -> Plot | None:
+        return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
+
+    def _models(self, choice: BoardSelection) -> int:
+        """Return how many models have answers to the items of a board of the bank; 0 of any other."""
+        key = choice.key
+        if key.kind != "bank" or key.narrowed:
+            return 0
+        return len(
+            {
+                contestant.model
+                for item in self.items.bank().items.values()
+                if item.source == key.source and item.multi == key.multi
+                for contestant in item.contestants
+            }
+        )
+
+
+def _part(name: str, html: str) -> str:
+    return HTML.part(name, hashlib.sha256(html.encode()).hexdigest()[:16], html)
+
+
+def _where_to_vote(choice: BoardSelection, models: int) -> str:
+    """Return the path where one votes on a board; "" if nobody can."""
+    if choice.key.narrowed or choice.key.kind == "imported":
+        return ""
+    if choice.key.kind == "live":
+        return f"/{OWN}"
+    return "/" if models > 1 else ""
+
+
+def routes(
+    boards: ResultsPages,
+    models: ModelPages,
+    battles: BattlePages,
+    head: Callable[[Address], Head],
+    voter: Callable[[str], int],
+    layout: PageLayout,
+) -> APIRouter:
+    """Return the routes; `voter` returns the voter of a cookie's hash."""
+    router = APIRouter()
+    reads = ["GET", "HEAD"]
+
+    @router.api_route("/results", methods=reads)
+    @router.api_route("/results/{source:path}", methods=reads)
+    def results(request: Request) -> Response:
+        address = ResultsAddress.parse(_asked(request))
+        choice = address.choose(boards.overview)
+        named = address.asked.get("source", "")
+        about = Address(RESULTS, "board", named) if named else Address(RESULTS)
+        return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
+
+    @router.api_route("/model/{name:path}", methods=reads)
+    def model(request: Request) -> Response:
+        address = ResultsAddress.parse(_asked(request))
+        if not address.model:
+            return layout.nothing_here(request)
+        cookie = sent_cookie(request.headers)
+        page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
+        about = head(Address(RESULTS, "model", address.model)) if page.is_here else NO_MODEL
+        status = 200 if page.is_here else 404
+        # what it shows depends on where the reader has chosen
+        return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
+
+    @router.api_route("/battle/{token}", methods=reads)
+    def battle(request: Request, token: str) -> Response:
+        html = battles.html(token)
+        if html is None:
+            return layout.page(
+                request, NO_BATTLE, FINISHED.unknown(), RESULTS, status=404, is_kept=False
+            )
+        return layout.page(request, head(Address(RESULTS, "battle", token)), html, here=RESULTS)
+
+    return router
+
+
+def _asked(request: Request) -> str:
+    """Return the path and query of a request as they were sent."""
+    path = request.scope["raw_path"].decode("latin-1")
+    return f"{path}?{request.scope['query_string'].decode('latin-1')}"

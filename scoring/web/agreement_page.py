@@ -1,0 +1,147 @@
+"""Agreement page: how far people agree, and which measures follow them; a visitor's own metrics stay private."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.datastructures import UploadFile
+
+from arena.io.aside import AsideError, while_waited
+from arena.io.tables import RowsError
+from arena.ratings.agreement import LEAST_CONTESTS, ROUNDS, Reproduction
+from arena.web.addresses import AGREEMENT, NAME, RESULTS
+from arena.web.campaign_api import check_charset
+from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
+from arena.web.events import still_there
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
+from arena.web.results_view import Choice, ResultsTabs, picture_html
+from scoring.jobs.uploads import UploadStore, UploadStoreError
+from scoring.people.agreement import PeopleAgreement
+from scoring.people.agreement_service import AgreementService
+from scoring.web.agreement_view import AGREEMENT as HTML
+from scoring.web.agreement_view import measures_html, people_html, reproduction_plot
+from scoring.web.citations import citations
+
+PATH = f"/{AGREEMENT}"
+HEAD = Head(
+    f"Do people agree? · {NAME}",
+    "How far people agree about answers, and which judges and metrics choose as they do.",
+)
+PIECE = 64_000
+NO_COOKIE = "Your browser keeps no cookie for this page, so a file can't be yours. Allow cookies and send it again."
+NO_FILE = "Choose a file first."
+
+
+class OwnFile(NamedTuple):
+    """What came of a visitor's own file: its metrics, or why there are none."""
+
+    query: Mapping[str, str]
+    metrics: Sequence[Reproduction] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class AgreementPage:
+    """The agreement of people on one source of items at a time."""
+
+    service: AgreementService
+    uploads: UploadStore
+    tabs: ResultsTabs
+    layout: PageLayout
+
+    def opens(self, request: Request) -> Response:
+        """The source that the query names, else the newest; `own`: the token of the visitor's file."""
+        return self._page(request, request.query_params.get("source", ""))
+
+    async def compares(self, request: Request) -> Response:
+        """Keep a visitor's file of scores, and show what comes of it."""
+        source = request.query_params.get("source", "")
+        cookie = sent_cookie(request.headers)
+        if cookie is None:
+            return await self._says(request, source, NO_COOKIE, 403)
+        check_charset(request)
+        async with request.form(max_files=1, max_fields=1) as form:
+            file = form.get("file")
+            if not isinstance(file, UploadFile) or not file.filename:
+                return await self._says(request, source, NO_FILE, 400)
+            try:
+                arrived = await self.uploads.receive(
+                    cookie_hash(cookie), file.filename, _pieces(file), request.state.network
+                )
+            except UploadStoreError as error:
+                return await self._says(request, source, f"{error}.", 400)
+        query = urlencode({"source": source, "own": arrived.token})
+        return RedirectResponse(f"{PATH}?{query}#own-metric", status_code=303, headers=NO_STORE)
+
+    async def _says(self, request: Request, source: str, problem: str, status: int) -> Response:
+        return await to_thread.run_sync(self._page, request, source, problem, status)
+
+    def _page(
+        self, request: Request, source: str, problem: str = "", status: int = 200
+    ) -> Response:
+        sources = self.service.sources()
+        tabs = self.tabs.html(AGREEMENT)
+        token = request.query_params.get("own", "")
+        if not sources:
+            html = HTML.no_source(tabs)
+        else:
+            chosen = source if source in sources else sources[-1]
+            choices = [
+                Choice(one, f"{PATH}?{urlencode({'source': one})}", one == chosen)
+                for one in sources
+            ]
+            found, own = self._found(chosen, token, request)
+            if problem:
+                own = own._replace(problem=problem)
+            html = HTML.page(tabs, choices, *self._parts(found, own))
+        is_kept = status == 200 and not token
+        return self.layout.page(request, HEAD, html, RESULTS, status=status, is_kept=is_kept)
+
+    def _found(self, source: str, token: str, request: Request) -> tuple[PeopleAgreement, OwnFile]:
+        """Return a source's figures; if the visitor's file is invalid or gone, the reason replaces their metrics."""
+        query = {"source": source}
+        if not token:
+            return self.service.of(source), OwnFile(query)
+        try:
+            with while_waited(still_there(request)):
+                found, metrics = self.service.beside(source, owner_of(request.headers), token)
+        except (UploadStoreError, RowsError, AsideError) as error:
+            return self.service.of(source), OwnFile(query, problem=str(error))
+        return found, OwnFile({**query, "own": token}, metrics)
+
+    def _parts(self, found: PeopleAgreement, own: OwnFile) -> tuple[str, str]:
+        """Return what the votes tell in a sentence, and the figures below it; "" without any."""
+        told = HTML.tells(found, LEAST_CONTESTS)
+        if not found.people.contests:
+            return told, ""
+        measures = measures_html(found)
+        query = own.query
+        plot = picture_html(
+            reproduction_plot(found) if measures else None, AGREEMENT, f"{PATH}/figure", query
+        )
+        figures = HTML.figures(
+            plot,
+            people_html(found.people),
+            measures,
+            HTML.links(query, citations()["bitton2023visitbench"]),
+            HTML.own_metric(query["source"], own.metrics, own.problem),
+            HTML.notes(found, ROUNDS, LEAST_CONTESTS),
+        )
+        return told, figures
+
+
+async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:
+    while piece := await file.read(PIECE):
+        yield piece
+
+
+def routes(page: AgreementPage) -> APIRouter:
+    router = APIRouter()
+    router.add_api_route(PATH, page.opens, methods=["GET", "HEAD"])
+    router.add_api_route(PATH, page.compares, methods=["POST"])
+    return router

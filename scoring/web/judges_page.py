@@ -1,0 +1,150 @@
+"""Judges page: the automatic leaderboards by judge, with Figure 8, and a visitor's own submissions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from arena.drawings import svg
+from arena.plots import Plot, WinRateCell, family_win_rate_plot
+from arena.templates import macros
+from arena.web.addresses import JUDGES, NAME, RESULTS
+from arena.web.cookies import NO_STORE, owner_of
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
+from arena.web.results_view import Choice, ResultsTabs, picture_html
+from scoring.jobs.submissions import PeoplesBoards, Submissions
+from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
+from scoring.visit_bench.leaderboard import (
+    AutomaticBoard,
+    Correlation,
+    WinRate,
+    rank_correlation,
+)
+from scoring.visit_bench.sheets import COLUMNS, PEOPLE, board_sheet
+from scoring.visit_bench.store import JudgeBoardKey, Standings, Submission, labels
+from scoring.web.citations import citations
+from scoring.web.judge_board_view import board_chart, board_sentence
+from scoring.web.report_parts import sheet_html
+
+VISIT = macros("visit_bench.html")
+HEAD = Head(f"Judge models · {NAME}", "Vision-language models ranked by judge models.")
+NOT_YOURS = "Only the person who submitted these answers can withdraw them, in the same browser."
+
+
+class Beside(NamedTuple):
+    """People's ratings of the same models, and their correlation with the judge's."""
+
+    ratings: Mapping[str, float]
+    agreement: Correlation | None
+
+
+def board_html(
+    board_key: JudgeBoardKey, found: Standings, beside: Beside, variants: Mapping[str, int]
+) -> str:
+    title = f"{board_key.title}: {found.board.matches:,} matches"
+    table = sheet_html(board_sheet("board", title, found.board, beside.ratings, variants))
+    chart = board_chart(found.board)
+    drawn = svg(chart, "automatic-chart") if chart else ""
+    cited = citations()[VISIT_BENCH.cited]
+    return VISIT.board(
+        board_key, found, board_sentence(found.board), drawn, beside.agreement, table, cited
+    )
+
+
+def family_plot(board: AutomaticBoard) -> Plot | None:
+    """Return Figure 8, win rates against the reference by family and model; None without any match that was decided."""
+    models = [line.row.model for line in board.lines if line.reference is not None]
+    shown = {
+        family: rates
+        for family, rates in board.families.items()
+        if any(rate.n for rate in rates.values())
+    }
+    cells = [[_win_rate(rates.get(model)) for model in models] for rates in shown.values()]
+    return family_win_rate_plot(list(map(family_words, shown)), models, cells) if shown else None
+
+
+def _win_rate(rate: WinRate | None) -> WinRateCell | None:
+    return (
+        None
+        if rate is None or rate.value is None
+        else WinRateCell(rate.value, rate.low, rate.high, rate.n)
+    )
+
+
+@dataclass(frozen=True)
+class JudgesPage:
+    """The boards of judge models, one at a time, and what the visitor submitted to them."""
+
+    submissions: Submissions
+    people: PeoplesBoards
+    tabs: ResultsTabs
+    layout: PageLayout
+
+    def opens(self, request: Request) -> Response:
+        """The board that the query names, else the first. Raises DatabaseError."""
+        boards = self.submissions.store.board_keys()
+        asked = request.query_params.get("board", "")
+        html = VISIT.judges_page(
+            self.tabs.html(JUDGES),
+            self._board(boards, asked) if boards else VISIT.no_board(),
+            VISIT.submissions(self._submitted(request)),
+            (*COLUMNS, PEOPLE) if boards else (),
+        )
+        return self.layout.page(request, HEAD, html, here=RESULTS, is_kept=False)
+
+    async def withdraws(self, request: Request) -> Response:
+        """Delete the texts of a submission of the visitor's. Raises DatabaseError."""
+        async with request.form(max_files=0, max_fields=2) as form:
+            source = str(form.get("source", ""))
+            name = str(form.get("name", ""))
+        known = {
+            (one.source, one.name): one for one in self._submitted(request) if not one.withdrawn
+        }
+        chosen = known.get((source, name))
+        if chosen is None:
+            html = VISIT.not_withdrawn(NOT_YOURS)
+            return self.layout.page(request, HEAD, html, RESULTS, status=403, is_kept=False)
+        self.submissions.store.withdraw(chosen.owner, chosen.source, chosen.name)
+        return RedirectResponse(f"/{JUDGES}#submissions", status_code=303, headers=NO_STORE)
+
+    def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
+        chosen = next((one for one in boards if one.key == key), boards[0])
+        names = labels(one.judging for one in boards)
+        choices = [
+            Choice(
+                f"{one.title} · {names[one.judging.id]}",
+                f"/{JUDGES}?board={one.key}",
+                one is chosen,
+            )
+            for one in boards
+        ]
+        found = self.submissions.store.standings(chosen)
+        variants = {
+            one.name: one.number for one in self.submissions.store.submissions(chosen.source)
+        }
+        plot = picture_html(
+            family_plot(found.board), "automatic", "/automatic/families", {"board": chosen.key}
+        )
+        beside = self._beside(chosen, found.board.ratings)
+        return VISIT.judges_board(choices, board_html(chosen, found, beside, variants), plot)
+
+    def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
+        people = self.people.ratings(board_key.source, board_key.multi)
+        both = sorted(judged.keys() & people.keys())
+        return Beside(
+            people, rank_correlation([judged[one] for one in both], [people[one] for one in both])
+        )
+
+    def _submitted(self, request: Request) -> list[Submission]:
+        owner = owner_of(request.headers)
+        return [one for one in self.submissions.store.submissions() if one.owner == owner]
+
+
+def routes(page: JudgesPage) -> APIRouter:
+    router = APIRouter()
+    router.add_api_route(f"/{JUDGES}", page.opens, methods=["GET", "HEAD"])
+    router.add_api_route(f"/{JUDGES}/withdraw", page.withdraws, methods=["POST"])
+    return router

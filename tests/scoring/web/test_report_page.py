@@ -1,0 +1,273 @@
+"""The page under a report's link: who reads it, who changes it, every answer, and two reports compared."""
+
+import re
+from collections.abc import Callable, Iterator
+from html import unescape
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from arena.database import Database, now
+from arena.web.cookies import COOKIE, cookie_hash
+from scoring.jobs.store import Jobs
+from scoring.report import ScoreLine
+from scoring.web.answer_list import Chosen
+from scoring.web.article import difference_text
+from tests.support.mm_vet_reports import mm_vet_report
+from tests.support.mmt_reports import mmt_report
+from tests.support.screens import DESK, PHONE, fresh_page, shoot
+from tests.support.servers import AppServer
+from tests.support.signer import signer_of
+
+OWNER = "o" * 32
+STRANGER = "s" * 32
+
+
+class Site(NamedTuple):
+    """A server with reports of one owner, by their links."""
+
+    server: AppServer
+    first: str
+    second: str
+    choices: str
+
+    def client(self, cookie: str = "") -> httpx.Client:
+        cookies = {}
+        if cookie:
+            cookies[COOKIE] = signer_of(self.server.data_dir).signed(cookie, now())
+        return httpx.Client(base_url=self.server.address, cookies=cookies, timeout=30)
+
+    def change(self, change: Callable[[Jobs], Any]) -> None:
+        database = Database(f"sqlite:///{self.server.data_dir / 'arena.db'}")
+        change(Jobs(database))
+        database.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("reports")
+    database = Database(f"sqlite:///{folder / 'arena.db'}")
+    jobs = Jobs(database)
+    owner = cookie_hash(OWNER)
+    other = mm_vet_report(0.3, title="Another <model>")
+    links = [
+        jobs.add_done(owner, report).link
+        for report in (mm_vet_report(0.2), other, mmt_report("model one", 0.6))
+    ]
+    database.close()
+    server = AppServer(folder, DEMO_BANK="off")
+    yield Site(server, *links)
+    server.stop()
+
+
+@pytest.fixture
+def owner(site) -> Iterator[httpx.Client]:
+    with site.client(OWNER) as client:
+        yield client
+
+
+@pytest.fixture
+def stranger(site) -> Iterator[httpx.Client]:
+    with site.client(STRANGER) as client:
+        yield client
+
+
+def test_a_report_is_one_document_in_the_order_of_its_readers(site, stranger):
+    page = stranger.get(f"/report/{site.first}")
+    assert (
+        page.status_code == 200 and "script-src 'self';" in page.headers["content-security-policy"]
+    )
+    assert "gradio" not in page.text and page.text.count("<h1>") == 1
+    parts = [
+        "<h1>A &lt;b&gt;model&lt;/b&gt;",
+        "reaches 32.5 on MM-Vet",
+        "<dt>Total</dt><dd><b>32.5</b>",
+        'data-copy="link">Copy link',
+        '<figure class="published">',
+        'data-sheet="capabilities"',
+        "What it gets wrong",
+        "How far to trust this",
+        "Human ratings",
+        "Methods",
+        "Files",
+        "Citation",
+    ]
+    places = [page.text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert 'href="report' not in page.text and 'href="reports' not in page.text
+
+
+def test_a_report_is_private_until_its_owner_publishes_it(site, owner, stranger):
+    path = f"/report/{site.first}"
+
+    def is_private() -> bool:
+        page = stranger.get(path)
+        preview = stranger.get(f"/preview{path}.png")
+        title = re.search("<title>(.*)</title>", page.text)[1]
+        private = title == "Report · Stereoscope"
+        assert ('content="noindex"' in page.text) is private
+        assert ("no-store" in page.headers["cache-control"]) is private
+        assert (preview.status_code == 404) is private
+        assert ("/preview/" in page.text) is not private
+        assert "no-store" in preview.headers["cache-control"], "it ends when the report is private"
+        return private
+
+    assert is_private()
+    assert "Publish report" not in stranger.get(path).text
+    assert '<button class="primary">Publish report</button>' in owner.get(path).text
+    published = owner.post(f"{path}/publish")
+    assert (published.status_code, published.headers["location"]) == (303, path)
+    assert not is_private()
+    page = owner.get(path)
+    assert "<b>Published.</b>" in page.text and "Publish report" not in page.text
+    assert "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in page.text
+    known = owner.get(path, headers={"if-none-match": page.headers["etag"]})
+    assert known.status_code == 304
+    assert owner.post(f"{path}/private").status_code == 303
+    assert is_private()
+
+
+@pytest.mark.parametrize("act", ["publish", "private", "delete"])
+def test_a_stranger_changes_nothing(site, stranger, act):
+    path = f"/report/{site.first}"
+    before = stranger.get(path).text
+    refused = stranger.post(f"{path}/{act}")
+    assert refused.status_code == 403 and "Only its owner can change a report." in refused.text
+    foreign = stranger.post(f"{path}/{act}", headers={"origin": "https://evil.example"})
+    assert foreign.status_code == 403
+    assert stranger.get(path).text == before
+
+
+def test_a_report_is_deleted_in_two_steps_by_its_owner(site, owner):
+    links = []
+    site.change(
+        lambda jobs: links.append(jobs.add_done(cookie_hash(OWNER), mm_vet_report(0.4)).link)
+    )
+    path = f"/report/{links[0]}"
+    page = owner.get(path).text
+    assert page.index("<summary>Delete report</summary>") < page.index("Delete for good")
+    gone = owner.post(f"{path}/delete")
+    assert (gone.status_code, gone.headers["location"]) == (303, "/score")
+    for address in (path, f"{path}/answers", f"{path}?with={site.first}"):
+        page = owner.get(address)
+        assert page.status_code == 404 and "There is no such report." in page.text
+    assert owner.post(f"{path}/publish").status_code == 404
+
+
+def test_every_answer_has_its_address(site, stranger):
+    """Filters and pages are in the query; what there is not counts as not chosen."""
+    path = f"/report/{site.first}/answers"
+
+    def rows(query: str) -> tuple[str, int]:
+        page = stranger.get(f"{path}{query}")
+        assert page.status_code == 200 and 'content="noindex"' in page.text
+        status = re.search('role="status">(.*?)</p>', page.text)
+        return status[1] if status else "", page.text.count('<li><p class="about">')
+
+    assert rows("") == ("60 of 60 questions; page 1 of 3", 25)
+    assert rows("?page=3") == ("60 of 60 questions; page 3 of 3", 10)
+    assert rows("?page=99") == rows("?page=3")
+    assert rows("?group=math") == ("10 of 60 questions; page 1 of 1", 10)
+    assert rows("?show=below+0.5&group=math") == ("10 of 60 questions; page 1 of 1", 10)
+    for odd in ("?page=-1", "?page=1e99", "?page=²", "?page=x", "?show=%3Cb%3E", "?group=x&show=y"):
+        assert rows(odd) == rows("")
+    page = stranger.get(f"{path}?show=below+0.5&page=2").text
+    assert f'href="{path}?show=below+0.5&amp;page=1">Previous' in page
+    assert '<option value="below 0.5" selected>' in page and 'data-part="answers"' in page
+
+
+def test_another_protocol_is_an_address(site, stranger):
+    path = f"/report/{site.choices}/answers"
+    page = stranger.get(f"{path}?show=differs+by+protocol").text
+    assert "What if another protocol read the file?" in page
+    assert page.count('aria-current="true"') == 1
+    other = unescape(re.search(r'<a href="([^"]+)">MMT-Bench&#39;s paper', page)[1])
+    page = stranger.get(other).text
+    assert 'aria-current="true">MMT-Bench&#39;s paper' in page
+    assert '<input type="hidden" name="protocol" value="mmt-paper">' in page
+    unknown = stranger.get(f"{path}?show=differs+by+protocol&protocol=nobody%27s")
+    assert unknown.status_code == 200 and "nobody" not in unknown.text
+
+
+def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
+    path = f"/report/{site.first}"
+    canonical = f"{path}?with={site.second}"
+    typed = ("with", f"https://any.example/report/{site.second}"), ("pasted", f" {site.second} ")
+    for name, value in typed:
+        sent = owner.get(path, params={name: value})
+        assert (sent.status_code, sent.headers["location"]) == (303, canonical)
+    page = stranger.get(canonical).text
+    assert "Another &lt;model&gt; compared with A &lt;b&gt;model&lt;/b&gt;" in page
+    assert "10.0 points higher than" in page and 'data-copy="link"' in page
+    assert "This table holds 7 comparisons; about 1 in 20 misses by chance." in page
+    assert "Another" not in stranger.get(path).text, "who else's reports there are is not told"
+    assert f'<option value="{site.second}">Another &lt;model&gt;' in owner.get(path).text
+    nothing = stranger.get(f"{path}?with=nothing")
+    assert nothing.status_code == 200 and "There is no report under this link." in nothing.text
+    other = stranger.get(f"{path}?with={site.choices}").text
+    assert "Choose two reports of one benchmark" in other
+    for odd in ("http://[", "/", "?", "x" * 600):
+        assert stranger.get(path, params={"with": odd}, follow_redirects=True).status_code == 200
+
+
+def test_a_comparison_says_who_is_better_only_where_it_is_clear():
+    def told(mean, low, high):
+        return difference_text("a", "b", ScoreLine("All", 60, 0, mean, low, high, mean, mean))
+
+    assert told(5.25, 1, 9) == (
+        "b scores 5.2 points higher than a over the 60 questions that both reports score "
+        "(95% interval 1.0 to 9.0)."
+    )
+    assert told(-5, -9, -1).startswith("b scores 5.0 points lower than a")
+    assert told(-3, -9, 1).startswith("No clear difference over the 60 questions")
+    assert "−3.0 points" in told(-3, -9, 1)
+    assert told(None, None, None).startswith("Too few questions to tell")
+
+
+def test_an_address_of_answers_keeps_what_is_chosen():
+    chosen = Chosen.of("/report/x/answers", {"show": "a & b", "group": "é", "page": "3"})
+    assert chosen.page == 3
+    assert chosen.address() == "/report/x/answers?show=a+%26+b&group=%C3%A9"
+    assert chosen.address(show="", group="", page=2) == "/report/x/answers?page=2"
+    assert Chosen("/x").address() == "/x"
+
+
+def test_a_report_and_its_answers_are_whole_without_scripts(site, browser: Browser):
+    with fresh_page(browser, PHONE, java_script_enabled=False) as page:
+        page.goto(f"{site.server.address}/report/{site.choices}")
+        assert "model one" in page.locator("h1").inner_text()
+        assert page.locator("[data-copy], [data-print]").filter(visible=True).count() == 0
+        page.get_by_role("link", name="Every answer").click()
+        page.get_by_label("Show").select_option("wrong")
+        page.get_by_role("button", name="Show").click()
+        assert "show=wrong" in page.url and page.locator("#answers .audit > li").count() == 25
+        page.get_by_role("link", name="Next").click()
+        assert "show=wrong&page=2" in page.url
+
+
+def test_an_owner_publishes_in_a_browser(site, browser: Browser):
+    with fresh_page(browser, DESK) as page:
+        signed = signer_of(site.server.data_dir).signed(OWNER, now())
+        page.context.add_cookies([{"name": COOKIE, "value": signed, "url": site.server.address}])
+        page.goto(f"{site.server.address}/report/{site.second}")
+        shoot(page, "report-private", whole=True)
+        page.get_by_role("button", name="Publish report").click()
+        expect(page.get_by_text("Published.")).to_be_visible()
+        shoot(page, "report-published", whole=True)
+        page.get_by_label("More").click()
+        expect(page.get_by_text("Delete report")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_text("Delete report")).to_be_hidden()
+        page.get_by_role("button", name="Make private").click()
+        expect(page.get_by_text("Private.")).to_be_visible()
+        page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
+        shoot(page, "report-compared", whole=True)
+
+
+def test_what_a_report_says_is_text(site, stranger):
+    page = stranger.get(f"/report/{site.first}")
+    assert "<b>model</b>" not in page.text
+    assert "10.7.7.7" not in page.text, "an inner address"
+    assert "A <b>model</b>" in unescape(page.text)
