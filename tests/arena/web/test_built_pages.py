@@ -138,6 +138,7 @@ HTML = {"accept": "text/html,*/*"}
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Model · Stereoscope"),
         ("/run", "Run · Stereoscope"),
+        ("/report/abc", "Report · Stereoscope"),
     ],
 )
 def test_an_address_says_what_it_opens(server, path, title):
@@ -148,9 +149,9 @@ def test_an_address_says_what_it_opens(server, path, title):
         f'property="og:title" content="{title}"' in page.text and page.text.count("og:title") == 1
     )
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
-    assert ("set-cookie" in page.headers) == path.startswith("/item") or path == "/"
-    assert ('content="noindex"' in page.text) == (
-        path in ("/run", "/battle/x", "/model/nobody%27s")
+    assert ("set-cookie" in page.headers) == (path in ("/", "/item/abc"))
+    assert ('content="noindex"' in page.text) == path.startswith(
+        ("/report", "/battle", "/model/nobody", "/run")
     )
 
 

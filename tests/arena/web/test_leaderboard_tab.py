@@ -344,12 +344,14 @@ def test_a_vote_is_on_the_open_board_within_five_seconds(page, boards):
     page.get_by_role("button", name="Model", exact=True).click()
     page.get_by_role("searchbox", name="Search models").fill("a")
     page.get_by_role("button", name="Model", exact=True).focus()
+    page.locator("#chip-family").evaluate("menu => { menu.open = true }")
     plant(database, [Planted(item, "left one", "left two")])
     expect(page.locator("#board caption")).to_contain_text("65 votes", timeout=5_000)
     expect(page.locator("#board th.model[aria-sort]").first).to_have_attribute(
         "aria-sort", "ascending"
     )
     assert page.evaluate("document.activeElement.dataset.column") == "model", "the focus stays"
+    assert page.locator("#chip-family[open]").count(), "a menu that is open stays"
     assert models(page) == []
     with database.write() as connection:
         connection.exec_driver_sql("DELETE FROM battle WHERE id = (SELECT max(id) FROM battle)")

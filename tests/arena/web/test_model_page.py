@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import select
@@ -22,8 +23,11 @@ from arena.items.store import ItemBank
 from arena.leaderboard.model_results import model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
+from arena.web import results_page
 from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
+from arena.web.results_page import ResultsPages
+from arena.web.results_view import ResultsTabs
 from tests.support.leaderboard_page import open_menu
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
@@ -261,6 +265,68 @@ def site(planted, tmp_path_factory) -> Iterator[AppServer]:
     running = AppServer(folder, DEMO_BANK="off")
     yield running
     running.stop()
+
+
+def test_a_board_is_made_once_and_not_sent_again_while_it_is_the_same(site, database, monkeypatch):
+    with httpx.Client(base_url=site.address) as client:
+        client.get("/results/test")
+        first = client.get("/results/test")
+        assert first.headers["cache-control"] == "private, no-cache"
+        again = client.get("/results/test", headers={"if-none-match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
+        overview = Overview(leaderboard)
+        tabs = ResultsTabs(lambda: False, lambda: False)
+        boards = ResultsPages(leaderboard, overview, ItemBank(database), tabs)
+        address = ResultsAddress.parse("/results/test")
+        choice = address.choose(overview)
+        leaderboard.board(choice.key, 60)
+        first = boards.html(address, choice)
+        monkeypatch.setattr(results_page, "board_html", None)
+        assert boards.html(address, choice) == first
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "heading"),
+    [
+        ("/results", 200, "Elo ranking"),
+        ("/results/test?plot=battles", 200, "Elo ranking"),
+        ("/results/gone", 200, "Elo ranking"),
+        ("/model/alpha", 200, "alpha"),
+        ("/model/nobody", 404, "nobody"),
+        ("/model/", 404, "There is nothing at this address."),
+        (f"/model/{'x' * 300}", 404, "No page of this model"),
+        ("/battle/55", 404, "No finished battle here"),
+    ],
+)
+def test_an_address_has_a_whole_page_with_one_title(site, path, status, heading):
+    answer = httpx.get(site.address + path)
+    assert answer.status_code == status
+    assert [re.sub(r"<[^>]+>", "", one) for one in re.findall("<h1.*?</h1>", answer.text)] == [
+        heading
+    ]
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    links = re.findall(r'(?:href|src|action)="([^"]*)"', answer.text)
+    assert all(link.startswith(("/", "#")) for link in links), "from the root"
+    assert "set-cookie" not in answer.headers
+
+
+def test_a_page_that_depends_on_its_reader_is_kept_by_nobody(site):
+    assert "no-store" in httpx.get(f"{site.address}/model/alpha").headers["cache-control"]
+
+
+def test_a_phone_shows_rank_model_and_rating_and_all_else_is_on_the_models_page(browser, site):
+    with fresh_page(browser, PHONE, java_script_enabled=False) as page:
+        page.goto(f"{site.address}/results/test")
+        row = page.locator("#board tbody tr").first
+        shown = row.locator(":scope > *:visible").evaluate_all(
+            "all => all.map((one) => one.className)"
+        )
+        assert shown == ["rank", "model", "rating"]
+        row.get_by_role("link").click()
+        names = page.locator(".model-facts dt").all_inner_texts()
+        assert names[:4] == ["Rank", "Elo rating", "Elo, vote by vote (K=4)", "Lead over next"]
+        assert {"Votes", "Mean win rate", "Chosen left", "Won", "Lost"} <= {*names}
 
 
 def opened(page: Page, site: AppServer, query: str = "") -> Page:
