@@ -94,6 +94,7 @@ from scoring.web import (
     agreement_page,
     judges_page,
     marking_task,
+    owners_page,
     people_api,
     report_page,
     scoring_api,
@@ -103,6 +104,7 @@ from scoring.web.agreement_page import AgreementPage
 from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
+from scoring.web.owners_page import OwnersPage
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
@@ -152,8 +154,7 @@ STYLES = [
     WEB / "drawing.css",
     ROOT / "scoring/web/scoring.css",
 ]
-SCRIPTS = [WEB / "read.js"]
-SCRIPTS += [ROOT / "scoring/web/upload.js"]
+SCRIPTS = [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -360,6 +361,12 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         layout=layout,
         delete=scoring.service.delete,
     )
+    owners = OwnersPage(
+        owners=scoring.jobs.owners,
+        cookies=context.cookies,
+        layout=layout,
+        https=settings.space,
+    )
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -376,7 +383,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         ),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
-        export_api.routes(arena.public_files, layout),
+        export_api.routes(arena.public_files, layout, owners.part),
+        owners_page.routes(owners),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
@@ -387,7 +395,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
-        scoring_api.upload_routes(scoring.uploads),
+        scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
@@ -407,6 +415,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     judges = JudgesPage(
         submissions=submissions,
         people=PeoplesBoards(arena.leaderboard, arena.database),
+        owners=scoring.jobs.owners,
         tabs=tabs,
         layout=layout,
     )

@@ -137,6 +137,7 @@ HTML = {"accept": "text/html,*/*"}
         ("/battle/x", "Battle · Stereoscope"),
         ("/model/demo-dodo", "demo-dodo · Stereoscope"),
         ("/model/nobody%27s", "Model · Stereoscope"),
+        ("/run", "Run · Stereoscope"),
         ("/report/abc", "Report · Stereoscope"),
     ],
 )
@@ -150,7 +151,7 @@ def test_an_address_says_what_it_opens(server, path, title):
     assert "Gradio:" not in page.text and "Click to try out" not in page.text
     assert ("set-cookie" in page.headers) == (path in ("/", "/item/abc"))
     assert ('content="noindex"' in page.text) == path.startswith(
-        ("/report", "/battle", "/model/nobody")
+        ("/report", "/battle", "/model/nobody", "/run")
     )
 
 

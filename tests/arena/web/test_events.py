@@ -168,8 +168,8 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
 )
 def test_what_stands_beside_the_arguments_is_bounded_too(voter, more):
     body = {
-        "data": [],
-        "fn_index": voter.events["on_look_1"]["id"],
+        "data": ["", ""],
+        "fn_index": voter.events["on_look"]["id"],
         "session_hash": voter.session,
         **more,
     }

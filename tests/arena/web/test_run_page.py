@@ -1,6 +1,7 @@
 """The operators' page: what it says, what its forms do, and that nobody else sees or does anything."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from html import unescape
@@ -37,6 +38,7 @@ from tests.support.run_desk import RunDesk, serving
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor, rows
+from tests.support.writers import Project
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
@@ -50,7 +52,7 @@ ORDERS = ("pause", "resume", "hide", "show", "keep", "take down", "forget", "off
 
 
 @pytest.fixture
-def desk(tmp_path) -> RunDesk:
+def desk(tmp_path) -> Iterator[RunDesk]:
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(3))
     desk = RunDesk.of(database, tmp_path)
@@ -397,6 +399,29 @@ def signed_in(desk: RunDesk, page: Page, address: str) -> None:
     expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
 
 
+def enter(desk: RunDesk, page: Page, address: str) -> None:
+    """Give a browser the cookie of the operator who acts here over http."""
+    value = desk.operator.cookies[OPERATOR_COOKIE]
+    page.context.add_cookies([{"name": OPERATOR_COOKIE, "value": value, "url": address}])
+
+
+def test_enter_in_the_reason_takes_no_item_out(browser: Browser, desk, tmp_path):
+    project = Project.on(desk.database, tmp_path)
+    project.do(project.seat("ann"))
+    with serving(desk.app) as address, fresh_page(browser, DESK) as page:
+        enter(desk, page, address)
+        page.goto(f"{address}/run")
+        page.locator("#projects details details summary").first.click()
+        reason = page.get_by_label("Why an item is taken out")
+        reason.fill("the licence was withdrawn")
+        reason.press("Enter")
+        page.wait_for_timeout(300)
+        assert project.drafts[0].state.step != "rejected"
+        page.get_by_role("button", name="Take out", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is taken out")
+    assert project.drafts[0].state.step == "rejected"
+
+
 def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(browser: Browser, desk):
     """In the address bar, in the history, and in any address or referrer that the browser sends."""
     with serving(desk.app) as address, fresh_page(browser, DESK) as page:
@@ -449,9 +474,8 @@ def test_axe_finds_nothing_and_it_fits_every_width(browser: Browser, desk, theme
     visitor = flagged(desk, "LEFT", 5.3)
     bring(desk.images, visitor.id, live_vote(desk.database, visitor.id), keep=True)
     desk.post("campaigns", "campaigns", toml=CAMPAIGN)
-    cookie = {"name": OPERATOR_COOKIE, "value": desk.operator.cookies[OPERATOR_COOKIE]}
     with serving(desk.app) as address, fresh_page(browser, DESK) as page:
-        page.context.add_cookies([{**cookie, "url": address}])
+        enter(desk, page, address)
         page.emulate_media(color_scheme=theme)
         page.goto(f"{address}/run?find=picture")
         for part_of in page.locator("details").all():
