@@ -94,6 +94,7 @@ from scoring.web import (
     agreement_page,
     judges_page,
     marking_task,
+    owners_page,
     people_api,
     report_page,
     scoring_api,
@@ -103,6 +104,7 @@ from scoring.web.agreement_page import AgreementPage
 from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
+from scoring.web.owners_page import OwnersPage
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
@@ -153,7 +155,7 @@ STYLES = [
     ROOT / "scoring/web/scoring.css",
 ]
 SCRIPTS = [WEB / "read.js"]
-SCRIPTS += [ROOT / "scoring/web/upload.js"]
+SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -341,17 +343,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
-    dashboard = arena.dashboard(
-        queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
-    )
-    run = RunPage(
-        watch=dashboard,
-        boards=context.models.overview,
-        service=arena.admin,
-        operators=operators,
-        images=arena.live_images,
-        layout=layout,
-    )
+    run = run_of(context, layout)
     reports = ReportPages(
         jobs=scoring.jobs,
         pictures=context.question_pictures,
@@ -359,6 +351,12 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         head=heads.of,
         layout=layout,
         delete=scoring.service.delete,
+    )
+    owners = OwnersPage(
+        owners=scoring.jobs.owners,
+        cookies=context.cookies,
+        layout=layout,
+        https=settings.space,
     )
     return (
         static_files.routes(STATIC_FILES),
@@ -376,7 +374,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         ),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
-        export_api.routes(arena.public_files, layout),
+        export_api.routes(arena.public_files, layout, owners.part),
+        owners_page.routes(owners),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
@@ -387,7 +386,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
-        scoring_api.upload_routes(scoring.uploads),
+        scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
@@ -407,6 +406,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     judges = JudgesPage(
         submissions=submissions,
         people=PeoplesBoards(arena.leaderboard, arena.database),
+        owners=scoring.jobs.owners,
         tabs=tabs,
         layout=layout,
     )
@@ -427,6 +427,21 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
         ),
         judges_page.routes(judges),
         agreement_page.routes(agreement),
+    )
+
+
+def run_of(context: AppContext, layout: PageLayout) -> RunPage:
+    """Return the operators' page."""
+    arena = context.arena
+    scoring = context.scoring
+    queues = {"Scoring jobs": scoring.jobs.waiting}
+    return RunPage(
+        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        boards=context.models.overview,
+        service=arena.admin,
+        operators=context.operators,
+        images=arena.live_images,
+        layout=layout,
     )
 
 

@@ -15,6 +15,7 @@ from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.leaderboard import (
@@ -80,6 +81,7 @@ class JudgesPage:
 
     submissions: Submissions
     people: PeoplesBoards
+    owners: ReportOwners
     tabs: ResultsTabs
     layout: PageLayout
 
@@ -139,7 +141,7 @@ class JudgesPage:
         )
 
     def _submitted(self, request: Request) -> list[Submission]:
-        owner = owner_of(request.headers)
+        owner = self.owners.of(owner_of(request.headers))
         return [one for one in self.submissions.store.submissions() if one.owner == owner]
 
 
