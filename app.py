@@ -68,7 +68,7 @@ from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
-from arena.web.events import Argument, is_one_by_one
+from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions
 from arena.web.heads import Heads
 from arena.web.layout import PageLayout
@@ -94,6 +94,7 @@ from scoring.web import (
     agreement_page,
     judges_page,
     marking_task,
+    owners_page,
     people_api,
     report_page,
     scoring_api,
@@ -103,6 +104,7 @@ from scoring.web.agreement_page import AgreementPage
 from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
+from scoring.web.owners_page import OwnersPage
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import PublishedReports, ReportPages
 from scoring.web.scoring_tab import ScoringTab
@@ -153,7 +155,7 @@ STYLES = [
     ROOT / "scoring/web/scoring.css",
 ]
 SCRIPTS = [WEB / "read.js"]
-SCRIPTS += [ROOT / "scoring/web/upload.js"]
+SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
@@ -308,7 +310,6 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
-        one_by_one={number for number, fn in page.fns.items() if is_one_by_one(fn.fn)},
     )
     return app
 
@@ -341,24 +342,12 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
-    dashboard = arena.dashboard(
-        queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
-    )
-    run = RunPage(
-        watch=dashboard,
-        boards=context.models.overview,
-        service=arena.admin,
-        operators=operators,
-        images=arena.live_images,
+    run = run_of(context, layout)
+    owners = OwnersPage(
+        owners=scoring.jobs.owners,
+        cookies=context.cookies,
         layout=layout,
-    )
-    reports = ReportPages(
-        jobs=scoring.jobs,
-        pictures=context.question_pictures,
-        marking=scoring.marking,
-        head=heads.of,
-        layout=layout,
-        delete=scoring.service.delete,
+        https=settings.space,
     )
     return (
         static_files.routes(STATIC_FILES),
@@ -376,21 +365,38 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         ),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
-        export_api.routes(arena.public_files, layout),
+        export_api.routes(arena.public_files, layout, owners.part),
+        owners_page.routes(owners),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
-        report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        *report_routes(context, heads, layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
-        scoring_api.upload_routes(scoring.uploads),
-        scoring_api.report_routes(scoring.jobs, context.question_pictures),
+        scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
+    )
+
+
+def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+    """Return reports, what people say of them, and the task map."""
+    scoring = context.scoring
+    reports = ReportPages(
+        jobs=scoring.jobs,
+        pictures=context.question_pictures,
+        marking=scoring.marking,
+        head=heads.of,
+        layout=layout,
+        delete=scoring.service.delete,
+    )
+    return (
+        report_page.routes(reports),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        scoring_api.report_routes(scoring.jobs, context.question_pictures),
     )
 
 
@@ -407,6 +413,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     judges = JudgesPage(
         submissions=submissions,
         people=PeoplesBoards(arena.leaderboard, arena.database),
+        owners=scoring.jobs.owners,
         tabs=tabs,
         layout=layout,
     )
@@ -427,6 +434,21 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
         ),
         judges_page.routes(judges),
         agreement_page.routes(agreement),
+    )
+
+
+def run_of(context: AppContext, layout: PageLayout) -> RunPage:
+    """Return the operators' page."""
+    arena = context.arena
+    scoring = context.scoring
+    queues = {"Scoring jobs": scoring.jobs.waiting}
+    return RunPage(
+        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        boards=context.models.overview,
+        service=arena.admin,
+        operators=context.operators,
+        images=arena.live_images,
+        layout=layout,
     )
 
 

@@ -5,7 +5,6 @@ keys, models' names, boards, links of published reports, numbers of battles.
 """
 
 import hashlib
-import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +46,8 @@ FILES = (
     "steadiness.csv votes.jsonl votes.parquet README.md table.tex tasks.csv marks.csv"
 ).split()
 PLAIN = (
-    "/ /own /results /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml /login/who /live/item "
+    "/ /own /results /judges /agreement /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml "
+    "/login/who /live/item "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
     "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
@@ -189,9 +189,7 @@ class Reader(Voter):
 
     def opened(self, address: str) -> str:
         """Return what the page of an address of the results shows."""
-        event = self.events["on_open"]
-        answer = self._event("on_open", event["id"], [address, *[""] * (len(event["inputs"]) - 1)])
-        return json.dumps(answer.json())
+        return self.ask("GET", address, address).text
 
     def _event(self, name: str, number: int, arguments: Sequence[str]) -> httpx.Response:
         body = {"data": arguments, "fn_index": number, "session_hash": self.session}

@@ -74,11 +74,11 @@ def _kept(settings: Settings) -> Iterator[ChecklistEntry]:
             "none by this app: PostgreSQL keeps the votes, and its backups are yours to make.",
         )
     else:
-        told = "not set: the votes die with this disk. Set MIRROR, a private dataset of the Hub, and HF_TOKEN, "
+        told = "not set: if this disk is lost, so are the votes. Set MIRROR, a private dataset of the Hub, and "
         yield ChecklistEntry(
             "Copy",
             False,
-            f"{told}which may write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
+            f"{told}HF_TOKEN, which may write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
         )
     full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
@@ -100,7 +100,7 @@ def _people(settings: Settings) -> Iterator[ChecklistEntry]:
             "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
         )
     campaigns = settings.counts.campaigns
-    missing = "none counts. Name one in CAMPAIGNS, and its workers stand on the counted board (docs/vote.md)."
+    missing = "none counts. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
     told = f"{', '.join(campaigns)}." if campaigns else missing
     yield ChecklistEntry("Campaigns", bool(campaigns), told)
 
@@ -121,5 +121,5 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
     ):
-        missing = f"not here, so the page cannot score its outputs. Set {variable} to their folder (docs/host.md)."
+        missing = f"missing, so outputs can't be scored on the page. Set {variable} to their folder (docs/host.md)."
         yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)

@@ -54,6 +54,9 @@ HANDED_OVER = (
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
+BROWSER = table("report_browser", column("cookie"), column("owner"))
+CODE = table("report_code", column("owner"))
+"""Tables of `scoring`: browsers that own another's reports, and codes for others; their rows are deleted."""
 MARK = table("mark", column("seat_id"), column("marker"))
 """Marks and labels, a table of `scoring`, whose rows stay and name the person of a seat."""
 _GAPS = re.compile(r"[\s-]")
@@ -196,6 +199,10 @@ def _disown(connection: Connection, voter: int) -> None:
             connection.execute(
                 update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody())
             )
+    if inspect(connection).has_table(BROWSER.name):
+        theirs = BROWSER.c.cookie.in_(cookies) | BROWSER.c.owner.in_(cookies)
+        connection.execute(delete(BROWSER).where(theirs))
+        connection.execute(delete(CODE).where(CODE.c.owner.in_(cookies)))
     payers = (*cookies, str(voter))
     for payer in payers:
         held = HOLD.c.day.endswith(f" {payer}")

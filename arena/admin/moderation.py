@@ -131,7 +131,7 @@ def check_upload(connection: Connection, upload: int) -> None:
     """Raise AdminCommandError if no such upload is stored for good."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
-        raise AdminCommandError(f"There is no kept upload {upload}; it may be gone already")
+        raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")
 
 
 def _item(connection: Connection, key: str) -> int:

@@ -27,7 +27,8 @@ RANK = Column(
     "rank_high",
     dash=True,
     meaning="1 + the ranked models whose interval lies wholly above. Below it the places it may have: in 95% of boards "
-    "the true places of all models lie within.",
+    "the true places of all models lie within. These intervals are for one look; whether a lead is clear has a column "
+    "of its own.",
 )
 RATING = Column(
     "rating",

@@ -34,11 +34,8 @@ def headline(board: Board) -> str:
     elif len(ranked) < 2:
         told = f"Not enough votes to rank yet: {_votes_needed(board)}"
     else:
-        one_of = (
-            f"in one of {len(board.groups)} groups that never met, "
-            if len(board.groups) > 1
-            else ""
-        )
+        one_of = f"n one of {len(board.groups)} groups that never met, "
+        one_of = ("i" if _whose(board) else "I") + one_of if len(board.groups) > 1 else ""
         told = one_of + "; ".join([*_leads(board, ranked), *_gathering(board.standings)])
     return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
 

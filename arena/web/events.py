@@ -31,7 +31,6 @@ EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
 REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
 """What a page says after an event that a proxy or the limits refused: Gradio hides its own word for it."""
 
-_MARK = "is_one_by_one"
 _TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),
@@ -86,16 +85,6 @@ def misfit(arguments: Sequence[Argument], sent: object) -> str | None:
         ),
         None,
     )
-
-
-def one_by_one(handler: Callable[..., dict[Any, Any]]) -> Callable[..., dict[Any, Any]]:
-    """Mark a handler whose work may be long: such are worked on one after the other, whoever calls them."""
-    vars(handler)[_MARK] = True
-    return handler
-
-
-def is_one_by_one(handler: Any) -> bool:
-    return getattr(handler, _MARK, False)
 
 
 Updates = dict[Any, Any]

@@ -1,6 +1,7 @@
 """Export API: public routes for the public export, and for a visitor's own code."""
 
 import asyncio
+from collections.abc import Callable
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, PlainTextResponse
@@ -19,7 +20,10 @@ from arena.web.words import words_of
 HTML = macros("page.html")
 
 
-def routes(files: PublicFiles, layout: PageLayout) -> APIRouter:
+def routes(
+    files: PublicFiles, layout: PageLayout, more: Callable[[Request], str] = lambda request: ""
+) -> APIRouter:
+    """Return the router; `more` is what else stands on a visitor's page."""
     router = APIRouter()
 
     @router.get("/export/{name}", response_model=None)
@@ -44,7 +48,7 @@ def routes(files: PublicFiles, layout: PageLayout) -> APIRouter:
             w["you_none"] if cookie is None else w["you_code"].format(code_of(cookie_hash(cookie)))
         )
         head = Head(f"{w['you']} · {NAME}", "", is_private=True)
-        body = HTML.text(w["you"], about, ("/terms", w["terms_link"]))
+        body = HTML.text(w["you"], about, ("/terms", w["terms_link"])) + more(request)
         return layout.page(request, head, body, languages=WHOLE, is_kept=False)
 
     return router

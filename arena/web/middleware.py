@@ -8,7 +8,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import MappingProxyType
 from typing import Any
@@ -69,7 +69,7 @@ _FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
 _REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
-"""Files and pages made of a stored report, which may be long: they are made one after the other, as its events are."""
+"""Files and pages made of a stored report, which may be long: they are made one after the other."""
 _COMPUTED = re.compile(
     r"/(boards|export|reports?|automatic|model|preview)/.*|/(results|judges|agreement|task-map)(/.*)?",
     re.DOTALL,
@@ -83,9 +83,9 @@ class RequestMiddleware:
     `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
-    the page's event numbers to what each accepts, None: any may be called; those of `one_by_one`, and what else is made
-    of a stored report, are worked on one after the other, and who waits holds no thread. A request that is passed on
-    has a voter cookie only if `cookies` signed it; its `state.network` is the hash of its caller's network.
+    the page's event numbers to what each accepts, None: any may be called. What is made of a stored report is made one
+    after the other, and who waits holds no thread. A request that is passed on has a voter cookie only if `cookies`
+    signed it; its `state.network` is the hash of its caller's network.
     """
 
     def __init__(
@@ -99,7 +99,6 @@ class RequestMiddleware:
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
         events: Mapping[int, Sequence[Argument]] | None = None,
-        one_by_one: Collection[int] = (),
     ) -> None:
         self._app = app
         self._cookies = cookies
@@ -107,7 +106,6 @@ class RequestMiddleware:
         self._uploads = uploads
         self._limits = limits or RateLimiter()
         self._events = events
-        self._one_by_one = one_by_one
         self._one = asyncio.Semaphore(1)
         self._headers = _security_headers(image_hosts)
         self._gradios = _security_headers(image_hosts, scripts=GRADIOS_SCRIPTS)
@@ -171,17 +169,13 @@ class RequestMiddleware:
             is_call = scope["method"] == "POST" and _EVENT.fullmatch(scope["path"])
             call = _called(whole) if is_call else None
             refusal = _misfit(call, self._events) if is_call else None
-            if self._is_one_by_one(scope["path"], call):
+            if _REPORTS.fullmatch(scope["path"]):
                 await turn.enter_async_context(self._one)
                 if await body.left():
                     return
             await (refusal or self._app)(
                 scope, body.again(whole), _ending(turn, send) if reads else send
             )
-
-    def _is_one_by_one(self, path: str, call: Mapping[str, Any] | None) -> bool:
-        number = call and call["fn_index"]
-        return number in self._one_by_one or _REPORTS.fullmatch(path) is not None
 
     async def _streamed(self, body: "_Body", scope: Scope, send: Send) -> None:
         """Pass on a request while its body arrives, unless it turns out to be too large or too slow."""

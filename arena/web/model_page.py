@@ -46,7 +46,7 @@ class ShownBattle(NamedTuple):
 
 
 class ModelPage(NamedTuple):
-    """A model's page as HTML; `is_here`: whether any board has votes on it."""
+    """A model's page as HTML; `is_here`: whether there is such a model."""
 
     html: str
     is_here: bool = True
@@ -92,7 +92,7 @@ class ModelPages:
         ]
         if found is None:
             html = MODEL.unknown(shortened(name, 80), where, back, elsewhere)
-            return ModelPage(html, is_here=bool(elsewhere))
+            return ModelPage(html, is_here=bool(elsewhere) or self._items.is_model(name))
         links = {line.model: model_address(line.model, query) for line in board.standings}
         lost = self._leaderboard.lost_battles(
             selection.key, found.standing.code, before, MOST_LOST + 1

@@ -7,6 +7,7 @@ from itertools import count
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from arena.battles.voters import NOBODY
@@ -31,6 +32,8 @@ from arena.web.results_address import FURTHER, ResultsAddress
 from arena.web.results_view import RESULTS as HTML
 from arena.web.results_view import ResultsTabs, head_html, opening_html, plots_html
 
+AT_ONCE = 20
+"""Pages that are worked on at the same time: who waits for a board's intervals holds no thread that others need."""
 MOST_KEPT = 8_000_000
 """Most characters of kept boards."""
 NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
@@ -80,7 +83,8 @@ class ResultsPages:
         )
 
     def _parts(self, board: Board, choice: BoardSelection, plot: str) -> BoardParts:
-        opening = opening_html(board, choice, self._models(choice), _where_to_vote(choice))
+        models = self._models(choice)
+        opening = opening_html(board, choice, models, _where_to_vote(choice, models))
         if not board.votes:
             return BoardParts(opening, "", "")
         plots = plots_html(choice, plot, self._plot(board, plot))
@@ -90,8 +94,10 @@ class ResultsPages:
         return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
 
     def _models(self, choice: BoardSelection) -> int:
-        """Return how many models have answers to the items of a board of the bank."""
+        """Return how many models have answers to the items of a board of the bank; 0 of any other."""
         key = choice.key
+        if key.kind != "bank" or key.narrowed:
+            return 0
         return len(
             {
                 contestant.model
@@ -106,11 +112,13 @@ def _part(name: str, html: str) -> str:
     return HTML.part(name, hashlib.sha256(html.encode()).hexdigest()[:16], html)
 
 
-def _where_to_vote(choice: BoardSelection) -> str:
+def _where_to_vote(choice: BoardSelection, models: int) -> str:
     """Return the path where one votes on a board; "" if nobody can."""
     if choice.key.narrowed or choice.key.kind == "imported":
         return ""
-    return "/" if choice.key.kind == "bank" else f"/{OWN}"
+    if choice.key.kind == "live":
+        return f"/{OWN}"
+    return "/" if models > 1 else ""
 
 
 def routes(
@@ -124,18 +132,25 @@ def routes(
     """Return the routes; `voter` returns the voter of a cookie's hash."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
+    turns = CapacityLimiter(AT_ONCE)
 
     @router.api_route("/results", methods=reads)
     @router.api_route("/results/{source:path}", methods=reads)
-    def results(request: Request) -> Response:
+    async def results(request: Request) -> Response:
+        return await to_thread.run_sync(board, request, limiter=turns)
+
+    @router.api_route("/model/{name:path}", methods=reads)
+    async def model(request: Request) -> Response:
+        return await to_thread.run_sync(model_page, request, limiter=turns)
+
+    def board(request: Request) -> Response:
         address = ResultsAddress.parse(_asked(request))
         choice = address.choose(boards.overview)
         named = address.asked.get("source", "")
         about = Address(RESULTS, "board", named) if named else Address(RESULTS)
         return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
 
-    @router.api_route("/model/{name:path}", methods=reads)
-    def model(request: Request) -> Response:
+    def model_page(request: Request) -> Response:
         address = ResultsAddress.parse(_asked(request))
         if not address.model:
             return layout.nothing_here(request)

@@ -109,12 +109,12 @@ def _menu(
 def opening_html(board: Board, choice: BoardSelection, models: int, vote: str) -> str:
     """Return what a board opens with: its sentence, by how many votes, and its chart.
 
-    `models`: how many can be voted on, `vote`: the path where one votes on them; "" if nobody can. A board that ranks
-    nobody yet leads there.
+    `models`: how many of the bank can be voted on; `vote`: the path where one votes, "" if nobody can. A board that
+    ranks nobody yet leads there.
     """
     cast = cast_sentence(board) if board.votes else " ".join(own_notes(board))
     chart = svg(board_chart(board), "chart") if board.votes else ""
-    needs = "" if board.votes or not vote else _needs(board, models)
+    needs = "" if board.votes or models < 2 else _needs(board, models)
     ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
     return RESULTS.opening(
         headline(board), cast, chart, board_query(choice), needs, vote if ranks_nobody else ""
@@ -124,8 +124,6 @@ def opening_html(board: Board, choice: BoardSelection, models: int, vote: str) -
 def _needs(board: Board, models: int) -> str:
     """Say what a board without a vote needs."""
     whose = "" if board.left_out.rule == "everyone" else f" of {COUNTED[board.left_out.rule]}"
-    if models < 2:
-        return f"It needs votes{whose}."
     return f"It needs about {votes_for(models):,} votes{whose} to rank its {models} models."
 
 

@@ -88,7 +88,7 @@ def run_html(given: RunInputs) -> str:
     seen = given.seen
     health = _group("health", "Health", HEALTH, _health(given))
     work = _group("work", "Work", WORK, _work(given))
-    titles = HEALTH | WORK
+    titles = {**HEALTH, **WORK}
     urgent = [(need, titles[need.place]) for need in needs(seen, given.boards)]
     missing = [entry for entry in seen.checklist if not entry.is_there]
     return HTML.page(seen.read_at, urgent, missing, given.said, (health, work))

@@ -121,6 +121,17 @@ nobody else.
 Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that \
 shall not stay yourself, before, where you had them scored (*Score a model*).""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
+    "reports_elsewhere": "Your reports on another device",
+    "reports_code": "A code opens your scored reports in another browser. It works once, within 10 minutes. Whoever "
+    "enters it can read, change and delete your reports.",
+    "reports_show": "Show code",
+    "reports_enter": "Code from your other device",
+    "reports_open": "Open reports",
+    "reports_code_use": "Enter this code on your other device, under What is kept of you. It works once, within 10 "
+    "minutes. Show it to nobody else.",
+    "reports_code_wrong": "This code doesn't work. It was used, is older than 10 minutes, or has a typo. Show a new "
+    "code on the other device.",
+    "copy": "Copy",
     "saved": "Saved; {}.",
     "saved_late": "Saved; the copy is late: {}.",
     "copied": "votes until {} ago are copied",

@@ -38,6 +38,7 @@ from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -172,6 +173,7 @@ class Jobs:
         self._shown = shown
         self._lease = lease
         self._days = NetworkDays(database)
+        self.owners = ReportOwners(database)
         self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
         """Reports and the letters of their texts, while somebody looks at them."""
 

@@ -8,7 +8,7 @@ from arena.kept import Kept
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.store import Jobs
-from scoring.task_map.types import Accuracies, ModelAccuracies
+from scoring.task_map.types import ModelAccuracies
 
 MOST_REPORTS = 40
 """Newest published reports that are read."""
@@ -56,12 +56,6 @@ class ReportAccuracies:
             if one := self._read(job.link):
                 found.setdefault(one.pool, {}).setdefault(job.title, one)
         return {pool: tuple(reports.values()) for pool, reports in found.items()}
-
-    def beside(self, one: PooledReport) -> Accuracies:
-        """A report with the published ones of its pool."""
-        others = self.pools().get(one.pool, ())
-        models = [one.accuracies, *(other.accuracies for other in others if other.link != one.link)]
-        return Accuracies(tuple(models), tuple(subtasks()))
 
     def _read(self, link: str) -> PooledReport | None:
         return self._kept.of(link, lambda: self._read_report(link))

@@ -37,7 +37,7 @@ NO_COOKIE = "Your browser keeps no cookie for this page, so a file can't be your
 NO_FILE = "Choose a file first."
 
 
-class Beside(NamedTuple):
+class OwnFile(NamedTuple):
     """What came of a visitor's own file: its metrics, or why there are none."""
 
     query: Mapping[str, str]
@@ -95,44 +95,44 @@ class AgreementPage:
                 Choice(one, f"{PATH}?{urlencode({'source': one})}", one == chosen)
                 for one in sources
             ]
-            found, beside = self._found(chosen, token, request)
+            found, own = self._found(chosen, token, request)
             if problem:
-                beside = beside._replace(problem=problem)
-            html = HTML.page(tabs, choices, *self._parts(found, beside))
+                own = own._replace(problem=problem)
+            html = HTML.page(tabs, choices, *self._parts(found, own))
         is_kept = status == 200 and not token
         return self.layout.page(request, HEAD, html, RESULTS, status=status, is_kept=is_kept)
 
-    def _found(self, source: str, token: str, request: Request) -> tuple[PeopleAgreement, Beside]:
+    def _found(self, source: str, token: str, request: Request) -> tuple[PeopleAgreement, OwnFile]:
         """Return a source's figures; if the visitor's file is invalid or gone, the reason replaces their metrics."""
         query = {"source": source}
         if not token:
-            return self.service.of(source), Beside(query)
+            return self.service.of(source), OwnFile(query)
         try:
             with while_waited(still_there(request)):
                 found, metrics = self.service.beside(source, owner_of(request.headers), token)
         except (UploadStoreError, RowsError, AsideError) as error:
-            return self.service.of(source), Beside(query, problem=str(error))
-        return found, Beside({**query, "own": token}, metrics)
+            return self.service.of(source), OwnFile(query, problem=str(error))
+        return found, OwnFile({**query, "own": token}, metrics)
 
-    def _parts(self, found: PeopleAgreement, beside: Beside) -> tuple[str, str]:
+    def _parts(self, found: PeopleAgreement, own: OwnFile) -> tuple[str, str]:
         """Return what the votes tell in a sentence, and the figures below it; "" without any."""
         told = HTML.tells(found, LEAST_CONTESTS)
         if not found.people.contests:
             return told, ""
         measures = measures_html(found)
-        query = beside.query
+        query = own.query
         plot = picture_html(
             reproduction_plot(found) if measures else None, AGREEMENT, f"{PATH}/figure", query
         )
-        figures = [
+        figures = HTML.figures(
             plot,
             people_html(found.people),
             measures,
             HTML.links(query, citations()["bitton2023visitbench"]),
-            HTML.own_metric(query["source"], beside.metrics, beside.problem),
+            HTML.own_metric(query["source"], own.metrics, own.problem),
             HTML.notes(found, ROUNDS, LEAST_CONTESTS),
-        ]
-        return told, HTML.figures(figures)
+        )
+        return told, figures
 
 
 async def _pieces(file: UploadFile) -> AsyncIterator[bytes]:

@@ -1,6 +1,6 @@
 """Judges page: the automatic leaderboards by judge, with Figure 8, and a visitor's own submissions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.results_view import Choice, ResultsTabs, picture_html
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.submissions import PeoplesBoards, Submissions
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.leaderboard import (
@@ -80,14 +81,20 @@ class JudgesPage:
 
     submissions: Submissions
     people: PeoplesBoards
+    owners: ReportOwners
     tabs: ResultsTabs
     layout: PageLayout
 
     def opens(self, request: Request) -> Response:
         """The board that the query names, else the first. Raises DatabaseError."""
-        board = self._board(request.query_params.get("board", ""))
-        own = VISIT.submissions(self._submitted(request))
-        html = VISIT.judges_page(self.tabs.html(JUDGES), board, own, (*COLUMNS, PEOPLE))
+        boards = self.submissions.store.board_keys()
+        asked = request.query_params.get("board", "")
+        html = VISIT.judges_page(
+            self.tabs.html(JUDGES),
+            self._board(boards, asked) if boards else VISIT.no_board(),
+            VISIT.submissions(self._submitted(request)),
+            (*COLUMNS, PEOPLE) if boards else (),
+        )
         return self.layout.page(request, HEAD, html, here=RESULTS, is_kept=False)
 
     async def withdraws(self, request: Request) -> Response:
@@ -105,19 +112,16 @@ class JudgesPage:
         self.submissions.store.withdraw(chosen.owner, chosen.source, chosen.name)
         return RedirectResponse(f"/{JUDGES}#submissions", status_code=303, headers=NO_STORE)
 
-    def _board(self, key: str) -> str:
-        boards = {one.key: one for one in self.submissions.store.board_keys()}
-        if not boards:
-            return VISIT.no_board()
-        chosen = boards.get(key) or next(iter(boards.values()))
-        names = labels(one.judging for one in boards.values())
+    def _board(self, boards: Sequence[JudgeBoardKey], key: str) -> str:
+        chosen = next((one for one in boards if one.key == key), boards[0])
+        names = labels(one.judging for one in boards)
         choices = [
             Choice(
                 f"{one.title} · {names[one.judging.id]}",
                 f"/{JUDGES}?board={one.key}",
                 one is chosen,
             )
-            for one in boards.values()
+            for one in boards
         ]
         found = self.submissions.store.standings(chosen)
         variants = {
@@ -127,7 +131,7 @@ class JudgesPage:
             family_plot(found.board), "automatic", "/automatic/families", {"board": chosen.key}
         )
         beside = self._beside(chosen, found.board.ratings)
-        return VISIT.judge_choices(choices) + board_html(chosen, found, beside, variants) + plot
+        return VISIT.judges_board(choices, board_html(chosen, found, beside, variants), plot)
 
     def _beside(self, board_key: JudgeBoardKey, judged: Mapping[str, float]) -> Beside:
         people = self.people.ratings(board_key.source, board_key.multi)
@@ -137,7 +141,7 @@ class JudgesPage:
         )
 
     def _submitted(self, request: Request) -> list[Submission]:
-        owner = owner_of(request.headers)
+        owner = self.owners.of(owner_of(request.headers))
         return [one for one in self.submissions.store.submissions() if one.owner == owner]
 
 

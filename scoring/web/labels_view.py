@@ -17,7 +17,7 @@ from scoring.people.label_sheets import (
 )
 from scoring.people.labels import LabelResults
 from scoring.web.people_view import HTML
-from scoring.web.report_parts import REPORT, sheets_html
+from scoring.web.report_parts import sheets_html
 
 _FEWEST = 30
 """Labels below which shares are said to be few."""
@@ -39,9 +39,8 @@ def labels_line(found: LabelResults | None) -> str:
 
 def labels_html(found: LabelResults, mmt_bench: bool) -> str:
     """Everything that labels say; `mmt_bench`: whether the paper's shares stand beside."""
-    told = [HTML.said(sentence) for sentence in _sentences(found)]
     sheets = label_sheets(found, mmt_bench)
-    return REPORT.together([*told, HTML.sheets(sheets_html(sheets))])
+    return HTML.results("Labels", list(_sentences(found)), sheets_html(sheets))
 
 
 def _sentences(found: LabelResults) -> Iterator[str]:

@@ -158,12 +158,15 @@ class _Routes:
         self.layout = layout
 
     def _shown(self, link: str, request: Request, said: str = "", status: int = 200) -> Response:
-        body = self.pages.body(link, owner_of(request.headers), said)
+        body = self.pages.body(link, self._owner(request), said)
         if body is None:  # the report's own address says that there is none
             return RedirectResponse(
                 f"/report/{quote(link, safe='')}", status_code=303, headers=NO_STORE
             )
         return self.layout.page(request, HEAD, body, status=status, is_kept=False)
+
+    def _owner(self, request: Request) -> str:
+        return self.pages.marking.jobs.owners.of(owner_of(request.headers))
 
     def opens(self, link: str, request: Request) -> Response:
         return self._shown(link, request)
@@ -175,10 +178,10 @@ class _Routes:
     def _act(self, link: str, act: str, request: Request) -> Response:
         try:
             if act == "drop":
-                self.pages.marking.drop(owner_of(request.headers), link)
+                self.pages.marking.drop(self._owner(request), link)
                 path = f"/report/{quote(link, safe='')}/people"
             else:
-                path = self.pages.begin(owner_of(request.headers), link, act)
+                path = self.pages.begin(self._owner(request), link, act)
         except MarkError as error:
             return self._refused(link, request, error)
         return RedirectResponse(path, status_code=303, headers=NO_STORE)
@@ -201,18 +204,18 @@ class _Routes:
     def _bring(self, link: str, content: bytes, name: str, request: Request) -> Response:
         try:
             return self._shown(
-                link, request, self.pages.bring(owner_of(request.headers), link, content, name)
+                link, request, self.pages.bring(self._owner(request), link, content, name)
             )
         except (MarkError, RowsError) as error:
             return self._refused(link, request, error)
 
     def _refused(self, link: str, request: Request, error: Exception) -> Response:
         job = self.pages.marking.jobs.find(link)
-        is_stranger = job is not None and job.owner != owner_of(request.headers)
+        is_stranger = job is not None and job.owner != self._owner(request)
         return self._shown(link, request, str(error), 403 if is_stranger else 409)
 
     def downloads(self, link: str, name: str, request: Request) -> Response:
-        content = self.pages.file(link, name, owner_of(request.headers))
+        content = self.pages.file(link, name, self._owner(request))
         if content is None:
             return PlainTextResponse(
                 "There is no such report or file.", status_code=404, headers=NO_STORE

@@ -17,7 +17,7 @@ from scoring.people.mark_sheets import (
 )
 from scoring.people.marks import MarkResults
 from scoring.people.measures import LEAST_INTERVAL, LEAST_MARKS, LEAST_RANKED, Interval
-from scoring.web.report_parts import REPORT, sheets_html
+from scoring.web.report_parts import sheets_html
 
 HTML = macros("people.html")
 
@@ -64,8 +64,7 @@ def _percent(mean: Interval) -> str:
 def marks_html(found: MarkResults) -> str:
     """Everything that marks say."""
     sheets = [*mark_sheets(found), *published_sheets()]
-    told = [HTML.said(sentence) for sentence in _sentences(found)]
-    return REPORT.together([*told, HTML.sheets(sheets_html(sheets))])
+    return HTML.results("Marks", list(_sentences(found)), sheets_html(sheets))
 
 
 def _sentences(found: MarkResults) -> Iterator[str]:

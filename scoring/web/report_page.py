@@ -191,7 +191,7 @@ class ReportPages:
 
     def _body(self, opened: Opened, request: Request) -> str:
         job, report = opened
-        is_owner = owner_of(request.headers) == job.owner
+        is_owner = self._owner(request) == job.owner
         share = REPORT.share(job.link, is_owner, job.published)
         listed = LISTS.get(report.benchmark)
         benchmark = BENCHMARKS[report.benchmark]
@@ -252,7 +252,7 @@ class ReportPages:
         """Return the visitor's other reports of the same benchmark, by title and time."""
         return [
             (one.link, f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}")
-            for one in self.jobs.of_owner(owner_of(request.headers))
+            for one in self.jobs.of_owner(self._owner(request))
             if one.state == "done" and one.benchmark == job.benchmark and one.link != job.link
         ]
 
@@ -269,7 +269,7 @@ class ReportPages:
         self, link: str, request: Request, change: Callable[[str], Any], then: str = ""
     ) -> Response:
         """Do what only the owner of a report may."""
-        owner = owner_of(request.headers)
+        owner = self._owner(request)
         job = self.jobs.find(link)
         if job is None:
             return self._gone(request)
@@ -280,6 +280,9 @@ class ReportPages:
         except JobError as error:
             return self._says(request, REPORT.refused(link, f"{error}."), 409)
         return _sent_to(then or _address(link))
+
+    def _owner(self, request: Request) -> str:
+        return self.jobs.owners.of(owner_of(request.headers))
 
     def _gone(self, request: Request) -> Response:
         return self._says(request, REPORT.gone(KEPT_FREE.days), 404)

@@ -1,5 +1,6 @@
 """Routes of scoring: upload a file; download a report, a judge's board, or how far people agree."""
 
+import asyncio
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
@@ -14,6 +15,7 @@ from arena.sheets import as_csv
 from arena.web.campaign_api import check_charset
 from arena.web.cookies import NO_STORE, cookie_hash, owner_of, sent_cookie
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore, UploadStoreError
@@ -57,7 +59,7 @@ def drawn(name: str, drawing: Drawing | None) -> bytes:
     return png(drawing) if name.endswith(".png") else svg_file(drawing).encode()
 
 
-def upload_routes(upload_store: UploadStore) -> APIRouter:
+def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
     """Return the router; a file goes into its voter's upload store."""
     router = APIRouter()
 
@@ -66,7 +68,7 @@ def upload_routes(upload_store: UploadStore) -> APIRouter:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
-        owner = cookie_hash(cookie)
+        owner = await asyncio.to_thread(owners.of, cookie_hash(cookie))
         network = request.state.network
         try:
             arrived = await upload_store.receive(owner, name, request.stream(), network)

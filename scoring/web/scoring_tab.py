@@ -58,6 +58,10 @@ class ScoringTab:
         with gr.Column(elem_id="scoring"):
             self._build(copied)
 
+    def _owner(self, request: gr.Request) -> str:
+        """Return whose jobs a visitor sees. Raises NoVisitorError."""
+        return self._service.jobs.owners.of(sent_hash(request.headers))
+
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
@@ -255,7 +259,7 @@ class ScoringTab:
     @shows_problems
     @waits_for_trial
     def on_check(self, values: Values, request: gr.Request) -> Updates:
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         benchmark = self.settings.chosen_benchmark(values)
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
@@ -280,7 +284,7 @@ class ScoringTab:
     @shows_problems
     @waits_for_trial
     def on_rest(self, values: Values, request: gr.Request) -> Updates:
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         link = str(values[self.link])
         judge = self.settings.own_judge(owner, values)
         hindrance = "" if judge else self._service.unlent(owner)
@@ -299,7 +303,7 @@ class ScoringTab:
     @waits_for_trial
     def on_start(self, values: Values, request: gr.Request) -> Updates:
         """Start a job, or go on with a stopped one; with another judge, it is quoted anew."""
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         link = str(values[self.link])
         job = self._service.jobs.find(link)
         if job and job.state in STOPPED and self.settings.names_another(job, values):
@@ -312,7 +316,7 @@ class ScoringTab:
         return self._go(job, link, values, request)
 
     def _go(self, job: Job | None, link: str, values: Values, request: gr.Request) -> Updates:
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         address = (values[self.settings.url], values[self.settings.key])
         own = endpoint(owner, *address) if job and job.own_key else None
         if own and not own.key.reveal():
@@ -323,7 +327,7 @@ class ScoringTab:
     @shows_problems
     def on_tried(self, values: Values, request: gr.Request) -> Updates:
         """Go on with what was pressed, once the judge that it names was tried out."""
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         pressed = self.watch.waiting(
             {"on_check": self.on_check, "on_rest": self.on_rest, "on_start": self.on_start}, values
         )
@@ -340,12 +344,12 @@ class ScoringTab:
 
     @shows_problems
     def on_cancel(self, link: object, request: gr.Request) -> Updates:
-        self._service.jobs.cancel(sent_hash(request.headers), str(link))
+        self._service.jobs.cancel(self._owner(request), str(link))
         return self._shown(str(link), request)
 
     @shows_problems
     def on_delete(self, link: object, request: gr.Request) -> Updates:
-        self._service.delete(sent_hash(request.headers), str(link))
+        self._service.delete(self._owner(request), str(link))
         return self._begun("", request)
 
     @shows_problems
@@ -421,7 +425,7 @@ class ScoringTab:
         }
 
     def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         token = str(values[self.token])
         found = self._service.recognise(owner, token, benchmark, still_there(request))
         form = BENCHMARKS[benchmark or found.benchmark]
@@ -467,7 +471,7 @@ class ScoringTab:
 
     def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         form = BENCHMARKS[benchmark]
         operator = self._service.operator
         named = [form.name, str(values[self.settings.protocol] or "")]
@@ -549,7 +553,7 @@ class ScoringTab:
         }
 
     def _shown(self, link: str, request: gr.Request) -> Updates:
-        owner = sent_hash(request.headers)
+        owner = self._owner(request)
         jobs = self._service.jobs.of_owner(owner)
         job = next((job for job in jobs if job.link == link), None) or followed(jobs)
         state = job.state if job else None

@@ -45,7 +45,7 @@ class RunDesk:
     operators: Operators
     images: OwnImages
     boards: Leaderboard
-    projects: ProjectAdmin
+    watch: DashboardService
     app: FastAPI
 
     @classmethod
@@ -59,17 +59,18 @@ class RunDesk:
         images = OwnImages(database, folder / "own")
         boards = Leaderboard(database, votes)
         operators = Operators(settings.operators, Voters(database), by_link=not settings.space)
+        watch = DashboardService(
+            database=database,
+            settings=settings,
+            backup=None,
+            budget_of={"Live": Budget(database, Ceilings(1, 1, 20_000_000), LIVE)},
+            queues={"Live": lambda: 0},
+            live_models=2,
+            campaigns=campaigns,
+            projects=projects,
+        )
         page = RunPage(
-            watch=DashboardService(
-                database=database,
-                settings=settings,
-                backup=None,
-                budget_of={"Live": Budget(database, Ceilings(1, 1, 20_000_000), LIVE)},
-                queues={"Live": lambda: 0},
-                live_models=2,
-                campaigns=campaigns,
-                projects=projects,
-            ),
+            watch=watch,
             boards=Overview(boards),
             service=AdminService(database, images, settings.counted),
             operators=operators,
@@ -80,7 +81,7 @@ class RunDesk:
         served.include_router(static_files.routes(app.STATIC_FILES))
         served.include_router(run_page.routes(page))
         served.include_router(run_campaigns.routes(page, campaigns, projects))
-        return cls(database, settings, operators, images, boards, projects, served)
+        return cls(database, settings, operators, images, boards, watch, served)
 
     @property
     def code(self) -> str:

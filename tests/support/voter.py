@@ -91,9 +91,9 @@ class Voter:
 
     def pictures(self) -> list[str]:
         """Fetch the battle's pictures and return their addresses."""
-        found = re.findall(r'src="(pictures/[^"]+)"', self.parts.get("subject", ""))
+        found = re.findall(r'src="(/pictures/[^"]+)"', self.parts.get("subject", ""))
         for path in found:
-            self._get(f"/{path}")
+            self._get(path)
         return found
 
     def choose(self, side: str, token: str | None = None) -> dict[str, Any]:

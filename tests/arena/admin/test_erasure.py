@@ -13,7 +13,16 @@ from sqlalchemy import func, select, true
 
 import app  # noqa: F401 every table is there
 from arena.admin.actions import latest_actions
-from arena.admin.erasure import DROPPED, HANDED_OVER, OWNED, Erasure, UnknownVoterError, code_of
+from arena.admin.erasure import (
+    BROWSER,
+    CODE,
+    DROPPED,
+    HANDED_OVER,
+    OWNED,
+    Erasure,
+    UnknownVoterError,
+    code_of,
+)
 from arena.battles.choices import UnknownBattleError
 from arena.battles.tables import BATTLE, TURN, VOTER
 from arena.battles.vote_table import VoteTable
@@ -28,6 +37,7 @@ from arena.seats.links import account_arrival
 from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from arena.types import Names
+from scoring.jobs.owners import ReportOwners
 from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SUBMISSION
 from tests.support.commands import run
@@ -207,7 +217,18 @@ def test_what_was_scored_stays_and_is_nobodys(bank, forgetting):
 
 def test_every_table_that_has_an_owner_is_served_with():
     owned = {table.name for table in METADATA.sorted_tables if "owner" in table.c}
-    assert owned == {table.name for table in OWNED}
+    assert owned == {table.name for table in (*OWNED, BROWSER, CODE)}
+
+
+def test_browsers_with_the_same_reports_are_no_longer_known_together(bank, forgetting):
+    owners = ReportOwners(bank)
+    voter = Visitor(bank, COOKIE)
+    voter.decide()
+    owners.enter_code(OTHER, owners.show_code(COOKIE))
+    owners.show_code(COOKIE)
+    forgetting.forget(Voters(bank).known(COOKIE), "ada")
+    assert owners.of(OTHER) == OTHER
+    assert COOKIE not in everything(bank)
 
 
 @pytest.mark.locks_or_dialect

@@ -142,7 +142,7 @@ def test_uploads_are_kept_or_taken_down(bank, service, images):
     assert service.do("ada", "keep", str(number[kept])) == "That is so already."
     service.do("ada", "take down", str(number[other]))
     assert images.path(voter, other) is None and images.path(voter, kept) is not None
-    with pytest.raises(AdminCommandError, match="gone already"):
+    with pytest.raises(AdminCommandError, match="deleted already"):
         service.do("ada", "take down", str(number[other]))
     for upload in (str(number[private]), "999", "-1", "", "1e3", "²"):
         with pytest.raises(AdminCommandError):
@@ -265,8 +265,8 @@ def test_the_overview_tells_how_things_stand(bank, service, images, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("plain", "not needed: the links name their workers"),
-        ("login", "not needed: the login names the workers"),
+        ("plain", "not needed, as the links name their workers"),
+        ("login", "not needed, as the login names the workers"),
         ("mturk", "not uploaded. Until then no vote counts, and the pay sheet approves nobody"),
     ],
 )

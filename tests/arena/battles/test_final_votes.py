@@ -78,8 +78,8 @@ def public(arena: Open) -> dict[str, object]:
                     for images in ("single", "multiple"):
                         path = f"/boards/{name}?source={source}&images={images}&plot=battles"
                         found[f"{address}{path}"] = _answer(anybody.client.get(path))
-                board = anybody.call("on_open", f"/results?source={source}&images=single")
-                found[f"{address} page {source}"] = board
+                board = anybody.client.get(f"/results?source={source}&images=single")
+                found[f"{address} page {source}"] = _answer(board)
             for name in ("votes.jsonl", "README.md"):
                 found[f"{address} {name}"] = _answer(anybody.client.get(f"/export/{name}"))
     return found

@@ -74,7 +74,7 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     assert leaderboard.choose("bank", "single") is None, "there is no other source"
     items = ItemBank(database)
     pages = ModelPages(leaderboard, items, Blindness(database, items, "auto"))
-    told = pages.html(ResultsAddress.parse("/model/m1"), NOBODY)
+    told = pages.page(ResultsAddress.parse("/model/m1"), NOBODY).html
     assert "There is no board to show yet." in told, "not that there are no items"
     assert leaderboard.official_key(source, False) is None
     assert outcomes.finished(battle.link) is None

@@ -60,7 +60,7 @@ def test_a_campaign_ends_when_every_tuple_has_its_votes(duel):
 def test_a_campaign_ends_when_its_orders_are_settled_and_keeps_that(duel):
     small = {"votes": 4, "minutes": 20, "pay": 1}
     campaign = judged(duel, duel.campaign(seat=small, stop={"votes": 1000, "settled": 0.2}), 30)
-    assert campaign.why_ended == "every two neighbours are settled after 100 votes"
+    assert campaign.why_ended == "every two neighbours are clear of each other after 100 votes"
     (kept,) = rows(duel.database, SETTLEMENT)
     names = [model.name for model in duel.items.models()]
     assert (names[kept.above - 1], names[kept.below - 1], kept.votes) == ("m1", "m2", 100)

@@ -85,22 +85,31 @@ def contest(*votes: int) -> dict[tuple[str, str], int]:
     [
         (
             (90, 10, 50, 50, 90, 10),
-            "one leads; two and three cannot be told apart. Place 1 is settled; 2–3 are open.",
+            "one leads. Place 1 is clear; 2–3 are not settled yet.",
         ),
-        ((300, 30, 300, 30, 300, 30), "one leads; two comes second. Places 1–3 are settled."),
+        ((300, 30, 300, 30, 300, 30), "one leads. Places 1–3 are clear."),
         (
-            (50, 50, 50, 50, 50, 50),
-            "one, two and three share the first place: the votes cannot tell them apart.",
+            (52, 48, 50, 50, 52, 48),
+            "one leads, not settled yet against two and three.",
         ),
-        ((4, 3, 3, 3, 3, 3), "No two models have a rank yet: {needs}."),
+        ((4, 3, 3, 3, 3, 3), "Not enough votes to rank yet: 19 of about 45."),
     ],
 )
-def test_the_sentence_follows_the_intervals(sqlite, votes, told):
+def test_the_sentence_follows_the_table(sqlite, votes, told):
     board = board_of(sqlite, contest(*votes), ("one", "two", "three"))
-    young = sorted(board.standings, key=lambda line: -line.votes)
-    needs = ", ".join(f"{line.model} needs {30 - line.votes} more votes" for line in young)
     said = headline(board)
-    assert sorted(re.findall(r"\w+", said)) == sorted(re.findall(r"\w+", told.format(needs=needs)))
+    assert sorted(re.findall(r"[\w–]+", said)) == sorted(re.findall(r"[\w–]+", told))
+
+
+def test_without_a_record_of_orders_the_sentence_says_the_ranks_of_the_table(sqlite):
+    """Also that no lead is called clear there."""
+    board = board_of(sqlite, contest(90, 10, 50, 50, 90, 10), ("one", "two", "three"))
+    bare = [line._replace(order=None) for line in board.standings]
+    said = headline(replace(board, groups=(tuple(bare),)))
+    assert said in (
+        "one has rank 1; two and three share rank 2.",
+        "one has rank 1; three and two share rank 2.",
+    )
 
 
 def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
@@ -109,7 +118,9 @@ def test_a_newcomer_is_named_and_has_words_for_a_bar(sqlite):
         {**contest(90, 10, 50, 50, 90, 10), ("new", "one"): 9, ("two", "new"): 9},
         ("one", "two", "three", "new"),
     )
-    assert headline(board).endswith("; new still gathers votes. Place 1 is settled; 2–3 are open.")
+    assert headline(board).endswith(
+        "; new still gathers votes. Place 1 is clear; 2–3 are not settled yet."
+    )
     texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
     assert (
         texts.index("Still gathering votes")
@@ -144,7 +155,7 @@ def test_groups_that_never_met_are_not_called_one(sqlite):
     board = board_of(sqlite, apart, ("one", "two", "three", "four"))
     assert len(board.groups) == 2
     assert headline(board).startswith(
-        "in one of 2 groups that never met, one and two share the first place"
+        "In one of 2 groups that never met, one leads, not settled yet against two"
     )
     assert "three" not in svg(board_chart(board), "chart").split("</desc>")[1]
 

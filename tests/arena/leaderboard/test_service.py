@@ -256,8 +256,11 @@ def test_one_vote_moves_the_elo_of_two_and_nothing_else(poll):
     assert (board.votes, board.statistics.clusters) == (1, 1)
     for line in board.standings:
         assert (line.votes, line.trust) == (1, "provisional")
-        assert (line.rank, line.rating, line.win_rate, line.mean_win_rate, line.left) == (None,) * 5
+        assert (line.rank, line.win_rate, line.mean_win_rate, line.left) == (None,) * 4
+        assert line.rating.low is line.rating.high is None, "a rating, but no interval yet"
         assert not line.retired
+    ratings = {line.model: line.rating.value for line in board.standings}
+    assert ratings["m2"] > 1000 > ratings["m1"]
     assert {line.model: line.elo for line in board.standings} == {
         "m1": (998, 998, 998),
         "m2": (1002, 1002, 1002),
@@ -266,7 +269,7 @@ def test_one_vote_moves_the_elo_of_two_and_nothing_else(poll):
 
 def test_numbers_begin_at_the_floor_and_are_trusted(poll):
     plant(poll.database, wins_and_losses("m1", "m2", FLOOR // 2, FLOOR - FLOOR // 2 - 1))
-    assert {line.rating for line in poll.board(patience=PATIENCE).standings} == {None}
+    assert {line.rating.low for line in poll.board(patience=PATIENCE).standings} == {None}
     plant(poll.database, wins_and_losses("m1", "m2", 1, 0))
     lines = poll.lines(patience=PATIENCE)
     assert {line.trust for line in lines.values()} == {"provisional"}
@@ -720,7 +723,7 @@ def test_ratings_by_family_are_those_of_its_board(poll, kept):
         lines = {line.code: line for line in of_family.standings}
         for at, code in enumerate(board.statistics.codes):
             line, shown = lines.get(code), not np.isnan(found[family].ratings[at])
-            assert shown == (line is not None and line.rating is not None)
+            assert shown == (line is not None and line.votes >= FLOOR)
             assert found[family].votes[at] == (line.votes if line else 0)
             if shown:
                 assert line.rating == pytest.approx(

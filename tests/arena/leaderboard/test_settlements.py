@@ -95,7 +95,7 @@ def test_neighbours_are_settled_or_open(board):
     (first, *second), (_, _, state, since) = told(board)
     assert first == "m1" and second[1:] == ["settled", 360] and (state, since) == ("open", None)
     assert all(line.order.progress >= 0 for line in board.standings if line.order)
-    assert headline(board).endswith(" Place 1 is settled; 2–3 are open.")
+    assert headline(board).startswith("m1 leads. Place 1 is clear; 2–3 are not settled yet.")
 
 
 @pytest.mark.locks_or_dialect
@@ -131,9 +131,9 @@ def test_a_contradiction_is_shown(arena):
     orders = {(above, below): (state, since) for above, below, state, since in told(board)}
     assert orders["m3", "m1"] == ("contradicted", 360)
     assert len(rows(arena)) > 2, "the other order has settled too"
-    assert "–3 are contradicted" in headline(board)
+    assert "–3 are no longer clear" in headline(board)
     texts = [mark.text for mark in board_chart(board).marks if mark.kind == "text"]
-    assert any("contradicted" in text for text in texts)
+    assert any("no longer clear" in text for text in texts)
 
 
 def test_a_model_that_joins_shares_the_errors(arena):
@@ -184,7 +184,7 @@ def test_a_narrowed_board_has_no_record(arena):
     for narrowed in ({"family": family}, {"since": "2020-01-01"}, {"voters": "all"}):
         board = fresh.board(fresh.choose("test", "single", **narrowed).key, PATIENCE)
         assert board.votes and told(board) == [] and headline(board).count(".") == 1
-        assert "settled" not in as_csv(board_sheet(board))
+        assert "not settled yet" not in as_csv(board_sheet(board))
     assert rows(arena) == []
     fresh.close()
 
@@ -291,14 +291,18 @@ def test_the_download_tells_the_orders(board):
     )
     place = head.index("order")
     assert head[place : place + 3] == ["order", "order_votes", "order_progress"]
-    assert first[place : place + 2] == ["settled", "360"] and float(first[place + 2]) > 1
-    assert second[place : place + 2] == ["open", ""] and third[place : place + 3] == ["", "", ""]
+    assert first[place : place + 2] == ["clear", "360"] and float(first[place + 2]) > 1
+    assert second[place : place + 2] == ["not settled yet", ""] and third[place : place + 3] == [
+        "",
+        "",
+        "",
+    ]
 
 
 def test_the_chart_has_a_line_between_settled_neighbours(board):
     marks = board_chart(board).marks
     said = [mark.text for mark in marks if mark.kind == "text" and mark.text.startswith("\u2014")]
-    assert said == ["\u2014 settled"]
+    assert said == ["\u2014 clear"]
     assert sum(mark.kind == "line" and mark.x == 0 and mark.to_x == 720 for mark in marks) == 1
 
 
@@ -306,14 +310,17 @@ def test_the_sentence_names_places():
     words = {"s": "settled", "o": "open", "c": "contradicted"}
     for states, said in (
         ("ooo", ""),
-        ("sss", "Places 1–4 are settled."),
-        ("ssso", "Places 1–3 are settled; 4–5 are open."),
-        ("soso", "Place 1 is settled; 2–3 and 4–5 are open."),
-        ("oso", "Places 1–2 and 3–4 are open, settled apart from each other."),
-        ("osco", "Places 1–2 and 4–5 are open; 3–4 are contradicted."),
-        ("oss", "Places 3–4 are settled; 1–2 are open."),
-        ("oos", "Place 4 is settled; 1–3 are open."),
-        ("sososososs", "Places 1 and 10–11 are settled; 2–3, 4–5, 6–7 and 1 more are open."),
+        ("sss", "Places 1–4 are clear."),
+        ("ssso", "Places 1–3 are clear; 4–5 are not settled yet."),
+        ("soso", "Place 1 is clear; 2–3 and 4–5 are not settled yet."),
+        ("oso", "Places 1–2 and 3–4 are not settled yet, clear of each other."),
+        ("osco", "Places 1–2 and 4–5 are not settled yet; 3–4 are no longer clear."),
+        ("oss", "Places 3–4 are clear; 1–2 are not settled yet."),
+        ("oos", "Place 4 is clear; 1–3 are not settled yet."),
+        (
+            "sososososs",
+            "Places 1 and 10–11 are clear; 2–3, 4–5, 6–7 and 1 more are not settled yet.",
+        ),
     ):
         orders = [Order(1, 2, words[state], None, 0.5) for state in states]
         assert orders_in_words([SimpleNamespace(order=order) for order in (*orders, None)]) == said

@@ -96,7 +96,7 @@ def board(page: Page) -> None:
 def model(page: Page) -> None:
     expect(page.locator("#board-opening svg")).to_be_visible(timeout=20_000)
     page.locator("#board tbody th a").first.click()
-    expect(page.locator("#model h2").first).to_be_visible()
+    expect(page.locator("#model-name")).to_be_visible()
 
 
 def battle(page: Page) -> None:
@@ -124,7 +124,7 @@ OTHERS = [
         ("/run", (static,)),
         ("/terms", (static,)),
     ),
-    ("/you", (static,)),
+    *((address, (static,)) for address in ("/you", "/judges", "/agreement", "/results/nowhere")),
 ]
 
 

@@ -255,7 +255,7 @@ def test_an_answer_looks_the_same_whichever_model_gave_it(planted):
             shown_as_a |= set(re.findall(r"A(?::| is) <b>(.*?)</b>", voter.parts["status"]))
     assert len(shown_as_a) > 1, "different models stood behind the answers"
     assert len(pages) == len(acknowledgements) == len(pictures) == 1
-    assert re.fullmatch(r"pictures/[0-9]{3}/[0-9a-f]{64}\.webp", pictures.pop())
+    assert re.fullmatch(r"/pictures/[0-9]{3}/[0-9a-f]{64}\.webp", pictures.pop())
 
 
 def anonymous(text: str, token: str) -> str:

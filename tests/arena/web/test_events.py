@@ -151,15 +151,14 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
         }
         return voter.client.post("/gradio_api/run/predict", json=body).text
 
-    assert told("on_what_if", "", "x" * 9_000, "") == (
+    assert told("on_offer", "x" * 9_000, "", "", "") == (
         "This event takes at most 8,000 characters, and these are 9,000. Make it shorter."
     )
-    assert (
-        told("on_what_if", "", "", "x" * 9_000)
-        == "Ability takes at most 8,000 characters, and these are 9,000. Make it shorter."
+    assert told("on_offer", "", "x" * 9_000, "", "") == (
+        "How it is judged takes at most 8,000 characters, and these are 9,000. Make it shorter."
     )
-    assert told("on_what_if", "", "", ["x"]) == "Ability takes text."
-    assert told("on_what_if", "") == "This event takes a list of 3 values, and these are 1."
+    assert told("on_offer", "", ["x"], "", "") == "How it is judged takes text."
+    assert told("on_offer", "") == "This event takes a list of 4 values, and these are 1."
     with pytest.raises(EventError, match="at most 500 characters for value, found 501"):
         voter.act("search", value="x" * 501)
 
@@ -169,8 +168,8 @@ def test_who_sends_too_much_is_told_how_much_is_taken(voter):
 )
 def test_what_stands_beside_the_arguments_is_bounded_too(voter, more):
     body = {
-        "data": [],
-        "fn_index": voter.events["shows_filled"]["id"],
+        "data": ["", ""],
+        "fn_index": voter.events["on_look"]["id"],
         "session_hash": voter.session,
         **more,
     }

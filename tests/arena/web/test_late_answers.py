@@ -8,18 +8,15 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.database import Database
-from arena.items.store import ItemBank
 from arena.web.words import ENGLISH
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from tests.support.agreement_sources import MODELS, plant_source, scores_file
-from tests.support.leaderboard_page import choose
+from tests.support.agreement_sources import plant_source
 from tests.support.live_pages import NAMES, opened, phase, photo, said
 from tests.support.live_visitor import card, catalogue, picture
 from tests.support.openai_server import OpenAIServer
-from tests.support.planting import Planted, plant
 from tests.support.scoring_page import mmbench_rows, reply, write_csv
 from tests.support.scoring_page import upload as chosen
-from tests.support.screens import DESK, Late, fresh_page, turn, turn_tab
+from tests.support.screens import DESK, Late, fresh_page
 from tests.support.servers import AppServer
 
 
@@ -79,12 +76,6 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
 def scoring(browser, service) -> Iterator[Page]:
     """A visitor who opens the form with `goto`."""
     with fresh_page(browser, DESK) as fresh:
-        yield fresh
-
-
-@pytest.fixture
-def page(browser, service) -> Iterator[Page]:
-    with opened(browser, service.address, DESK, "/results") as fresh:
         yield fresh
 
 
@@ -223,87 +214,6 @@ def test_a_late_price_leaves_the_way_chosen_since_and_what_a_button_said(service
     scoring.get_by_label("Judge model").fill("another")
     scoring.get_by_label("Judge model").blur()
     expect(said).not_to_contain_text("We do not know")
-
-
-# Boards.
-@pytest.mark.soak
-@pytest.mark.soak
-@pytest.mark.soak
-@pytest.mark.soak
-def test_a_board_chosen_while_another_is_opened_is_shown(service, page):
-    turn(page, "Results")
-    expect(page.locator("#board caption")).to_be_visible()
-    turn_tab(page, "Do they agree?")
-    late = service.late(page, "on_open", "board")
-    turn_tab(page, "People")
-    late.wait()
-    choose(page, "Items", "test")
-    late.come()
-    expect(page.locator("#board-head .chip").first).to_contain_text("test")
-    expect(page.locator("#board")).to_contain_text("test")
-
-
-def test_a_late_look_at_a_board_leaves_the_family(service, page):
-    turn(page, "Results")
-    caption = page.locator("#board caption")
-    choose(page, "Items", "test")
-    expect(page.locator("#board-head .chip").first).to_contain_text("test")
-    expect(page.locator("#board")).to_contain_text("test")
-    database = service.database()
-    item = next(
-        item.id for item in ItemBank(database).bank().items.values() if item.family == "Color"
-    )
-    plant(database, [Planted(item, "otter", "puffin")])
-    database.close()
-    late = service.late(page, "on_refresh", "board")
-    page.locator("#board-refresh").dispatch_event("click")  # as the page does every few seconds
-    late.wait()
-    choose(page, "Family", "Color")
-    expect(caption).to_contain_text("Color")
-    late.come()
-    expect(page.locator("#board-head .chip", has_text="Family")).to_contain_text("Color")
-    expect(caption).to_contain_text("Color")
-
-
-@pytest.mark.soak
-def test_a_model_whose_page_a_proxy_refuses_is_told_of(service, page):
-    turn(page, "Results")
-    expect(page.locator("#board caption")).to_be_visible()
-    page.route(
-        "**/run/predict*",
-        lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>No</h1>"),
-    )
-    page.locator("#board a[data-results]").first.click()
-    expect(page.locator("#model")).to_contain_text("The server refused that or was not reached")
-    expect(page.locator("#board")).to_be_hidden()
-    page.unroute_all()
-    page.go_back()
-    expect(page.locator("#board caption")).to_be_visible()
-    expect(page.locator("#model")).not_to_contain_text("The server refused")
-
-
-@pytest.mark.soak
-def test_scores_that_come_while_the_tab_is_opened_are_read(service, page, tmp_path):
-    turn(page, "Results", "Do they agree?")
-    expect(page.locator("#agreement-tells")).not_to_contain_text("Reading")
-    pick(page, "Items", "test")
-    expect(page.locator("#agreement-body")).to_be_visible()
-    database = service.database()
-    items = list(ItemBank(database).bank().items.values())[:20]
-    database.close()
-    rows = (
-        (item.key, model, "mymetric", place) for item in items for place, model in enumerate(MODELS)
-    )
-    scores = scores_file(tmp_path, *rows)
-    turn_tab(page, "People")
-    late = service.late(page, "on_open", "agreement-own")
-    turn_tab(page, "Do they agree?")
-    late.wait()
-    page.set_input_files("#agreement-body input[type=file]", scores)
-    expect(page.locator("#agreement-body .upload [role=status]")).to_have_text("scores.csv")
-    page.wait_for_timeout(300)
-    late.come()
-    expect(page.locator("#agreement-own")).to_contain_text("mymetric")
 
 
 # Live battles.

@@ -108,7 +108,7 @@ def test_where_people_can_log_in_a_visitor_chooses_whose_votes(browser, planted,
             "Counted: 60 of 270 votes, those of logged-in and campaign voters"
         )
         expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
-            "href", "boards/board.csv?source=test&images=single&votes=counted"
+            "href", "/boards/board.csv?source=test&images=single&votes=counted"
         )
         shoot(page, "counted board", whole=True)
     site.stop()
@@ -120,7 +120,7 @@ def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_vote
     caption, tells = page.locator("#board caption"), page.locator("#board .tells")
     expect(caption).to_have_text("test, one picture: 240 votes", timeout=30_000)
     expect(page.get_by_text("Counted")).to_have_count(0)
-    expect(page.locator("#board-head .chip", has_text="Days")).to_be_visible()
+    expect(page.locator("#chip-days summary")).to_be_visible()
     expect(page.locator("#chip-votes")).to_have_count(0)
     expect(tells).to_contain_text("Without 1 flagged voter (30 votes)", timeout=30_000)
     shoot(page, "without flagged voters", whole=True)
@@ -132,7 +132,7 @@ def test_flagged_voters_are_left_out_until_asked_for_and_without_a_login_no_vote
         "With 1 flagged voter (30 votes), whom the board leaves out by default."
     )
     expect(page.get_by_role("link", name="Table (CSV)")).to_have_attribute(
-        "href", "boards/board.csv?source=test&images=single&voters=all"
+        "href", "/boards/board.csv?source=test&images=single&voters=all"
     )
     assert_fits(page)
     choose(page, "Flagged voters", "left out")

@@ -23,7 +23,7 @@ from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility
 from arena.settings import Settings
 from arena.web import login_api as login
-from arena.web.admin_auth import Operators
+from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.middleware import RequestMiddleware
@@ -142,6 +142,14 @@ def test_a_planted_cookie_is_worth_nothing_after_the_login(site):
     assert "Log in with" in who(thief) and "on the counted one once you log in" in who(thief)
     assert site.operators.of({"cookie": f"{COOKIE}={planted}"}) is None
     assert site.operators.of({"cookie": f"{COOKIE}={client.cookies[COOKIE]}"}) == "Anna"
+
+
+def test_the_operators_link_leads_to_run_in_the_bar_before_any_vote(site):
+    code = str(site.operators.link("")).partition("=")[2]
+    operator = site.browser(**{OPERATOR_COOKIE: site.operators.redeem(code)})
+    assert 'href="/run"' in who(operator)
+    assert who(site.browser()) == ""
+    assert 'href="/run"' not in who(site.visitor())
 
 
 def test_a_new_name_of_the_account_is_the_same_voter(site, provider):

@@ -145,7 +145,7 @@ def test_a_post_from_a_foreign_origin_is_refused_on_every_route(server, voter, e
         "battle": voter.token,
         "value": "a",
         "data": [""],
-        "fn_index": voter.events["on_enter"]["id"],
+        "fn_index": voter.events["on_look"]["id"],
         "session_hash": voter.session,
     }
     assert every <= len(FOREIGN), "every route is tried"
@@ -184,8 +184,8 @@ def test_only_a_post_acts_in_a_battle(server, voter):
 
 
 def test_our_own_origin_and_a_program_without_one_are_let_through(server, voter):
-    event = voter.events["shows_filled"]["id"]
-    body = {"data": [], "fn_index": event, "session_hash": voter.session}
+    event = voter.events["on_look"]["id"]
+    body = {"data": ["", ""], "fn_index": event, "session_hash": voter.session}
     for headers in ({}, {"origin": server.address}, {"referer": f"{server.address}/item/x"}):
         for route in ("/gradio_api/run/predict", "/battle/next"):
             answer = voter.client.post(route, json=body, headers=headers)
@@ -623,8 +623,7 @@ def test_what_is_made_of_reports_is_made_one_after_the_other():
         made += 1
 
     async def ask(middleware: RequestMiddleware, network: int, path: str, stays: bool) -> None:
-        body = b'{"data": [], "fn_index": 7}' if path.startswith("/gradio_api") else b""
-        messages = iter([{"type": "http.request", "body": body}])
+        messages = iter([{"type": "http.request", "body": b""}])
 
         async def receive():
             message = next(messages, None)
@@ -637,7 +636,7 @@ def test_what_is_made_of_reports_is_made_one_after_the_other():
 
         scope = {
             "type": "http",
-            "method": "POST" if body else "GET",
+            "method": "GET",
             "path": path,
             "query_string": b"",
             "headers": [],
@@ -651,10 +650,8 @@ def test_what_is_made_of_reports_is_made_one_after_the_other():
             app,
             SIGNER,
             limits=RateLimiter(voter=WIDE, network=WIDE),
-            events={7: ()},
-            one_by_one={7},
         )
-        paths = ("/gradio_api/run/predict", "/reports/link/a.csv", "/report/link/people")
+        paths = ("/report/link", "/reports/link/a.csv", "/report/link/people")
         async with asyncio.timeout(30):
             await asyncio.gather(
                 *(
@@ -730,7 +727,7 @@ def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
 
 def test_a_host_that_a_stranger_sends_breaks_no_event_and_is_not_logged(server, voter):
     logged = server.log.stat().st_size
-    body = {"data": [], "fn_index": voter.events["shows_filled"]["id"], "session_hash": "s"}
+    body = {"data": ["", ""], "fn_index": voter.events["on_look"]["id"], "session_hash": "s"}
     for headers in product(("x-forwarded-host", "x-gradio-server"), ("[::", "a:b", ":::")):
         for route in ("/gradio_api/run/predict", "/battle/next"):
             answer = voter.client.post(route, json=body, headers=[headers])

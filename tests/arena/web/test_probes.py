@@ -192,9 +192,9 @@ def test_invented_sessions_take_nothing_from_an_honest_visitor(live, sessions):
         voter.load()
         token = voter.token
         parts = dict(voter.parts)
-        event = voter.events["shows_filled"]
+        event = voter.events["on_look"]
         for number in range(sessions):
-            body = {"data": [], "fn_index": event["id"], "session_hash": f"invented {number}"}
+            body = {"data": ["", ""], "fn_index": event["id"], "session_hash": f"invented {number}"}
             headers = {
                 "cookie": f"stereoscope_voter={number:032d}",
                 "x-forwarded-for": f"11.{number // 250}.{number % 250}.7",

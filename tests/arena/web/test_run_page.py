@@ -1,6 +1,8 @@
 """The operators' page: what it says, what its forms do, and that nobody else sees or does anything."""
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -13,24 +15,30 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from arena.admin.actions import ACT
+from arena.admin.dashboard import StoppedJob
 from arena.admin.erasure import code_of
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
+from arena.budget import Total
 from arena.database import METADATA, Database, now
 from arena.fraud.flags import VOTER_FLAG
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.live.store import LiveStore
 from arena.live.streaming import SideFailure
+from arena.server.hub_backup import BackupState
 from arena.web.admin_auth import MOST_REFUSED, OPERATOR_COOKIE
 from arena.web.cookies import cookie_hash
 from arena.web.run_forms import Said, remember, remembered
+from arena.web.run_needs import needs
+from arena.web.run_view import RunInputs, run_html
 from tests.support.axe import faults
 from tests.support.live_votes import bring, live_vote
 from tests.support.run_desk import RunDesk, serving
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
 from tests.support.servers import drafts
 from tests.support.visitors import Visitor, rows
+from tests.support.writers import Project
 
 VISITOR = "v" * 32
 """The voter cookie of somebody who asks to be forgotten."""
@@ -44,7 +52,7 @@ ORDERS = ("pause", "resume", "hide", "show", "keep", "take down", "forget", "off
 
 
 @pytest.fixture
-def desk(tmp_path) -> RunDesk:
+def desk(tmp_path) -> Iterator[RunDesk]:
     database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     Ingest(database).add_items("test", "folder", drafts(3))
     desk = RunDesk.of(database, tmp_path)
@@ -162,9 +170,9 @@ def test_a_search_is_anybodys_text(desk, wanted):
 
 
 def test_what_is_missing_needs_an_operator_until_it_is_there(desk):
-    needs = part(desk.read(), "needs")
-    assert "To set up" in needs and "Attention tests" in needs and "0 of 20" in needs
-    assert "Copy" in needs and "Set MIRROR" in needs
+    shown = part(desk.read(), "needs")
+    assert "To set up" in shown and "Attention tests" in shown and "0 of 20" in shown
+    assert "Copy" in shown and "Set MIRROR" in shown
     assert "Items</b>: 3 items of your own" in part(desk.read(), "setup")
     Ingest(desk.database).add_items("checks", "check", drafts(23)[3:])
     assert "Attention tests</b>: 20." in part(desk.read(), "setup")
@@ -172,14 +180,41 @@ def test_what_is_missing_needs_an_operator_until_it_is_there(desk):
     assert "43 settings" in part(desk.read(), "settings")
 
 
+def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
+    quiet = replace(desk.watch.overview(), checklist=())
+    assert "Nothing needs you now." in part(run_html(RunInputs(quiet)), "needs")
+    full = Total(today=0, spent=8_000_000, held=1_000_000, ceiling=10_000_000)
+    late = BackupState(quiet.read_at - timedelta(hours=3), 7, "the Hub answered 503")
+    job = StoppedJob(now(), "judge-1", "its replies cannot be read")
+    for changed, told in (
+        ({"free_bytes": 1, "disk_bytes": 100}, "Disk almost full</b> 1% is free."),
+        ({"copy": late}, "The copy is late</b> Copied up to 3 h ago. 7 changes waiting."),
+        ({"budgets": {"Judge": full}}, "Money for judge</b> $9.00 of $10.00 is used."),
+        ({"stopped": (job,)}, "1 scoring job stopped</b> The latest, with judge-1: its replies"),
+    ):
+        shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
+        assert told in shown and "Nothing needs you now." not in shown
+    old = job._replace(begun=now() - timedelta(days=8))
+    page = run_html(RunInputs(replace(quiet, stopped=(old,))))
+    assert "Nothing needs you now." in part(page, "needs") and "judge-1" in part(page, "queues")
+
+
+def test_a_list_that_is_waited_for_needs_an_operator(desk):
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    (standing,) = desk.watch.overview().campaigns
+    seen = replace(desk.watch.overview(), campaigns=(replace(standing, pending=12),))
+    (need,) = [one for one in needs(seen, []) if one.place == "campaigns"]
+    assert need.text == "12 votes waiting for the platform's list. Upload it."
+
+
 def test_failures_and_flags_need_an_operator_for_a_week(desk):
     voter = flagged(desk, "HASTY", 0.8)
     store = LiveStore(desk.database)
     store.register_models(["one"])
     store.fail([SideFailure("one", "cut"), SideFailure("one", "down")])
-    needs = part(desk.read(), "needs")
-    assert "Live model one</b> failed 2 times in the last 7 days." in needs
-    assert '1 voter flagged</b> New in the last 7 days. <a href="#flagged">' in needs
+    shown = part(desk.read(), "needs")
+    assert "Live model one</b> failed 2 times in the last 7 days." in shown
+    assert '1 voter flagged</b> New in the last 7 days. <a href="#flagged">' in shown
     with desk.database.write() as connection:
         connection.execute(VOTER_FLAG.update().values(raised_at=now() - timedelta(days=8)))
     assert "voter flagged" not in part(desk.read(), "needs")
@@ -364,6 +399,29 @@ def signed_in(desk: RunDesk, page: Page, address: str) -> None:
     expect(page.get_by_role("heading", name="Needs now")).to_be_visible()
 
 
+def enter(desk: RunDesk, page: Page, address: str) -> None:
+    """Give a browser the cookie of the operator who acts here over http."""
+    value = desk.operator.cookies[OPERATOR_COOKIE]
+    page.context.add_cookies([{"name": OPERATOR_COOKIE, "value": value, "url": address}])
+
+
+def test_enter_in_the_reason_takes_no_item_out(browser: Browser, desk, tmp_path):
+    project = Project.on(desk.database, tmp_path)
+    project.do(project.seat("ann"))
+    with serving(desk.app) as address, fresh_page(browser, DESK) as page:
+        enter(desk, page, address)
+        page.goto(f"{address}/run")
+        page.locator("#projects details details summary").first.click()
+        reason = page.get_by_label("Why an item is taken out")
+        reason.fill("the licence was withdrawn")
+        reason.press("Enter")
+        page.wait_for_timeout(300)
+        assert project.drafts[0].state.step != "rejected"
+        page.get_by_role("button", name="Take out", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("Item 1 of pets is taken out")
+    assert project.drafts[0].state.step == "rejected"
+
+
 def test_the_link_opens_the_page_and_its_code_is_nowhere_after_that(browser: Browser, desk):
     """In the address bar, in the history, and in any address or referrer that the browser sends."""
     with serving(desk.app) as address, fresh_page(browser, DESK) as page:
@@ -416,9 +474,8 @@ def test_axe_finds_nothing_and_it_fits_every_width(browser: Browser, desk, theme
     visitor = flagged(desk, "LEFT", 5.3)
     bring(desk.images, visitor.id, live_vote(desk.database, visitor.id), keep=True)
     desk.post("campaigns", "campaigns", toml=CAMPAIGN)
-    cookie = {"name": OPERATOR_COOKIE, "value": desk.operator.cookies[OPERATOR_COOKIE]}
     with serving(desk.app) as address, fresh_page(browser, DESK) as page:
-        page.context.add_cookies([{**cookie, "url": address}])
+        enter(desk, page, address)
         page.emulate_media(color_scheme=theme)
         page.goto(f"{address}/run?find=picture")
         for part_of in page.locator("details").all():

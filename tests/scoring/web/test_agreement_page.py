@@ -373,7 +373,7 @@ def test_the_page_has_the_hand_computed_figures():
 @pytest.mark.parametrize(
     ("poll", "told"),
     [
-        (poll_of(), "Nobody has voted on these pictures yet."),
+        (poll_of(), "Nobody has voted on these items yet."),
         (poll_of((1, 0)), "1 pair of answers has votes, but none"),
         (poll_of((1, 0), (0, 1)), "2 pairs of answers have votes, but none"),
         (
@@ -442,80 +442,105 @@ def voted(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
+def get(app: AppServer, query: str = "", **more: object) -> httpx.Response:
+    return httpx.get(f"{app.address}/agreement{query}", timeout=60, **more)
+
+
 @pytest.fixture
 def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
-    """A visitor who has just opened the tab, in the dark."""
+    """A visitor of the page, in the dark."""
     with fresh_page(browser, DESK, color_scheme="dark") as opened:
-        opened.goto(f"{voted.address}/results#agreement")
-        expect(opened.locator("#agreement-tells")).to_contain_text(
-            "1 pair of answers has votes", timeout=15_000
-        )
+        opened.goto(f"{voted.address}/agreement?source=test")
         yield opened
 
 
-def choose(page: Page, source: str) -> None:
-    page.get_by_label("Items", exact=True).locator("visible=true").click()
-    page.get_by_role("option", name=source, exact=True).click()
+def test_a_source_with_few_votes_says_what_it_needs_and_leads_to_a_battle(voted):
+    shown = get(voted, "?source=later").text
+    assert "1 pair of answers has votes" in shown and "there is nothing to tell" in shown
+    assert 'href="/">Vote</a>' in shown and "agreement-body" not in shown
+    assert get(voted, "?source=%3Cb%3Enowhere").text == get(voted).text, "the newest instead"
 
 
-def test_the_tab_shows_people_measures_and_the_plot(page):
-    expect(page.locator("#agreement-body")).to_be_hidden()
-    choose(page, "test")
+def test_the_page_shows_people_measures_and_the_plot(page):
     tells = page.locator("#agreement-tells")
     expect(tells).to_contain_text("60 pairs of models' answers have votes of several people.")
     rows = page.locator("#agreement-measures tbody th")
     expect(rows).to_have_count(4)
     assert sorted(rows.all_inner_texts()) == ["BLEU-4", "ROUGE-L", "length", "random"]
     expect(page.locator("#agreement-people")).to_contain_text(
-        re.compile(r"alpha\s*60\s*\d+\s*−?0\.\d{3} −?0\.\d{3} to 0\.\d{3}")
+        re.compile(r"alpha\s*60\s*\d+\s*−?0\.\d{3}\s*−?0\.\d{3} to 0\.\d{3}")
     )
-    expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible(timeout=15_000)
+    expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible()
     page.get_by_text("How this is counted").click()
     expect(page.locator("#agreement-notes")).to_contain_text(
         "20 pairs with the reference on one side are left out"
     )
     body = page.locator("#agreement-body").inner_text()
-    assert not any(model in body for model in MODELS), "the tab is about measures, not models"
-    page.get_by_role("tab", name="People").click()
-    expect(page).to_have_url(re.compile("/results$"))
-    page.get_by_role("tab", name="Do they agree?").click()
-    expect(page).to_have_url(re.compile("/results#agreement$"))
+    assert not any(model in body for model in MODELS), "the page is about measures, not models"
     shoot(page, "agreement", whole=True)
-    choose(page, "later")
+    page.get_by_role("navigation", name="Items").get_by_role("link", name="later").click()
     expect(tells).to_contain_text("there is nothing to tell")
-    expect(page.locator("#agreement-body")).to_be_hidden()
+    page.get_by_role("navigation", name="Results").get_by_role("link", name="Elo ranking").click()
+    expect(page.locator("main h1")).to_have_text("Elo ranking")
 
 
-@pytest.mark.soak
-def test_a_visitors_metric_stands_among_the_others_for_nobody_else(page, voted, tmp_path):
-    choose(page, "test")
-    links = page.locator("#agreement-downloads a")
-    expect(links).to_have_count(3)
-    empty = httpx.get(f"{voted.address}/{links.last.get_attribute('href')}").text.splitlines()
-    assert empty[0] == "item,model,metric,score" and len(empty) == 1 + 20 * len(MODELS)
-    answers = [line.split(",")[:2] for line in empty[1:]]
-    path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
-    page.get_by_text("Compare a metric of your own").click()
-    page.locator("#scores-file").set_input_files(path)
-    expect(page.locator("#agreement-own")).to_contain_text(
-        f"{HOSTILE} (60 of 60 pairs)", timeout=15_000
-    )
-    expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
-    shoot(page, "own-metric", whole=True)
-    address = f"{voted.address}/{links.first.get_attribute('href')}"
-    with page.expect_download() as download:
-        links.first.click()
-    assert "img src" in Path(download.value.path()).read_text("utf-8")
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_visitors_metric_stands_among_the_others_for_nobody_else(
+    browser, voted, tmp_path, scripts
+):
+    with fresh_page(browser, DESK, java_script_enabled=scripts) as page:
+        page.goto(f"{voted.address}/agreement?source=test")
+        links = page.locator("#agreement-downloads .downloads a")
+        expect(links).to_have_count(3)
+        empty = httpx.get(f"{voted.address}{links.last.get_attribute('href')}").text.splitlines()
+        assert empty[0] == "item,model,metric,score" and len(empty) == 1 + 20 * len(MODELS)
+        answers = [line.split(",")[:2] for line in empty[1:]]
+        path = scores_file(tmp_path, *((*one, HOSTILE, MODELS.index(one[1])) for one in answers))
+        sends(page, path)
+        expect(page.locator("#agreement-own")).to_contain_text(f"{HOSTILE} (60 of 60 pairs)")
+        expect(page.locator("#agreement-measures tbody th")).to_have_count(5)
+        shoot(page, "own-metric", whole=True)
+        mine = page.url
+        with page.expect_download() as download:
+            links.first.click()
+        assert "img src" in Path(download.value.path()).read_text("utf-8")
+        address = f"{voted.address}{links.first.get_attribute('href')}"
+        sends(page, scores_file(tmp_path, ("i", "m", "random", 1)))
+        expect(page.locator("#agreement-own")).to_contain_text(
+            "expected a name of its own, found 'random'"
+        )
+        expect(page.locator("#agreement-measures tbody th")).to_have_count(4)
     theirs = httpx.get(address)
-    assert theirs.status_code == 400 and "no longer here" in theirs.text, (
-        "another visitor's token is none"
-    )
+    assert theirs.status_code == 400 and "no longer here" in theirs.text, "a token is its owner's"
+    assert "no longer here" in httpx.get(mine).text and "60 of 60" not in httpx.get(mine).text
     open_to_all = httpx.get(address.split("&own=")[0]).text
     assert open_to_all.startswith("measure,all,") and "img src" not in open_to_all
-    for wrong in ("measures.csv?source=nowhere", "else.csv?source=test"):
-        assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404
-    page.locator("#scores-file").set_input_files(scores_file(tmp_path, ("i", "m", "random", 1)))
-    expect(page.locator("#agreement-own")).to_contain_text(
-        "expected a name of its own, found 'random'"
-    )
-    expect(page.locator("#agreement-measures tbody th")).to_have_count(4)
+
+
+def sends(page: Page, path: Path) -> None:
+    page.locator("#own-metric input[type=file]").set_input_files(path)
+    page.get_by_role("button", name="Compare scores").click()
+
+
+def test_a_page_with_a_file_of_ones_own_is_kept_by_no_browser(voted):
+    assert get(voted, "?source=test").headers["cache-control"] == "private, no-cache"
+    assert "no-store" in get(voted, "?source=test&own=x").headers["cache-control"]
+    assert get(voted).headers["set-cookie"], "a file that is sent has an owner"
+
+
+def test_what_is_no_file_of_scores_is_refused_in_a_sentence(voted):
+    address = f"{voted.address}/agreement?source=test"
+    file = {"file": ("scores.csv", b"item,model")}
+    assert httpx.post(address, files=file).status_code == 403, "without a cookie it is nobody's"
+    with httpx.Client() as visitor:
+        visitor.get(address)
+        for name in ("scores.exe", ""):
+            answer = visitor.post(address, files={"file": (name, b"x")})
+            assert answer.status_code == 400 and 'role="alert"' in answer.text
+        assert visitor.post(address, data={"file": "text"}).status_code == 400
+        assert visitor.post(address, files=file).status_code == 303
+
+
+@pytest.mark.parametrize("wrong", ["measures.csv?source=nowhere", "else.csv?source=test"])
+def test_there_are_no_other_files(voted, wrong):
+    assert httpx.get(f"{voted.address}/agreement/{wrong}").status_code == 404

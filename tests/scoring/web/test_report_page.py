@@ -271,3 +271,30 @@ def test_what_a_report_says_is_text(site, stranger):
     assert "<b>model</b>" not in page.text
     assert "10.7.7.7" not in page.text, "an inner address"
     assert "A <b>model</b>" in unescape(page.text)
+
+
+def test_reports_follow_their_owner_to_another_device(site, owner):
+    """The code is in a body alone, works once, and gives a browser without a cookie one."""
+    assert "Your reports on another device" in owner.get("/you").text
+    page = owner.post("/you/code")
+    code = re.search(r'<code id="report-code">([^<]+)</code>', page.text)[1]
+    assert "no-store" in page.headers["cache-control"]
+    with site.client() as phone:
+        assert "Show code" not in phone.get("/you").text, "nothing is kept of a new browser"
+        wrong = phone.post("/you/reports", data={"code": code[::-1]})
+        assert wrong.status_code == 403 and "This code doesn&#39;t work." in wrong.text
+        assert "set-cookie" not in wrong.headers
+        opened = phone.post("/you/reports", data={"code": code.lower()})
+        assert (opened.status_code, opened.headers["location"]) == (303, "/score")
+        assert "Make private" not in phone.get(f"/report/{site.first}").text
+        assert "Publish report" in phone.get(f"/report/{site.first}").text
+        assert phone.post(f"/report/{site.first}/publish").status_code == 303
+        assert phone.post(f"/report/{site.first}/private").status_code == 303
+    with site.client(STRANGER) as stranger:
+        assert stranger.post("/you/reports", data={"code": code}).status_code == 403
+        assert "Publish report" not in stranger.get(f"/report/{site.first}").text
+    for method in ("get", "head"):
+        assert getattr(owner, method)(f"/you/reports?code={code}").status_code == 404
+    foreign = owner.post("/you/code", headers={"origin": "https://evil.example"})
+    assert foreign.status_code == 403
+    assert code not in site.server.log.read_text("utf-8")

@@ -211,6 +211,32 @@ def test_the_first_scores_come_while_the_rest_is_judged(visitor, judge, monkeypa
     expect(visitor.locator("#resume")).to_be_visible(timeout=20_000)
 
 
+TOLD = """window.told = []; window.Notification = class {
+  static permission = "default";
+  static requestPermission() { this.permission = "granted"; return Promise.resolve("granted"); }
+  constructor(title, { body }) { window.told.push(body); }
+};"""
+"""A browser whose visitor agrees to notifications, and keeps them."""
+
+
+def test_the_browser_tells_when_a_job_has_ended_if_it_was_asked(
+    browser, scoring, judge, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(judge, "latency", 0.2)
+    with fresh_page(browser, DESK) as page:
+        page.add_init_script(TOLD)
+        open_tab(page, scoring)
+        upload(page, unjudged(tmp_path / "told.json"))
+        page.locator("#check").click()
+        page.get_by_role("button", name="Notify me when it ends").click(timeout=20_000)
+        asked = page.get_by_role("button", name="You'll be notified. Keep this page open.")
+        expect(asked).to_be_disabled()
+        expect(page.locator(".progress")).to_contain_text(re.compile(r"a minute, about .+ left"))
+        expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+        assert page.evaluate("told") == ["told done"]
+        expect(page.locator("[data-notify]")).to_have_count(0)
+
+
 @pytest.mark.soak
 def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
     upload(visitor, SAMPLE_PREDICTIONS)

@@ -1,0 +1,113 @@
+"""Owners: a person's reports in several browsers, which a code brings together.
+
+A report belongs to the cookie under which it was scored. A code that one browser shows, and another enters within
+minutes, makes the other's reports the first one's, and lets both own them all. Only its digest is stored.
+"""
+
+import hashlib
+import re
+import secrets
+from datetime import timedelta
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Table,
+    Text,
+    column,
+    delete,
+    insert,
+    inspect,
+    select,
+    table,
+    update,
+)
+
+from arena.database import METADATA, Database, Moment, now, take_turn
+
+REPORT_CODE = Table(
+    "report_code",
+    METADATA,
+    Column("digest", Text, primary_key=True),
+    Column("owner", Text, nullable=False, index=True),
+    Column("until", Moment, nullable=False),
+)
+"""Codes that were shown and not entered yet; not in the backup."""
+REPORT_BROWSER = Table(
+    "report_browser",
+    METADATA,
+    Column("cookie", Text, primary_key=True),
+    Column("owner", Text, nullable=False, index=True),
+)
+"""Browsers that own another's reports, by the hashes of cookies; not in the backup, whose reports have no owner."""
+OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
+"""What belongs to an owner."""
+LASTS = timedelta(minutes=10)
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LENGTH = 20
+"""20 of 30 letters: 98 bits."""
+_GAPS = re.compile(r"[\s-]")
+
+
+class CodeError(ValueError):
+    """A code that opens nothing; the message says what to do."""
+
+
+class ReportOwners:
+    """Owners by the hashes of their browsers' cookies, and the codes of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, cookie: str) -> str:
+        """Return whose reports a browser owns: its own cookie's, unless it entered another's code."""
+        with self._database.read() as connection:
+            return _owner(connection, cookie)
+
+    def show_code(self, cookie: str) -> str:
+        """Return a fresh code of an owner, in place of any before it."""
+        code = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+        with self._database.write() as connection:
+            owner = _owner(connection, cookie)
+            old = (REPORT_CODE.c.owner == owner) | (REPORT_CODE.c.until < now())
+            connection.execute(delete(REPORT_CODE).where(old))
+            values = {"digest": _digest(code), "owner": owner, "until": now() + LASTS}
+            connection.execute(insert(REPORT_CODE).values(values))
+        return "-".join(code[start : start + 4] for start in range(0, _LENGTH, 4))
+
+    def enter_code(self, cookie: str, typed: str) -> None:
+        """Let a browser own the reports that a code opens, once, and these own its. Raises CodeError."""
+        digest = _digest(_GAPS.sub("", typed[:100]).upper())
+        fits = (REPORT_CODE.c.digest == digest) & (REPORT_CODE.c.until >= now())
+        with self._database.write() as connection:
+            take_turn(connection, REPORT_CODE)
+            shown = delete(REPORT_CODE).where(fits).returning(REPORT_CODE.c.owner)
+            first = connection.scalar(shown)
+            if first is None:
+                raise CodeError(
+                    "This code opens nothing: it was used, is older than 10 minutes, or has a typo."
+                )
+            owner = _owner(connection, first)
+            before = _owner(connection, cookie)
+            if before != owner:
+                _join(connection, before, owner)
+
+
+def _join(connection: Connection, before: str, owner: str) -> None:
+    for owned in OWNED:
+        if not inspect(connection).has_table(owned.name):
+            continue
+        mine = update(owned).where(owned.c.owner == before)
+        connection.execute(mine.values(owner=owner))
+    browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before)
+    connection.execute(browsers.values(owner=owner))
+    connection.execute(insert(REPORT_BROWSER).values(cookie=before, owner=owner))
+
+
+def _owner(connection: Connection, cookie: str) -> str:
+    found = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == cookie)
+    return connection.scalar(found) or cookie
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()
