@@ -147,15 +147,8 @@ STATIC_FILES = (
     *(STYLE, SCRIPT, READ_STYLE, READ_SCRIPT),
     *(campaign_api.STYLE, campaign_api.SCRIPT),
 )
-STYLES = [
-    WEB / "battle.css",
-    WEB / "page.css",
-    WEB / "sheet.css",
-    WEB / "drawing.css",
-    ROOT / "scoring/web/scoring.css",
-]
-SCRIPTS = [WEB / "read.js"]
-SCRIPTS += [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
+STYLES = [WEB / "page.css", WEB / "sheet.css", ROOT / "scoring/web/scoring.css"]
+SCRIPTS = [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
