@@ -1,8 +1,4 @@
-"""Addresses: which page each opens, and the thing that it is about.
-
-The first word of a path names its page: a few pages of Gradio stand behind all of them. A wrong address has a page
-that says so.
-"""
+"""Addresses: the page that the first word of a path names, and the thing that it is about."""
 
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
@@ -19,25 +15,21 @@ DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCO
 """Pages in the bar, with the words for them; who runs the server has one more. OWN takes two models that answer."""
 NAME = "Stereoscope"
 
+
 Kind = Literal["page", "item", "board", "model", "battle", "report"]
-_PAGES: dict[str, Kind] = {
-    VOTE: "item",
-    OWN: "page",
-    SCORE: "page",
-}
-"""What a page of Gradio is about where its query names a thing."""
+_PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
+"""What a page is about where its address names a thing: in its query, or behind `/results/`."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
-}
-"""By the first word of a path: the page of Gradio that it opens, and what it is about."""
-_READ: dict[str, tuple[str, Kind]] = {
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
-    "report": (SCORE, "report"),
+    "report": ("report", "report"),
 }
-"""Pages that are read, in the same way: the door that they belong to, and what they are about."""
+"""By the first word of a path: the page that it belongs to, and what it is about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}
 """Parameter of a page's query that names what it is about."""
+_GRADIOS = frozenset({VOTE, OWN, SCORE})
+"""The pages that Gradio serves; the others are read."""
 TAKES_FILES = frozenset({f"/{AGREEMENT}"})
 """Pages that are read, and take a visitor's own file: they give a cookie, by which it is theirs."""
 MOST_NAME = 200
@@ -53,27 +45,21 @@ class Address(NamedTuple):
 
 
 def described(path: str, query: str = "") -> Address | None:
-    """Return what a path is about, of Gradio's pages and of those that are read; None for a wrong one."""
-    first, _, rest = path.strip("/").partition("/")
-    name = unquote(rest)[: MOST_NAME + 1]
-    if first in _READ:
-        return Address(*_READ[first], name) if name else None
-    if first == RESULTS:
-        source = name or _queried(RESULTS, query)[: MOST_NAME + 1]
-        return Address(RESULTS, "board", source) if source else Address(RESULTS)
-    return opened(path, query)
-
-
-def opened(path: str, query: str = "") -> Address | None:
-    """Return what a path opens of Gradio's pages; None for a wrong one."""
+    """Return what a path is about; None for a wrong one."""
     first, _, rest = path.strip("/").partition("/")
     name = unquote(rest)[: MOST_NAME + 1]
     if first in _THINGS:
         return Address(*_THINGS[first], name) if name else None
-    if first not in _PAGES or name:
+    if first not in _PAGES or (name and first != RESULTS):
         return None
-    name = _queried(first, query)[: MOST_NAME + 1]
+    name = name or _queried(first, query)[: MOST_NAME + 1]
     return Address(first, _PAGES[first], name) if name else Address(first)
+
+
+def opened(path: str, query: str = "") -> Address | None:
+    """Return what a path opens of Gradio's pages; None for any other."""
+    address = described(path, query)
+    return address if address and address.page in _GRADIOS else None
 
 
 def _queried(page: str, query: str) -> str:

@@ -187,7 +187,7 @@ class ReportPages:
         return self.layout.page(request, head, html, is_kept=job.published)
 
     def _head(self, link: str) -> Head:
-        return self.head(Address(SCORE, "report", link))
+        return self.head(Address("report", "report", link))
 
     def _body(self, opened: Opened, request: Request) -> str:
         job, report = opened
