@@ -342,25 +342,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
-    dashboard = arena.dashboard(
-        queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
-    )
-    run = RunPage(
-        watch=dashboard,
-        boards=context.models.overview,
-        service=arena.admin,
-        operators=operators,
-        images=arena.live_images,
-        layout=layout,
-    )
-    reports = ReportPages(
-        jobs=scoring.jobs,
-        pictures=context.question_pictures,
-        marking=scoring.marking,
-        head=heads.of,
-        layout=layout,
-        delete=scoring.service.delete,
-    )
+    run = run_of(context, layout)
     owners = OwnersPage(
         owners=scoring.jobs.owners,
         cookies=context.cookies,
@@ -389,16 +371,32 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
-        report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        *report_routes(context, heads, layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
         scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
-        scoring_api.report_routes(scoring.jobs, context.question_pictures),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
+    )
+
+
+def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+    """Return reports, what people say of them, and the task map."""
+    scoring = context.scoring
+    reports = ReportPages(
+        jobs=scoring.jobs,
+        pictures=context.question_pictures,
+        marking=scoring.marking,
+        head=heads.of,
+        layout=layout,
+        delete=scoring.service.delete,
+    )
+    return (
+        report_page.routes(reports),
+        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
+        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        scoring_api.report_routes(scoring.jobs, context.question_pictures),
     )
 
 
@@ -436,6 +434,21 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
         ),
         judges_page.routes(judges),
         agreement_page.routes(agreement),
+    )
+
+
+def run_of(context: AppContext, layout: PageLayout) -> RunPage:
+    """Return the operators' page."""
+    arena = context.arena
+    scoring = context.scoring
+    queues = {"Scoring jobs": scoring.jobs.waiting}
+    return RunPage(
+        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        boards=context.models.overview,
+        service=arena.admin,
+        operators=context.operators,
+        images=arena.live_images,
+        layout=layout,
     )
 
 
