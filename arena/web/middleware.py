@@ -71,11 +71,13 @@ _FILE = re.compile(
 _REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports?|automatic|model|preview)/.*|/(results|judges|agreement|task-map)(/.*)?",
+    r"/(boards|export|reports?|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
 and lie in memory while they are read, so that they are limited in number as large bodies are."""
+_BOARDS = re.compile(r"/model/.*|/(results|judges|agreement)(/.*)?", re.DOTALL)
+"""Pages of boards, which may have to be counted first: they take turns too."""
 
 
 class RequestMiddleware:
@@ -158,7 +160,7 @@ class RequestMiddleware:
                 await body.refusal(scope, body, send)
             return
         reads = scope["method"] in _READS
-        computed = _COMPUTED.fullmatch(scope["path"])
+        computed = _COMPUTED.fullmatch(scope["path"]) or _BOARDS.fullmatch(scope["path"])
         if computed and scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # the server sends the head of the answer alone
         async with AsyncExitStack() as turn:
