@@ -342,17 +342,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         batch=WriteBatch(arena.battles),
     )
     health = health_api.Health(arena.database, votes_folders(settings))
-    dashboard = arena.dashboard(
-        queues={"Scoring jobs": scoring.jobs.waiting}, stopped=scoring.stopped
-    )
-    run = RunPage(
-        watch=dashboard,
-        boards=context.models.overview,
-        service=arena.admin,
-        operators=operators,
-        images=arena.live_images,
-        layout=layout,
-    )
+    run = run_of(context, layout)
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -446,6 +436,21 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
         ),
         judges_page.routes(judges),
         agreement_page.routes(agreement),
+    )
+
+
+def run_of(context: AppContext, layout: PageLayout) -> RunPage:
+    """Return the operators' page."""
+    arena = context.arena
+    scoring = context.scoring
+    queues = {"Scoring jobs": scoring.jobs.waiting}
+    return RunPage(
+        watch=arena.dashboard(queues=queues, stopped=scoring.stopped),
+        boards=context.models.overview,
+        service=arena.admin,
+        operators=context.operators,
+        images=arena.live_images,
+        layout=layout,
     )
 
 

@@ -297,9 +297,7 @@ async def dated_boards(attacker: Attacker) -> None:
             "voters": "all" if number % 2 else "",
             "plot": plot,
         }
-        await attacker.tell(
-            attacker.page.call("on_open", attacker.headers(cookie), f"/{board_address(query)}")
-        )
+        await attacker.get(board_address(query), cookie)
 
 
 async def dated_files(attacker: Attacker) -> None:
@@ -368,7 +366,7 @@ async def large_reports(attacker: Attacker) -> None:
         cookie, _ = await attacker.upload("x.json", b"{}")
         link = await attacker.score("x.csv", content, cookie)
         for number in range(20):
-            await attacker.tell(attacker.page.call("on_open_3", attacker.headers(cookie), link))
+            await attacker.get(f"/report/{link}", cookie)
             await attacker.get(
                 f"/reports/{link}/{('x-audit.jsonl', 'x_acc.csv')[number % 2]}", cookie
             )

@@ -23,7 +23,6 @@ from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.live_pages import opened, phase, photo
 from tests.support.live_visitor import Visitor, card, catalogue
 from tests.support.openai_server import Body, OpenAIServer, steady_score
-from tests.support.screens import turn_tab
 from tests.support.servers import ROOT, AppServer, free_port, new_postgresql_database
 from tests.support.voter import Voter
 
@@ -225,7 +224,7 @@ def test_live_battles_stay_at_one_server(two):
 
 
 def test_a_page_that_strays_shows_the_sentence(two, browser):
-    with opened(browser, two.balancer.address, 1280, "With your own picture") as page:
+    with opened(browser, two.balancer.address, 1280) as page:
         page.set_input_files("#live-files", photo())
         expect(page.locator("#live-send")).to_be_enabled()
         page.fill("#live-text", AT_LENGTH)
@@ -233,8 +232,9 @@ def test_a_page_that_strays_shows_the_sentence(two, browser):
         phase(page, "growing")
         (cookie,) = (kept["value"] for kept in page.context.cookies() if kept["name"] == COOKIE)
         strayed = page.context.new_page()
-        strayed.goto(two.servers[1 - two.owner(cookie)].address)  # cookies are sent to every port
-        turn_tab(strayed, "With your own picture")
+        strayed.goto(
+            f"{two.servers[1 - two.owner(cookie)].address}/own"
+        )  # cookies go to every port
         expect(strayed.locator("#live-form-problem")).to_contain_text(SENTENCE)
         phase(strayed, "form")
         phase(page, "growing")

@@ -113,13 +113,6 @@ def shows_errors(
     return decorate
 
 
-def offered(choices: Sequence[str], value: str, sent: object) -> dict[str, Any]:
-    """Return a list's choices, and its value if another was sent, so that a choice made since is not overwritten."""
-    return (
-        {"choices": list(choices)} if value == sent else {"choices": list(choices), "value": value}
-    )
-
-
 def into_view(selector: str) -> str:
     """JavaScript after an event: what it showed comes into view."""
     scroll = f"""document.querySelector("{selector}")?.scrollIntoView({{ block: "nearest" }})"""

@@ -7,6 +7,7 @@ from itertools import count
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from arena.battles.voters import NOBODY
@@ -31,6 +32,8 @@ from arena.web.results_address import FURTHER, ResultsAddress
 from arena.web.results_view import RESULTS as HTML
 from arena.web.results_view import ResultsTabs, head_html, opening_html, plots_html
 
+AT_ONCE = 20
+"""Pages that are worked on at the same time: who waits for a board's intervals holds no thread that others need."""
 MOST_KEPT = 8_000_000
 """Most characters of kept boards."""
 NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
@@ -129,18 +132,25 @@ def routes(
     """Return the routes; `voter` returns the voter of a cookie's hash."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
+    turns = CapacityLimiter(AT_ONCE)
 
     @router.api_route("/results", methods=reads)
     @router.api_route("/results/{source:path}", methods=reads)
-    def results(request: Request) -> Response:
+    async def results(request: Request) -> Response:
+        return await to_thread.run_sync(board, request, limiter=turns)
+
+    @router.api_route("/model/{name:path}", methods=reads)
+    async def model(request: Request) -> Response:
+        return await to_thread.run_sync(model_page, request, limiter=turns)
+
+    def board(request: Request) -> Response:
         address = ResultsAddress.parse(_asked(request))
         choice = address.choose(boards.overview)
         named = address.asked.get("source", "")
         about = Address(RESULTS, "board", named) if named else Address(RESULTS)
         return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
 
-    @router.api_route("/model/{name:path}", methods=reads)
-    def model(request: Request) -> Response:
+    def model_page(request: Request) -> Response:
         address = ResultsAddress.parse(_asked(request))
         if not address.model:
             return layout.nothing_here(request)

@@ -20,7 +20,6 @@ from playwright.sync_api import (
     Route,
     expect,
 )
-from playwright.sync_api import TimeoutError as TooLate
 
 SHOTS = os.environ.get("SHOTS")
 """A folder for screenshots to look at; none are taken without it."""
@@ -120,38 +119,9 @@ def _leave(browser: Browser, page: Page) -> bool:
     return True
 
 
-def turn(page: Page, *names: str) -> None:
-    """Open one of the pages in the bar, and a tab there if a second name is given."""
-    page.get_by_role("navigation", name="Pages").get_by_role(
-        "link", name=names[0], exact=True
-    ).click()
-    for name in names[1:]:
-        turn_tab(page, name)
-
-
-def turn_tab(page: Page, name: str) -> None:
-    """Turn to a tab, which a narrow screen may keep behind the end of its row."""
-    expect(page.get_by_role("tab").first).to_be_visible(timeout=20_000)
-    here = page.get_by_role("tab", name=name, exact=True).locator("visible=true")
-    behind = page.locator(".overflow-dropdown").get_by_text(name, exact=True)
-    for _ in range(10):
-        page.evaluate(_MEASURED)
-        try:
-            if here.count():
-                here.click(timeout=2_000)
-            else:
-                page.get_by_label("More tabs").click(timeout=2_000)
-                behind.click(timeout=2_000)
-            return
-        except TooLate:
-            continue
-    raise AssertionError(f"there is no tab {name}")
-
-
-_MEASURED = """() => document.fonts.ready.then(() => new Promise((done) => {
-  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
-}))"""
-"""Gradio measures its row of tabs, and again when a font has come."""
+def turn(page: Page, name: str) -> None:
+    """Open one of the pages in the bar."""
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name=name, exact=True).click()
 
 
 def assert_fits(page: Page, *widths: int) -> None:

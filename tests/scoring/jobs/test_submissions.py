@@ -685,13 +685,11 @@ def test_a_board_opens_with_a_sentence_and_a_chart_of_its_intervals():
         PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 20 else "b") for n in range(200)
     ]
     board = automatic_board(wins, False)
-    assert board_sentence(board) == "m leads; n comes second."
+    assert board_sentence(board) == "m has rank 1; n has rank 2."
     even = [
         PlayedMatch(f"i{n}", "Color", False, "m", "n", "a" if n % 2 else "b") for n in range(40)
     ]
-    assert board_sentence(automatic_board(even, False)).endswith(
-        "share the first place: the matches cannot tell them apart."
-    )
+    assert board_sentence(automatic_board(even, False)).endswith(" share rank 1.")
     drawing = board_chart(board)
     assert drawing is not None and {"m", "n"} <= {
         mark.text for mark in drawing.marks if isinstance(mark, TextMark)
