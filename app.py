@@ -343,12 +343,6 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     )
     health = health_api.Health(arena.database, votes_folders(settings))
     run = run_of(context, layout)
-    owners = OwnersPage(
-        owners=scoring.jobs.owners,
-        cookies=context.cookies,
-        layout=layout,
-        https=settings.space,
-    )
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -365,8 +359,6 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         ),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
-        export_api.routes(arena.public_files, layout, owners.part),
-        owners_page.routes(owners),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
@@ -375,15 +367,20 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard),
         preview_api.routes(heads, arena.scaled),
-        scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
     )
 
 
 def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
-    """Return reports, what people say of them, and the task map."""
+    """Return the reports, what people say of them, the task map, and whose reports they are."""
     scoring = context.scoring
+    owners = OwnersPage(
+        owners=scoring.jobs.owners,
+        cookies=context.cookies,
+        layout=layout,
+        https=context.settings.space,
+    )
     reports = ReportPages(
         jobs=scoring.jobs,
         pictures=context.question_pictures,
@@ -392,11 +389,16 @@ def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tupl
         layout=layout,
         delete=scoring.service.delete,
     )
+    people = people_api.PeoplePages(scoring.marking, scoring.pictures)
+    maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (
-        report_page.routes(reports),
-        people_api.routes(people_api.PeoplePages(scoring.marking, scoring.pictures), layout),
-        task_map_api.routes(task_map_api.TaskMapPages(scoring.accuracies, scoring.aside), layout),
+        scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
+        report_page.routes(reports),
+        people_api.routes(people, layout),
+        task_map_api.routes(maps, layout),
+        export_api.routes(context.arena.public_files, layout, owners.part),
+        owners_page.routes(owners),
     )
 
 

@@ -11,16 +11,15 @@ from scoring.jobs.owners import REPORT_CODE, CodeError, ReportOwners
 from scoring.jobs.store import JobError, Jobs
 from tests.support.mm_vet_reports import mm_vet_report
 
+pytestmark = pytest.mark.locks_or_dialect
 DESK = "d" * 64
 PHONE = "p" * 64
 TABLET = "t" * 64
 
 
 @pytest.fixture
-def jobs(tmp_path):
-    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
-    yield Jobs(database)
-    database.close()
+def jobs(database: Database) -> Jobs:
+    return Jobs(database)
 
 
 def links(jobs: Jobs, cookie: str) -> set[str]:

@@ -15,6 +15,7 @@ from scoring.jobs.store import Jobs
 from scoring.report import ScoreLine
 from scoring.web.answer_list import Chosen
 from scoring.web.article import difference_text
+from tests.support.axe import faults
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
@@ -245,6 +246,20 @@ def test_a_report_and_its_answers_are_whole_without_scripts(site, browser: Brows
         assert "show=wrong" in page.url and page.locator("#answers .audit > li").count() == 25
         page.get_by_role("link", name="Next").click()
         assert "show=wrong&page=2" in page.url
+
+
+def test_answers_are_filtered_in_place_and_accessible(site, browser: Browser):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{site.server.address}/report/{site.choices}/answers")
+        page.evaluate("window.same = true")
+        page.get_by_label("Show").select_option("wrong")
+        expect(page).to_have_url(re.compile("show=wrong$"))
+        expect(page.locator("#answers .verdict.right")).to_have_count(0)
+        assert page.evaluate("same"), "the page stays, and its list comes"
+        assert faults(page) == []
+        shoot(page, "report-answers", whole=True)
+        page.go_back()
+        expect(page.locator("#answers .verdict.right").first).to_be_visible()
 
 
 def test_an_owner_publishes_in_a_browser(site, browser: Browser):
