@@ -198,7 +198,7 @@ def _campaign(
         ("Votes", _campaign_votes(one)),
         ("Pairs of answers with all their votes", f"{one.full:,} of {one.tuples:,}"),
         ("Workers", workers or "none yet"),
-        ("Neighbours on the board whose order is settled", settled),
+        ("Neighbours on the board with a clear lead", settled),
         ("Average 95% interval", width),
     ]
     shown = rows if not one.problem else rows[2:3]
