@@ -108,7 +108,7 @@ CHINESE: Mapping[str, str] = {
     "reports_open": "打开报告",
     "reports_code_use": "请在另一台设备的“关于您保存了什么”页面输入此代码。代码 10 分钟内有效，只能用一次。请不要给其他人看。",
     "reports_code_wrong": "此代码无效：可能已用过、已超过 10 分钟或输入有误。请在另一台设备上重新显示代码。",
-    "copy": "复制",
+    "copy_text": "复制",
     "saved": "已保存；{}。",
     "saved_late": "已保存；备份延迟：{}。",
     "copied": "{}前的投票已备份",

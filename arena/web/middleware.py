@@ -126,7 +126,8 @@ class RequestMiddleware:
         caller = self._limits.caller(
             sent, peer[0] if peer else "", headers.getlist("x-forwarded-for")
         )
-        most = self._uploads.get(scope["path"], MOST_BODY)
+        takes_file = scope["path"] in self._uploads and scope["method"] not in _READS
+        most = self._uploads[scope["path"]] if takes_file else MOST_BODY
         refusal = _refusal(scope, headers, most)
         large = refusal is None and _is_large(scope, headers)
         refusal = self._flooded(scope, caller, large) or refusal
@@ -145,7 +146,7 @@ class RequestMiddleware:
         self._limits.enter(caller, large)
         try:
             body = _Body(receive, most, scope)
-            if scope["path"] in self._uploads:
+            if takes_file:
                 await self._streamed(body, scope, send)
             else:
                 await self._worked_on(caller, body, scope, send)

@@ -131,7 +131,7 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "minutes. Show it to nobody else.",
     "reports_code_wrong": "This code doesn't work. It was used, is older than 10 minutes, or has a typo. Show a new "
     "code on the other device.",
-    "copy": "Copy",
+    "copy_text": "Copy",
     "saved": "Saved; {}.",
     "saved_late": "Saved; the copy is late: {}.",
     "copied": "votes until {} ago are copied",

@@ -50,7 +50,11 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
     name = benchmark.edition(report)
     said = benchmark.sentence(report)
     return REPORT.head(
-        [name, report.file, when], report.title, name, said, [totals, share, *limits, *parts]
+        list(filter(None, (name, report.file, when))),
+        report.title,
+        name,
+        said,
+        [totals, share, *limits, *parts],
     )
 
 

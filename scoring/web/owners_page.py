@@ -66,6 +66,10 @@ class OwnersPage:
             answer.headers.append("set-cookie", cookie_header(cookie, https))
         return answer
 
+    def returns(self) -> Response:
+        """To the page with the forms, for who opens the address of one that was sent."""
+        return RedirectResponse("/you", status_code=303, headers=NO_STORE)
+
     def _page(
         self, request: Request, code: str = "", is_wrong: bool = False, status: int = 200
     ) -> Response:
@@ -80,4 +84,6 @@ def routes(page: OwnersPage) -> APIRouter:
     router = APIRouter()
     router.add_api_route(CODE, page.shows, methods=["POST"])
     router.add_api_route(REPORTS, page.enters, methods=["POST"])
+    for sent in (CODE, REPORTS):
+        router.add_api_route(sent, page.returns, methods=["GET", "HEAD"])
     return router

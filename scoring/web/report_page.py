@@ -146,7 +146,7 @@ class ReportPages:
         if not typed:
             return self._read(link, request, self._body)
         other = _link(typed)
-        if "pasted" in query or query["with"] != other:
+        if other and ("pasted" in query or query["with"] != other):
             return _sent_to(f"{_address(link)}?with={quote(other, safe='')}")
         return self._compares(link, other, request)
 
@@ -161,6 +161,10 @@ class ReportPages:
 
     def deletes(self, link: str, request: Request) -> Response:
         return self._changed(link, request, lambda owner: self.delete(owner, link), f"/{SCORE}")
+
+    def returns(self, link: str) -> Response:
+        """To the report, for who opens the address of a form that was sent."""
+        return _sent_to(_address(link))
 
     def _read(
         self,
@@ -301,11 +305,12 @@ def _sent_to(address: str) -> Response:
 
 
 def _link(typed: str) -> str:
-    """Return the link of a report from itself or its address, `/report/LINK`."""
+    """Return the link of a report from itself or its address, `/report/LINK/...`; empty if there is none."""
     try:
-        return urlsplit(typed[:500]).path.rpartition("/")[2]
+        path = urlsplit(typed[:500]).path
     except ValueError:  # what is no address
         return ""
+    return path.rpartition("/report/")[2].strip("/").partition("/")[0]
 
 
 def routes(pages: ReportPages) -> APIRouter:
@@ -314,7 +319,8 @@ def routes(pages: ReportPages) -> APIRouter:
     reads = ["GET", "HEAD"]
     router.add_api_route("/report/{link}", pages.opens, methods=reads)
     router.add_api_route("/report/{link}/answers", pages.answers, methods=reads)
-    router.add_api_route("/report/{link}/publish", pages.publishes, methods=["POST"])
-    router.add_api_route("/report/{link}/private", pages.hides, methods=["POST"])
-    router.add_api_route("/report/{link}/delete", pages.deletes, methods=["POST"])
+    acts = {"publish": pages.publishes, "private": pages.hides, "delete": pages.deletes}
+    for act, does in acts.items():
+        router.add_api_route(f"/report/{{link}}/{act}", does, methods=["POST"])
+        router.add_api_route(f"/report/{{link}}/{act}", pages.returns, methods=reads)
     return router

@@ -40,9 +40,12 @@ def match_notes(report: MatchReport, own_key: bool) -> list[str]:
     private = "private: it was judged with its owner's key, so no public board has it"
     steady = VISIT.steady(steadiness(match.winners for match in report.matches))
     played = VISIT.played(len(report.matches))
-    is_blind = any(response.text == NOT_SHOWN for response in report.responses)
     warned = [PARTS.warning(private)] if own_key else []
-    return [*warned, played, steady, *([PARTS.note(BLIND)] if is_blind else [])]
+    return [*warned, played, steady, *([PARTS.note(BLIND)] if _is_blind(report) else [])]
+
+
+def _is_blind(report: MatchReport) -> bool:
+    return any(response.text == NOT_SHOWN for response in report.responses)
 
 
 def families_html(report: MatchReport) -> str:
@@ -58,6 +61,7 @@ def list_matches(
     report: MatchReport, show: str = "all matches", opponent: str = EVERY, page: int = 1
 ) -> Listed:
     """Return one page of the matching matches; a filter that does not exist counts as not chosen."""
+    blind = [PARTS.note(BLIND)] if _is_blind(report) else []
     report = listed(report)
     fits = SHOWS.get(show, SHOWS["all matches"])
     everyone = opponent not in {model for model, _ in _opponents(report)}
@@ -70,7 +74,8 @@ def list_matches(
         _match(match, report.title, report.by_item[match.item], report.texts) for match in shown
     ]
     status = f"{len(fit):,} matches; {place_text(page, pages)}"
-    return Listed(VISIT.matches(status, items), page, pages)
+    html = REPORT.together([*blind, VISIT.matches(status, items)])
+    return Listed(html, page, pages)
 
 
 def _opponents(report: MatchReport) -> list[Choice]:

@@ -71,6 +71,11 @@ def test_a_language_says_every_word_with_the_same_values(word):
     assert places(CHINESE[word]) == places(ENGLISH[word])
 
 
+def test_no_word_is_named_as_what_dictionaries_do():
+    """A template's `w.copy` would be the dictionary's own."""
+    assert not {*ENGLISH} & {*dir(dict)}
+
+
 def test_a_language_says_every_error_that_voters_read():
     raised = set(sentences())
     assert len(raised) > 50

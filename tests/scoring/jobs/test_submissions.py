@@ -852,6 +852,7 @@ def test_of_stored_secrets_totals_alone_are_told(database, kind):
     )
     told = f"{files}{VISIT_BENCH.scored_answers(shown)}{list_matches(shown).html}"
     assert any(key in told for key in keys()) == (kind == "demo")
+    assert ("these are not shown" in list_matches(shown).html) == (kind != "demo")
 
 
 def test_a_board_that_may_count_nothing_yet_is_empty(submissions, tmp_path):

@@ -72,6 +72,11 @@ def test_the_sentence_begins_with_what_limits_it():
     assert MM_VET.sentence(nothing) == "Nothing graded: A <b>model</b> has no score on MM-Vet."
 
 
+def test_a_report_without_a_file_names_none():
+    note = head_html(replace(mm_vet_report(0.2), file="")).partition("</p>")[0]
+    assert note.endswith("MM-Vet · 2026-11-21 12:00 UTC")
+
+
 def test_groups_of_few_questions_are_neither_best_nor_worst():
     head = ScoreLine("mean", 20, 0, 50.0, None, None, 50.0, 50.0)
     groups = [

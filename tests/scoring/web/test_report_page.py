@@ -213,6 +213,50 @@ def test_two_reports_are_compared_at_an_address_to_send(site, owner, stranger):
         assert stranger.get(path, params={"with": odd}, follow_redirects=True).status_code == 200
 
 
+@pytest.mark.parametrize("end", ["/", "/answers?show=unscored", "/people", "#scores", "?with=x"])
+def test_any_address_of_a_report_names_it(site, stranger, end):
+    path = f"/report/{site.first}"
+    typed = f"https://any.example/report/{site.second}{end}"
+    found = stranger.get(path, params={"pasted": typed})
+    assert found.headers["location"] == f"{path}?with={site.second}"
+
+
+@pytest.mark.parametrize("typed", ["//", "http://[", "https://any.example/report/"])
+def test_an_address_of_nothing_is_said_to_be_none(site, stranger, typed):
+    page = stranger.get(f"/report/{site.first}", params={"with": typed})
+    assert page.status_code == 200 and "There is no report under this link." in page.text
+
+
+def test_the_address_of_a_sent_form_leads_back(site, stranger):
+    path = f"/report/{site.first}"
+    for act in ("publish", "private", "delete"):
+        assert stranger.get(f"{path}/{act}").headers["location"] == path
+    assert stranger.get("/you/code").headers["location"] == "/you"
+
+
+def test_reports_and_lists_fit_the_narrowest_phone(site, browser: Browser):
+    """The menu's second step is in sight, also without scripts, and no interval is cut."""
+    for scripted in (True, False):
+        with fresh_page(browser, 320, java_script_enabled=scripted) as page:
+            signed = signer_of(site.server.data_dir).signed(OWNER, now())
+            page.context.add_cookies(
+                [{"name": COOKIE, "value": signed, "url": site.server.address}]
+            )
+            page.goto(f"{site.server.address}/report/{site.first}")
+            page.locator("details.menu > summary").click()
+            page.get_by_text("Delete report").click()
+            button = page.get_by_role("button", name="Delete for good").bounding_box()
+            assert button["x"] >= 0
+            assert button["x"] + button["width"] <= 320
+            page.goto(f"{site.server.address}/report/{site.choices}/answers")
+            select = page.get_by_label("Ability").bounding_box()
+            assert select["x"] + select["width"] <= 320
+            page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
+            for small in page.locator("td.difference small").all():
+                box = small.bounding_box()
+                assert box["x"] + box["width"] <= 320, small.inner_text()
+
+
 def test_a_comparison_says_who_is_better_only_where_it_is_clear():
     def told(mean, low, high):
         return difference_text("a", "b", ScoreLine("All", 60, 0, mean, low, high, mean, mean))
@@ -294,6 +338,7 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
     page = owner.post("/you/code")
     code = re.search(r'<code id="report-code">([^<]+)</code>', page.text)[1]
     assert "no-store" in page.headers["cache-control"]
+    assert f'data-text="{code}">Copy</button>' in page.text
     with site.client() as phone:
         assert "Show code" not in phone.get("/you").text, "nothing is kept of a new browser"
         wrong = phone.post("/you/reports", data={"code": code[::-1]})
@@ -309,7 +354,8 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
         assert stranger.post("/you/reports", data={"code": code}).status_code == 403
         assert "Publish report" not in stranger.get(f"/report/{site.first}").text
     for method in ("get", "head"):
-        assert getattr(owner, method)(f"/you/reports?code={code}").status_code == 404
+        asked = getattr(owner, method)(f"/you/reports?code={code}")
+        assert (asked.status_code, asked.headers["location"]) == (303, "/you")
     foreign = owner.post("/you/code", headers={"origin": "https://evil.example"})
     assert foreign.status_code == 403
     assert code not in site.server.log.read_text("utf-8")

@@ -73,6 +73,13 @@ def test_the_map_on_its_own_is_of_the_papers_models_and_says_what_it_is_not(get)
     assert SECRET not in page.text and "model 1" not in page.text
 
 
+def test_a_page_that_takes_files_is_read_as_any_other(get, app):
+    """Its address takes large bodies, so that reading it is told apart by the method."""
+    page = httpx.head(f"{app[0].address}/task-map", timeout=60)
+    assert page.status_code == 200
+    assert page.headers["etag"]
+
+
 def test_other_cuts_linkages_and_models_by_the_address(get):
     page = get("/task-map", paper="32", linkage="ward", clusters="7", task="doc_vqa")
     assert len(rows_of(page.text, "Clusters of this map")) == 7
