@@ -278,6 +278,7 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
     assert "Your reports on another device" in owner.get("/you").text
     page = owner.post("/you/code")
     code = re.search(r'<code id="report-code">([^<]+)</code>', page.text)[1]
+    assert f'data-text="{code}">Copy</button>' in page.text
     assert "no-store" in page.headers["cache-control"]
     with site.client() as phone:
         assert "Show code" not in phone.get("/you").text, "nothing is kept of a new browser"
