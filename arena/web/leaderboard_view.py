@@ -17,7 +17,7 @@ from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
 from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros, plural
-from arena.web.results_address import board_query, model_address
+from arena.web.results_address import board_query, model_addresses
 
 HTML = macros("leaderboard.html")
 PARTS = macros("parts.html")
@@ -54,7 +54,7 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     model, rank, *others = sheet.columns
     columns = (rank, model, *others)
     query = board_query(choice)
-    links = {line.model: model_address(line.model, query) for line in board.standings}
+    links = model_addresses(board, query)
     return HTML.board(
         title, board.votes, paragraphs(board), columns, [*_bodies(board, sheet)], query, links
     )
@@ -281,7 +281,10 @@ def _counted(board: Board) -> Iterator[str]:
     imports = board.import_summary
     shown = board.votes - (imports.votes if imports else 0)
     suspect = out.flagged + out.of_crowd if board.key.unflagged else 0
-    of_all = f"{shown:,} of {plural(shown + out.uncounted + suspect, 'vote')}"
+    cast = shown + out.uncounted + suspect
+    if not cast:
+        return
+    of_all = f"{shown:,} of {plural(cast, 'vote')}"
     if out.rule != "everyone":
         yield f"Counted: {of_all}, those of {COUNTED[out.rule]}; everyone's board has the others too."
     elif board.key.everyone:

@@ -17,7 +17,13 @@ from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
 from arena.web.leaderboard_view import facts_of, judges
-from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
+from arena.web.results_address import (
+    ResultsAddress,
+    board_address,
+    board_query,
+    model_address,
+    model_addresses,
+)
 from arena.web.results_view import PICTURES
 
 MODEL = macros("model.html")
@@ -93,7 +99,7 @@ class ModelPages:
         if found is None:
             html = MODEL.unknown(shortened(name, 80), where, back, elsewhere)
             return ModelPage(html, is_here=bool(elsewhere) or self._items.is_model(name))
-        links = {line.model: model_address(line.model, query) for line in board.standings}
+        links = model_addresses(board, query)
         lost = self._leaderboard.lost_battles(
             selection.key, found.standing.code, before, MOST_LOST + 1
         )

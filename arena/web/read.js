@@ -10,7 +10,7 @@
       document.execCommand("copy");
       field.remove();
     }
-    button.textContent = "Copied";
+    button.textContent = word("copied_now");
     setTimeout(() => { button.textContent = label; }, 2000);
   };
   document.addEventListener("click", ({ target }) => {
@@ -32,6 +32,11 @@
 
 // A form or link with data-part brings that part of its address alone, and the address with it; chosen boxes send their form.
 (() => {
+  const isSame = (one, other) => ["name", "value", "textContent"].every((what) => one[what] === other[what]);
+  const focusAgain = (part, focused) => {
+    const again = [...part.querySelectorAll(focused.localName)].find((one) => isSame(one, focused));
+    again?.focus({ preventScroll: true });
+  };
   const bring = async (address, name) => {
     const part = byId(name);
     part.setAttribute("aria-busy", "true");
@@ -39,7 +44,9 @@
       const answer = await fetch(address);
       const told = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
       if (!answer.ok || !told) throw new TypeError("not a part");
+      const focused = part.contains(document.activeElement) ? document.activeElement : null;
       part.replaceWith(told);
+      if (focused) focusAgain(told, focused);
       history.replaceState({ part: name }, "");
       history.pushState({ part: name }, "", address);
     } catch {

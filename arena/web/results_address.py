@@ -6,11 +6,11 @@ from itertools import chain, combinations
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-from arena.leaderboard.board import BoardKey
+from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
-from arena.web.addresses import RESULTS, Address, described
+from arena.web.addresses import MOST_NAME, RESULTS, Address, described
 
 MOST_ADDRESS = 4_000
 FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
@@ -105,3 +105,12 @@ def board_address(query: Mapping[str, str], **changed: str) -> str:
 
 def model_address(name: str, query: Mapping[str, str]) -> str:
     return f"/model/{quote(name, safe='')}?{urlencode(query)}"
+
+
+def model_addresses(board: Board, query: Mapping[str, str]) -> dict[str, str]:
+    """Return the addresses of a board's models by name; a model whose name is too long has no page."""
+    return {
+        line.model: model_address(line.model, query)
+        for line in board.standings
+        if len(line.model) <= MOST_NAME
+    }

@@ -131,7 +131,8 @@ shall not stay yourself, before, where you had them scored (*Score a model*)."""
     "minutes. Show it to nobody else.",
     "reports_code_wrong": "This code doesn't work. It was used, is older than 10 minutes, or has a typo. Show a new "
     "code on the other device.",
-    "copy_text": "Copy",
+    "copy_code": "Copy",
+    "copied_now": "Copied",
     "saved": "Saved; {}.",
     "saved_late": "Saved; the copy is late: {}.",
     "copied": "votes until {} ago are copied",
@@ -202,6 +203,7 @@ SCRIPTS = (
         "still",
     ),
     *("the_picture", "picture", "take_out", "take_item", "take_another"),
+    "copied_now",
 )
 """Words that scripts put into pages."""
 LANGUAGES: Mapping[str, Words] = {"en": ENGLISH, "zh": CHINESE}

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,7 +30,8 @@ from arena.leaderboard.service import Leaderboard
 from arena.ratings.settled import ORDER_WORDS
 from arena.sheets import as_csv
 from arena.types import REFERENCE
-from arena.web.leaderboard_view import HTML, board_html, cast_sentence, paragraphs
+from arena.web.addresses import MOST_NAME
+from arena.web.leaderboard_view import HTML, board_html, cast_sentence, own_notes, paragraphs
 from tests.support.leaderboard_page import choose, choose_plot, open_menu
 from tests.support.planting import Planted, plant
 from tests.support.screens import DESK, TABLET, assert_fits, fresh_page, shoot
@@ -319,6 +321,20 @@ UNTITLED = """svg => [...svg.querySelectorAll("circle, rect")].filter((mark) => 
 
 
 @pytest.mark.soak
+def test_a_chart_that_keys_chose_keeps_the_focus(page):
+    chart = page.locator("#board-plots nav").get_by_role("link", name="Over time", exact=True)
+    chart.press("Enter")
+    expect(page.locator("#board-plots h3")).to_have_text("Ratings over time")
+    expect(chart).to_be_focused()
+
+
+def test_a_printed_board_has_the_heads_of_its_columns(page):
+    page.emulate_media(media="print")
+    expect(page.locator("#board thead button").first).to_be_visible()
+    expect(page.locator("#board-search")).to_be_hidden()
+    expect(page.locator("#board-plots nav")).to_be_hidden()
+
+
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.emulate_media(color_scheme="dark")
     page.reload()
@@ -440,6 +456,23 @@ def test_each_column_shows_its_own_number(leaderboard):
         if line.left and line.mean_win_rate:
             assert cells["left_share"][1].startswith(f"{line.left.value:.0%}")
             assert cells["mean_win_rate"][1] == f"{line.mean_win_rate:.0%}"
+
+
+def test_a_model_whose_name_is_too_long_for_a_page_has_no_link(leaderboard):
+    board, choice = opened(leaderboard)
+    first, second, *others = board.standings
+    linked = second._replace(model="y" * MOST_NAME)
+    unlinked = first._replace(model="x" * (MOST_NAME + 1))
+    html = board_html(replace(board, groups=((unlinked, linked, *others),)), choice)
+    assert f"/model/{linked.model}?" in html
+    assert f">{unlinked.model}</th>" in html and f"/model/{unlinked.model}" not in html
+
+
+def test_a_board_of_everyone_says_how_many_votes_it_has_once_there_are_any(leaderboard):
+    board, _ = opened(leaderboard)
+    everyone = replace(board, key=replace(board.key, everyone=True))
+    assert "Everyone: 917 of 917 votes" in " ".join(own_notes(everyone))
+    assert "Everyone" not in " ".join(own_notes(replace(everyone, votes=0)))
 
 
 def test_a_pair_seen_in_one_order_only_counts(leaderboard):

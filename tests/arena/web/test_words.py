@@ -12,10 +12,12 @@ from arena.battles.lending import NotLentError
 from arena.battles.quotas import LimitError
 from arena.battles.sampling import NoBattle
 from arena.live.queue import ElsewhereError
+from arena.web.campaign_words import CAMPAIGN_WORDS
 from arena.web.chinese import CHINESE
 from arena.web.terms import Terms
 from arena.web.visitor_api import NoVisitorError
 from arena.web.words import ENGLISH, language_of, said, words_of
+from arena.web.writing_words import WRITING_WORDS
 from tests.support.servers import ROOT
 
 SAID = {"ChoiceError", "LimitError", "LiveError", "LoginError", "OwnImageError", "PictureError"}
@@ -71,9 +73,10 @@ def test_a_language_says_every_word_with_the_same_values(word):
     assert places(CHINESE[word]) == places(ENGLISH[word])
 
 
-def test_no_word_is_named_as_what_dictionaries_do():
-    """A template's `w.copy` would be the dictionary's own."""
-    assert not {*ENGLISH} & {*dir(dict)}
+def test_a_template_reads_every_word_by_its_name():
+    """`w.copy` would be a method of the table."""
+    tables = (ENGLISH, CAMPAIGN_WORDS["en"], WRITING_WORDS["en"])
+    assert [word for table in tables for word in table if hasattr(dict, word)] == []
 
 
 def test_a_language_says_every_error_that_voters_read():

@@ -58,7 +58,7 @@ from scoring.web.judges_page import Beside, board_html
 from scoring.web.scoring_api import BOARDS, FIGURES, agreement_routes, board_routes
 from tests.support.agreement_sources import MODELS, plant_source, scores_file, votes_on
 from tests.support.planting import plant
-from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.screens import DESK, assert_fits, fresh_page, shoot
 from tests.support.servers import AppServer, drafts
 
 HOSTILE = "<img src=x onerror=document.title='hit'>, free"
@@ -478,6 +478,7 @@ def test_the_page_shows_people_measures_and_the_plot(page):
     body = page.locator("#agreement-body").inner_text()
     assert not any(model in body for model in MODELS), "the page is about measures, not models"
     shoot(page, "agreement", whole=True)
+    assert_fits(page, 320)
     page.get_by_role("navigation", name="Items").get_by_role("link", name="later").click()
     expect(tells).to_contain_text("there is nothing to tell")
     page.get_by_role("navigation", name="Results").get_by_role("link", name="Elo ranking").click()

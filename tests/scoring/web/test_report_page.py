@@ -337,6 +337,7 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
     assert "Your reports on another device" in owner.get("/you").text
     page = owner.post("/you/code")
     code = re.search(r'<code id="report-code">([^<]+)</code>', page.text)[1]
+    assert f'data-text="{code}">Copy</button>' in page.text
     assert "no-store" in page.headers["cache-control"]
     assert f'data-text="{code}">Copy</button>' in page.text
     with site.client() as phone:
