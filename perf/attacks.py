@@ -37,8 +37,8 @@ import httpx
 from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
 from arena.web.results_address import FURTHER, board_address
+from perf._line import Line
 from perf.board_path import Arena
-from perf.line import Line
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import subtasks

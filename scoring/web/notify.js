@@ -5,6 +5,10 @@
   let asked = false;
   let before = "";  // the state of the job that is shown
 
+  const tell = (text) => {
+    document.title = text;
+    try { new Notification("Stereoscope", { body: text }); } catch { /* a phone's browser may know the name alone */ }
+  };
   const look = () => {
     const job = document.querySelector(".progress");
     const state = job?.dataset.state ?? "";
@@ -17,7 +21,7 @@
     }
     if (asked && RUNNING.includes(before) && state && !RUNNING.includes(state)) {
       asked = false;
-      new Notification("Stereoscope", { body: job.querySelector("p").innerText });
+      tell(job.querySelector("p").innerText);
     }
     before = state;
   };

@@ -14,7 +14,7 @@ from arena.web.campaign_api import CampaignPages
 _INPUT = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
 _FACTS = {
     "kind": re.compile(r'<main data-kind="(\w+)"'),
-    "phase": re.compile(r'data-phase="(\w+)"'),
+    "phase": re.compile(r'<form class="dock"[^>]* data-phase="(\w+)"'),
     "code": re.compile(r'<output id="code">([^<]*)'),
     "title": re.compile(r"<h1>([^<]*)"),
     "problem": re.compile(r'class="problem" role="alert">([^<]*)'),

@@ -28,6 +28,7 @@ from arena.seats.seats import SeatStore
 from arena.settings import CountSettings
 from arena.types import RIGHT, UNRELATED, Battle, Names
 from arena.web.leaderboard_view import HTML, board_html, paragraphs
+from arena.web.results_view import opening_html
 from perf.fraud import EACH, HONEST, MODELS, RIGS, drawn, places, rigged
 from tests.support.battle_campaigns import worker_of
 from tests.support.live_visitor import picture
@@ -313,8 +314,8 @@ def test_a_board_whose_only_votes_are_flagged_says_so(bank, leaderboard):
     live.answer(battle.id, Answered(Names("m1", "m2"), Names("x", "y"), False, False))
     live.reveal(voter, live.vote(voter, battle.token, "a", "terms").token)
     choice = leaderboard.choose("Own images, answered live", "single")
-    html = board_html(leaderboard.board(choice.key), choice)
-    assert "No votes yet" in html and "Without 1 flagged voter (1 vote)" in html
+    html = opening_html(leaderboard.board(choice.key), choice, models=2, vote="/own")
+    assert "It needs about" in html and "Without 1 flagged voter (1 vote)" in html
 
 
 # Whose votes count

@@ -433,10 +433,10 @@ def test_without_voters_board_and_rate_are_as_sure(imports, leaderboard, said):
         sorted((rated.bounds.high - rated.bounds.low) / 2)
     )
     assert paragraphs(board)[0][0].startswith(
-        "No vote says who cast it: intervals are for these voters only, and no order is called settled."
+        "No vote says who cast it: intervals are for these voters only, and no lead is called clear."
     )
     assert rated.notices[0].startswith(
-        "no vote says who cast it: intervals are for these voters only, and no order can be"
+        "no vote says who cast it: intervals are for these voters only, and no lead can be"
     )
     assert not any(line.order for line in board.standings)
     assert {row.bt_for for row in rated.rows} == {"for these voters only"}
