@@ -32,18 +32,20 @@
 
 // A form or link with data-part brings that part of its address alone, and the address with it; chosen boxes send their form.
 (() => {
+  const latest = {};  // the address asked for last, by part: an answer to an earlier one comes too late
   const bring = async (address, name) => {
-    const part = byId(name);
-    part.setAttribute("aria-busy", "true");
+    latest[name] = address;
+    byId(name).setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(address);
       const told = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
+      if (latest[name] !== address) return;
       if (!answer.ok || !told) throw new TypeError("not a part");
-      part.replaceWith(told);
+      byId(name).replaceWith(told);
       history.replaceState({ part: name }, "");
       history.pushState({ part: name }, "", address);
     } catch {
-      location.assign(address);
+      if (latest[name] === address) location.assign(address);
     }
   };
   document.addEventListener("submit", (event) => {
