@@ -132,7 +132,7 @@ def main(kind: str = "sqlite", share: float = 1.0, votes: int = VOTES) -> int:
             Path(name) / "data", DATABASE_URL=address, TRUSTED_HOPS="1", DEMO_BANK="off"
         )
         try:
-            cost = asyncio.run(costs(server.port, server.process.pid, COSTED, ROUNDS))
+            cost = asyncio.run(costs(server.port, server.process.pid or 0, COSTED, ROUNDS))
             told = ", ".join(f"{act} {taken:.1f} ms" for act, taken in cost.items())
             together = sum(cost[act] for act in TOGETHER)
             print(f"processor time: {told}")

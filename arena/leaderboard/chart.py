@@ -20,7 +20,7 @@ from arena.drawings import (
 )
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.headline import headline, main_group, needs, only_for
-from arena.ratings.settled import ORDER_WORDS, OrderState
+from arena.ratings.settled import ORDER_WORDS
 
 MOST_BARS = 24
 MOST_WAITING = 8
@@ -89,7 +89,7 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
 
 def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
     """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
-    tones: dict[OrderState, Tone] = {"settled": "grid", "contradicted": "warm"}
+    tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
     states = [line.order.state for line in lines[:-1] if line.order]
     heights = [
         (top + RATING_ROW * place, state) for place, state in enumerate(states, 1) if state in tones

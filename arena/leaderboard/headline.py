@@ -11,7 +11,7 @@ from arena.interval_text import spanned
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.statistics import TRUSTED
 from arena.ratings.bradley_terry import Status
-from arena.ratings.settled import ORDER_WORDS, OrderState
+from arena.ratings.settled import ORDER_WORDS
 from arena.templates import plural
 
 MOST_NAMES = 3
@@ -86,7 +86,7 @@ def orders_in_words(ranked: Sequence[Standing]) -> str:
     states = [line.order.state for line in ranked if line.order]
     if "settled" not in states:
         return ""
-    found: dict[OrderState, list[str]] = {state: [] for state in ORDER_WORDS}
+    found: dict[str, list[str]] = {state: [] for state in ORDER_WORDS}
     place = 1
     for state, run in groupby(states):
         first = place

@@ -25,7 +25,7 @@ from arena.ratings.intervals import FEW, OF_ITEMS, Intervals
 from arena.ratings.votes import ELO, Floats, Votes, summed
 
 OrderState = Literal["settled", "open", "contradicted"]
-ORDER_WORDS: Mapping[OrderState, str] = {
+ORDER_WORDS: Mapping[str, str] = {
     "settled": "clear",
     "open": "not settled yet",
     "contradicted": "no longer clear",

@@ -37,20 +37,23 @@
     const again = [...part.querySelectorAll(focused.localName)].find((one) => isSame(one, focused));
     again?.focus({ preventScroll: true });
   };
+  const latest = {};  // the address asked for last, by part: an answer to an earlier one comes too late
   const bring = async (address, name) => {
-    const part = byId(name);
-    part.setAttribute("aria-busy", "true");
+    latest[name] = address;
+    byId(name).setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(address);
       const told = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(name);
+      if (latest[name] !== address) return;
       if (!answer.ok || !told) throw new TypeError("not a part");
-      const focused = part.contains(document.activeElement) ? document.activeElement : null;
-      part.replaceWith(told);
+      const old = byId(name);
+      const focused = old.contains(document.activeElement) ? document.activeElement : null;
+      old.replaceWith(told);
       if (focused) focusAgain(told, focused);
       history.replaceState({ part: name }, "");
       history.pushState({ part: name }, "", address);
     } catch {
-      location.assign(address);
+      if (latest[name] === address) location.assign(address);
     }
   };
   document.addEventListener("submit", (event) => {

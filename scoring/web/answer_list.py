@@ -66,7 +66,9 @@ class AnswerList:
             group=_known(chosen.group, groups),
             protocol=_known(chosen.protocol, PROTOCOL_WORDS.items()),
         )
-        filters = [("show", "Show", shows, chosen.show)]
+        filters: list[tuple[str, str, Sequence[Choice], str]] = [
+            ("show", "Show", shows, chosen.show)
+        ]
         if len(groups) > 2:
             filters.append(("group", self.group, groups, chosen.group))
         listed = self.html(report, chosen)

@@ -6,7 +6,7 @@ from arena.markdown import visible_name
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_sheets import change_sheets
 from scoring.multiple_choice.metrics import Difference, differences
-from scoring.multiple_choice.types import PROTOCOL_WORDS
+from scoring.multiple_choice.types import PROTOCOL_WORDS, Protocol
 from scoring.registry import choice_benchmark
 from scoring.report import remembered
 from scoring.web.answer_list import AnswerList, Choice, Chosen
@@ -34,8 +34,8 @@ def _categories(report: ChoiceReport) -> list[Choice]:
 
 def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
     """Return the list; of answers that another protocol reads differently, with what that changes."""
-    others = [protocol for protocol in PROTOCOL_WORDS if protocol != report.protocol]
-    protocol = next((other for other in others if other == chosen.protocol), others[0])
+    others: list[Protocol] = [one for one in PROTOCOL_WORDS if one != report.protocol]
+    protocol: Protocol = next((one for one in others if one == chosen.protocol), others[0])
     there = reread(report, protocol) if chosen.show == DIFFERS else None
     listed = list_choices(
         report.rows,

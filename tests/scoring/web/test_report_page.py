@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from arena.database import Database, now
 from arena.web.cookies import COOKIE, cookie_hash
@@ -304,6 +304,24 @@ def test_answers_are_filtered_in_place_and_accessible(site, browser: Browser):
         shoot(page, "report-answers", whole=True)
         page.go_back()
         expect(page.locator("#answers .verdict.right").first).to_be_visible()
+
+
+def test_a_list_that_comes_late_gives_way_to_a_newer_choice(site, browser: Browser):
+    held: list[Route] = []
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{site.server.address}/report/{site.choices}/answers")
+        page.route("**/answers?show=wrong", lambda route: held.append(route))
+        show = page.locator("select[name=show]")
+        show.select_option("wrong")
+        show.select_option("undecided")
+        page.wait_for_url("**/answers?show=undecided")
+        with page.expect_response("**/answers?show=wrong"):
+            held[0].continue_()
+        page.wait_for_function("document.querySelector('#answers:not([aria-busy])')")
+        page.wait_for_timeout(200)
+        assert page.url.endswith("?show=undecided")
+        page.go_back()
+        expect(show).to_have_value("")
 
 
 def test_an_owner_publishes_in_a_browser(site, browser: Browser):
