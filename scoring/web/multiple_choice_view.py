@@ -35,7 +35,8 @@ def _categories(report: ChoiceReport) -> list[Choice]:
 def _listed(report: ChoiceReport, chosen: Chosen) -> Listed:
     """Return the list; of answers that another protocol reads differently, with what that changes."""
     others: list[Protocol] = [one for one in PROTOCOL_WORDS if one != report.protocol]
-    protocol: Protocol = next((one for one in others if one == chosen.protocol), others[0])
+    by_name: dict[str, Protocol] = {one: one for one in others}
+    protocol = by_name.get(chosen.protocol, others[0])
     there = reread(report, protocol) if chosen.show == DIFFERS else None
     listed = list_choices(
         report.rows,
