@@ -160,16 +160,23 @@ def shoot(page: Page, name: str, whole: bool = False) -> None:
         page.set_viewport_size(here)
 
 
+LOOKS = 10
+
+
 def see_both(page: Page | Frame) -> None:
     """Look at both answers of a battle: only then, and when its pictures are there, can one choose."""
-    expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
-    expect(page.locator(".answer .text:empty")).to_have_count(0)
-    expect(page.locator(".dock")).not_to_have_attribute("data-waits", "pictures")
-    for side in "ab":
-        page.locator(f".subject [data-show={side}]").dispatch_event("click")
-        page.locator(f".answer[data-side={side}]").evaluate(
-            "card => card.scrollIntoView({ block: 'center' })"
-        )
+    for _ in range(LOOKS):
+        expect(page.locator("#choose-a")).to_be_visible(timeout=20_000)
+        expect(page.locator(".answer .text:empty")).to_have_count(0)
+        expect(page.locator(".dock")).not_to_have_attribute("data-waits", "pictures")
+        for side in "ab":
+            page.locator(f".subject [data-show={side}]").dispatch_event("click")
+            page.locator(f".answer[data-side={side}]").evaluate(
+                "card => card.scrollIntoView({ block: 'center' })"
+            )
+        with suppress(AssertionError):  # these were the answers of the battle before
+            expect(page.locator("#choose-a")).to_be_enabled(timeout=2_000)
+            return
     expect(page.locator("#choose-a")).to_be_enabled()
 
 
