@@ -1,6 +1,6 @@
 """Pages that are read, over the slow line of `perf.page`: a report, the results, a model and a finished battle.
 
-Counted until the page shows what it is about. The content is made by the revision that is measured, from this file:
+Seconds until the page is painted and shows what it is about; all requests and bytes of the page. The content is made by the revision that is measured, from this file:
 `python perf/_reading.py DATA_DIR` prints the path and the words of each page as JSON.
 """
 
@@ -16,7 +16,8 @@ TITLE = "A model of ours"
 SECONDS = 1.0
 REQUESTS = 12
 SHIFT = 0.02
-SHOWN = """() => document.querySelector('main')?.innerText.includes(%s) && performance.now()"""
+SHOWN = """() => document.querySelector('main')?.innerText.includes(%s)
+  && performance.getEntriesByName('first-contentful-paint').length && performance.now()"""
 
 
 def filled(app: Path, data: Path) -> Mapping[str, tuple[str, str]]:

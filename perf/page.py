@@ -122,8 +122,10 @@ class Visit:
         return f"{self.seconds:5.2f} s, {self.requests:2} requests, {sizes}, shift {self.shift:.3f}"
 
 
-def opened(page: Page, address: str, ready: str, slowness: int = 1) -> Visit:
-    """Open an address over the slow line; return what it cost until it was ready."""
+def opened(
+    page: Page, address: str, ready: str, slowness: int = 1, is_whole: bool = False
+) -> Visit:
+    """Open an address over the slow line; return what it cost until it was ready, `is_whole`: until nothing more comes."""
     visit = Visit()
     cdp = page.context.new_cdp_session(page)
     cdp.send("Network.enable")
@@ -133,7 +135,8 @@ def opened(page: Page, address: str, ready: str, slowness: int = 1) -> Visit:
     visit.watch(cdp)
     page.goto(address, wait_until="commit")
     visit.seconds = page.wait_for_function(ready, timeout=60_000).json_value() / 1000
-    visit.stop()
+    if not is_whole:
+        visit.stop()
     page.wait_for_timeout(SETTLED_MS)
     visit.shift = page.evaluate("window.shift")
     return visit
@@ -250,7 +253,8 @@ def read_pages(browser: Browser, app: Path, folder: Path, rounds: int) -> dict[s
                 found = []
                 for _ in range(rounds):
                     with new_page(browser, width) as page:
-                        found.append(opened(page, server.address + path, _reading.ready(words)))
+                        ready = _reading.ready(words)
+                        found.append(opened(page, server.address + path, ready, is_whole=True))
                 visits[f"{name}, {width}"] = median(found)
     finally:
         server.stop()

@@ -46,8 +46,8 @@ FILES = (
     "steadiness.csv votes.jsonl votes.parquet README.md table.tex tasks.csv marks.csv"
 ).split()
 PLAIN = (
-    "/ /own /results /judges /agreement /score /run /config /terms /you /healthz /readyz /robots.txt /sitemap.xml "
-    "/login/who /live/item "
+    "/ /own /results /judges /agreement /score /run /config /terms /you /you/code /you/reports "
+    "/healthz /readyz /robots.txt /sitemap.xml /login/who /live/item "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
     "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
@@ -125,6 +125,7 @@ class Site:
         report = f"/report/{self.link}"
         yield from (report, f"{report}/people", f"{report}/task-map", f"/preview{report}.png")
         yield from (f"{report}/answers", f"{report}?with={self.link}")
+        yield from (f"{report}/{act}" for act in ("publish", "private", "delete"))
         for name in FILES:
             yield f"/export/{name}"
             yield f"/boards/{name}?source={SOURCE}"
@@ -270,7 +271,10 @@ def test_a_link_is_dead_once_its_voter_is_forgotten(site):
         voter.wait_out_undo()
         address = f"/battle/{voter.token.partition('.')[0]}"
         assert "battle-name" in friend.opened(address)
-        code = re.search(r"(?:[0-9a-f]{4}-){2}[0-9a-f]{4}", voter.client.get("/you").text)[0]
+        code = re.search(
+            r"(?:[0-9a-f]{4}-){2}[0-9a-f]{4}",
+            voter.client.get("/you", "/you/code", "/you/reports").text,
+        )[0]
         where = {"DATA_DIR": str(site.folder)}
         assert run("arena", "forget", "--voter", code, environ=where).code == 0
         assert "battle-name" not in friend.opened(address)

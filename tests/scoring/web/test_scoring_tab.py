@@ -222,7 +222,7 @@ TOLD = """window.told = []; window.Notification = class {
 def test_the_browser_tells_when_a_job_has_ended_if_it_was_asked(
     browser, scoring, judge, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(judge, "latency", 0.2)
+    monkeypatch.setattr(judge, "latency", 1.0)
     with fresh_page(browser, DESK) as page:
         page.add_init_script(TOLD)
         open_tab(page, scoring)
@@ -232,6 +232,7 @@ def test_the_browser_tells_when_a_job_has_ended_if_it_was_asked(
         asked = page.get_by_role("button", name="You'll be notified. Keep this page open.")
         expect(asked).to_be_disabled()
         expect(page.locator(".progress")).to_contain_text(re.compile(r"a minute, about .+ left"))
+        monkeypatch.setattr(judge, "latency", 0.0)
         expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
         assert page.evaluate("told") == ["told done"]
         expect(page.locator("[data-notify]")).to_have_count(0)
