@@ -1,7 +1,8 @@
 """Pages that are read, over the slow line of `perf.page`: a report, the results, a model and a finished battle.
 
-Seconds until the page is painted and shows what it is about; all requests and bytes of the page. The content is made by the revision that is measured, from this file:
-`python perf/_reading.py DATA_DIR` prints the path and the words of each page as JSON.
+Seconds until the page is painted and shows what it is about; all requests and bytes of the page. The content is made by
+the revision that is measured, from this file: `python perf/_reading.py DATA_DIR` prints the path and the words of each
+page as JSON.
 """
 
 import json

@@ -125,7 +125,10 @@ class Visit:
 def opened(
     page: Page, address: str, ready: str, slowness: int = 1, is_whole: bool = False
 ) -> Visit:
-    """Open an address over the slow line; return what it cost until it was ready, `is_whole`: until nothing more comes."""
+    """Open an address over the slow line; return what it cost until it was ready.
+
+    `is_whole`: count all that it asks for.
+    """
     visit = Visit()
     cdp = page.context.new_cdp_session(page)
     cdp.send("Network.enable")
