@@ -255,6 +255,7 @@ class Keys(Hands):
         self.page.keyboard.press("z")
 
     def on(self) -> None:
+        self.frame.wait_for_load_state()  # before that, no script knows of keys
         self.page.keyboard.press("n")
 
     def copy(self) -> None:
