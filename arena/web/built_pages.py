@@ -10,7 +10,6 @@ its page of Gradio with a head of its own.
 
 import asyncio
 import gzip
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -28,7 +27,7 @@ from arena.markdown import visible_name
 from arena.templates import macros
 from arena.web.addresses import NAME, OWN, VOTE, Address, opened, plain
 from arena.web.heads import PAGES, Head
-from arena.web.layout import PageLayout
+from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
 from arena.web.words import LANGUAGES, NAMES, Words, language_of, script_words
 
@@ -66,10 +65,7 @@ class BuiltPage(NamedTuple):
     """Headers of the body."""
 
     def answer(self, headers: Headers) -> Response:
-        known = {
-            tag.strip().removeprefix("W/") for tag in headers.get("if-none-match", "").split(",")
-        }
-        if self.headers["etag"] in known:
+        if is_known(self.headers["etag"], headers):
             return Response(status_code=304, headers=self.headers)
         return Response(self.body, headers=self.headers | self.described)
 
@@ -205,14 +201,5 @@ def _built(plain: bytes, described: Mapping[str, str]) -> Mapping[bool, BuiltPag
 
 
 def _page(body: bytes, described: dict[str, str]) -> BuiltPage:
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     # Private: an answer may set a cookie, which no shared cache may keep.
-    return BuiltPage(
-        body,
-        {
-            "etag": etag,
-            "cache-control": "private, no-cache",
-            "vary": "accept-encoding, accept-language, cookie",
-        },
-        described,
-    )
+    return BuiltPage(body, {**KEPT, "etag": etag_of(body)}, described)

@@ -2,8 +2,8 @@
 
 import gzip
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from fastapi import Request, Response
 
@@ -19,6 +19,7 @@ KEPT = {"cache-control": "private, no-cache", "vary": "accept-encoding, accept-l
 """A page that a browser keeps, and asks about each time."""
 WHOLE = tuple(LANGUAGES)
 """The languages of a page that is whole in all of them."""
+MISSING = Head(f"Nothing here · {NAME}", "", is_private=True)
 _THEMES = ("dark", "light")
 
 
@@ -31,7 +32,6 @@ class PageLayout:
     """The pages in the bar: their paths, and the words for them."""
     public: str = ""
     """The address at which the world reaches this server, if that is known: previews of links need it."""
-    missing: Head = field(default=Head(f"Nothing here · {NAME}", "", is_private=True))
 
     def page(
         self,
@@ -66,7 +66,17 @@ class PageLayout:
     def nothing_here(self, request: Request) -> Response:
         """Return the page of a wrong address."""
         body = HTML.nothing_here(request.url.path[:100], self.doors, ENGLISH)
-        return self.page(request, self.missing, body, status=404, is_kept=False)
+        return self.page(request, MISSING, body, status=404, is_kept=False)
+
+
+def etag_of(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+
+
+def is_known(etag: str, headers: Mapping[str, str]) -> bool:
+    """Whether a browser has what it asks for already."""
+    known = headers.get("if-none-match", "").split(",")
+    return etag in {tag.strip().removeprefix("W/") for tag in known}
 
 
 def _theme(request: Request) -> str:
@@ -78,10 +88,8 @@ def _theme(request: Request) -> str:
 def _answer(request: Request, body: bytes, status: int, is_kept: bool) -> Response:
     headers = dict(NO_STORE)
     if is_kept:
-        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        headers = {**KEPT, "etag": etag}
-        known = request.headers.get("if-none-match", "").split(",")
-        if etag in {tag.strip().removeprefix("W/") for tag in known}:
+        headers = {**KEPT, "etag": etag_of(body)}
+        if is_known(headers["etag"], request.headers):
             return Response(status_code=304, headers=headers)
     if "gzip" in request.headers.get("accept-encoding", ""):
         body = gzip.compress(body, 6, mtime=0)
