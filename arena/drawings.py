@@ -3,11 +3,12 @@
 A `fluid` drawing is as wide as its place on the page: its texts keep their size, and only distances grow.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor, log10
 from typing import ClassVar, Literal, NamedTuple
+from unicodedata import east_asian_width
 
 from arena.interval_text import dashed
 from arena.markdown import visible_name
@@ -136,8 +137,22 @@ def svg_file(drawing: Drawing) -> str:
 def shortened(name: str, letters: int = NAME_LETTERS) -> str:
     """Return a name on one line, without its middle if it is long: names differ at both ends."""
     name = " ".join(visible_name(name[:1000]).split())
-    half = letters // 2
-    return name if len(name) <= letters else f"{name[:half]}…{name[half + 1 - letters :]}"
+    if _within(name, letters) == name:
+        return name
+    start = _within(name, letters // 2)
+    end = _within(reversed(name), letters - letters // 2 - 1)
+    return f"{start}…{end[::-1]}"
+
+
+def _within(name: Iterable[str], letters: int) -> str:
+    """Return the first letters that have room; wide ones, as Chinese has them, take that of two."""
+    kept = []
+    for letter in name:
+        letters -= 2 if east_asian_width(letter) in ("W", "F") else 1
+        if letters < 0:
+            break
+        kept.append(letter)
+    return "".join(kept)
 
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:

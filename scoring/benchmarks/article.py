@@ -260,5 +260,5 @@ def paired_sheet(first: str, second: str, lines: Sequence[PairedLine]) -> Sheet:
         Column("other", f"{second} (other)", "score"),
         Column("difference", "Difference", "difference", "difference_low", "difference_high"),
     )
-    title = f"{second} less {first}"
+    title = f"{second} minus {first}"
     return Sheet("comparison", title, pd.DataFrame(rows), columns, bold="differs")

@@ -103,7 +103,7 @@ def listed_answers(
     page: int,
     item: Callable[[T], str],
     what: str = "answers",
-    kind: str = "audit choices",
+    kind: str = "audit",
 ) -> Listed:
     """Return a page of answers, each as `item` makes it; `of`: how many there are without filters."""
     if not rows:

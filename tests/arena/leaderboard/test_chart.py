@@ -189,6 +189,11 @@ def test_names_are_text_in_the_svg_and_short_beside_it(sqlite, monkeypatch):
         seen
     ]
     assert "\u202e" not in shortened(HOSTILE)
+    assert shortened("abcdefghijklmnopqrstuvwxyz") == "abcdefghi…rstuvwxyz"
+    assert shortened("评测指标的一个名字") == "评测指标的一个名字"
+    assert shortened("评测指标的一个非常长的名字") == "评测指标…长的名字", (
+        "wide letters take the room of two"
+    )
 
 
 def test_forty_models_are_a_small_chart_that_says_how_many_more(sqlite):

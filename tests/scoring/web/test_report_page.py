@@ -283,13 +283,28 @@ def test_a_report_and_its_answers_are_whole_without_scripts(site, browser: Brows
     with fresh_page(browser, PHONE, java_script_enabled=False) as page:
         page.goto(f"{site.server.address}/report/{site.choices}")
         assert "model one" in page.locator("h1").inner_text()
-        assert page.locator("[data-copy], [data-print]").filter(visible=True).count() == 0
+        for dead in ("[data-copy]", "[data-print]", "[data-text]", ".unfold", "[data-language]"):
+            assert page.locator(dead).filter(visible=True).count() == 0
+        folded = page.locator(".levels tr[hidden]")
+        assert folded.count() == folded.filter(visible=True).count() > 100
         page.get_by_role("link", name="Every answer").click()
         page.get_by_label("Show").select_option("wrong")
         page.get_by_role("button", name="Show").click()
         assert "show=wrong" in page.url and page.locator("#answers .audit > li").count() == 25
         page.get_by_role("link", name="Next").click()
         assert "show=wrong&page=2" in page.url
+
+
+def test_answers_are_listed_one_below_another(site, browser: Browser):
+    with fresh_page(browser, DESK) as page:
+        page.goto(f"{site.server.address}/report/{site.choices}/answers")
+        answers = page.locator("#answers .audit > li")
+        boxes = answers.evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
+        assert len(boxes) == 25
+        assert len({(box["left"], box["width"]) for box in boxes}) == 1
+        options = page.locator(".options").first.locator("li")
+        heights = options.evaluate_all("all => all.map(one => one.offsetTop)")
+        assert len(set(heights)) == 1, "read or not, options stand in one line"
 
 
 def test_answers_are_filtered_in_place_and_accessible(site, browser: Browser):
@@ -317,7 +332,7 @@ def test_a_list_that_comes_late_gives_way_to_a_newer_choice(site, browser: Brows
         page.wait_for_url("**/answers?show=undecided")
         with page.expect_response("**/answers?show=wrong"):
             held[0].continue_()
-        page.wait_for_function("document.querySelector('#answers:not([aria-busy])')")
+        expect(page.locator("#answers:not([aria-busy])")).to_be_visible()
         page.wait_for_timeout(200)
         assert page.url.endswith("?show=undecided")
         page.go_back()
@@ -337,6 +352,7 @@ def test_an_owner_publishes_in_a_browser(site, browser: Browser):
         expect(page.get_by_text("Delete report")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_text("Delete report")).to_be_hidden()
+        page.get_by_label("More").click()
         page.get_by_role("button", name="Make private").click()
         expect(page.get_by_text("Private.")).to_be_visible()
         page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
