@@ -349,6 +349,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             oauth=settings.oauth,
             operators=operators,
             layout=layout,
+            logged_in=scoring.jobs.owners.log_in,
         ),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),

@@ -121,7 +121,7 @@ class Erasure:
             accounts = [account_arrival(one, "").person for one in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
-            cookies = connection.scalars(_cookies(mine)).all()
+            cookies = _sharing(connection, connection.scalars(_cookies(mine)).all())
         # first, so that all can be repeated if interrupted
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
         if self._uploads is not None:
@@ -192,22 +192,36 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's; delete their daily costs and unname what is held."""
+    """Make the jobs and submissions of a voter's cookies nobody's, and of those that a code joined to them.
+
+    Delete the daily costs of the voter's own, and unname what is held.
+    """
     cookies = connection.scalars(_cookies([voter])).all()
+    sharing = _sharing(connection, cookies)
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(
-                update(owned).where(owned.c.owner.in_(cookies)).values(owner=_nobody())
+                update(owned).where(owned.c.owner.in_(sharing)).values(owner=_nobody())
             )
     if inspect(connection).has_table(BROWSER.name):
-        theirs = BROWSER.c.cookie.in_(cookies) | BROWSER.c.owner.in_(cookies)
-        connection.execute(delete(BROWSER).where(theirs))
-        connection.execute(delete(CODE).where(CODE.c.owner.in_(cookies)))
+        connection.execute(delete(BROWSER).where(BROWSER.c.cookie.in_(sharing)))
+        connection.execute(delete(CODE).where(CODE.c.owner.in_(sharing)))
     payers = (*cookies, str(voter))
     for payer in payers:
         held = HOLD.c.day.endswith(f" {payer}")
         connection.execute(update(HOLD).where(held).values(day=_nobody()))
         connection.execute(delete(BUDGET).where(BUDGET.c.name.endswith(f" {payer}")))
+
+
+def _sharing(connection: Connection, cookies: Sequence[str]) -> set[str]:
+    """Return cookies, and those with which they share their reports."""
+    sharing = set(cookies)
+    if inspect(connection).has_table(BROWSER.name):
+        followed = select(BROWSER.c.owner).where(BROWSER.c.cookie.in_(cookies))
+        owners = {*cookies, *connection.scalars(followed)}
+        browsers = select(BROWSER.c.cookie).where(BROWSER.c.owner.in_(owners))
+        sharing = {*owners, *connection.scalars(browsers)}
+    return sharing
 
 
 def _cookies(voters: Sequence[int]) -> CompoundSelect:

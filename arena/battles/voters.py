@@ -57,6 +57,7 @@ LOGIN = Table(
 )
 """Logins; a name is shown to its owner and to operators, never exported; copied in campaigns' seats alone."""
 LOGIN_AGE = timedelta(days=30)
+PERSON_KEY = "person:"
 NOBODY = 0
 """In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
 
@@ -67,6 +68,11 @@ class Account:
 
     subject: str
     name: str
+
+    @property
+    def hashed(self) -> str:
+        """`PERSON.subject` of it."""
+        return hashlib.sha256(self.subject.encode()).hexdigest()
 
 
 class Voters:
@@ -107,7 +113,7 @@ class Voters:
         """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""
         with self._database.write() as connection:
             take_turn(connection, PERSON)
-            person = self._person(connection, hashlib.sha256(account.subject.encode()).hexdigest())
+            person = self._person(connection, account.hashed)
             guest = connection.scalar(_of_guest(before))
             if guest is not None:
                 values = {"guest": guest, "person": person, "until": now()}
@@ -133,10 +139,21 @@ class Voters:
         known = connection.scalar(select(PERSON.c.voter_id).where(PERSON.c.subject == subject))
         if known is not None:
             return known
-        values = {"cookie_hash": f"person:{subject}", "since": now()}  # no cookie has such a hash
+        values = {"cookie_hash": person_key(subject), "since": now()}
         made = connection.execute(VOTER.insert().values(values).returning(VOTER.c.id)).scalar_one()
         connection.execute(PERSON.insert().values(voter_id=made, subject=subject, since=now()))
         return made
+
+
+def person_key(subject: str) -> str:
+    """Return what stands for a person, by `PERSON.subject`, in place of the hash of a cookie: no cookie has it."""
+    return f"{PERSON_KEY}{subject}"
+
+
+def key_of(connection: Connection, cookie_hash: str) -> str:
+    """Return what stands for the person who is logged in with a cookie; for a guest, the hash itself."""
+    account = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
+    return person_key(account.subject) if account else cookie_hash
 
 
 _LOCKED = select(VOTER.c.id).where(VOTER.c.id == bindparam("voter")).with_for_update()

@@ -8,7 +8,7 @@ there is no login.
 import asyncio
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from fastapi import APIRouter, Request
@@ -53,8 +53,12 @@ def routes(
     oauth: OAuthSettings | None,
     operators: Operators,
     layout: PageLayout,
+    logged_in: Callable[[Account, str], None] = lambda account, before: None,
 ) -> APIRouter:
-    """Return the routes; without a provider, only that of the account line."""
+    """Return the routes; without a provider, only that of the account line.
+
+    `logged_in`: what else a login brings along, told the account and the hash of the cookie before.
+    """
     router = APIRouter()
 
     def account_line(headers: Headers, framed: bool) -> str:
@@ -76,7 +80,7 @@ def routes(
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
-        login = _Login(voters, cookies, oauth, layout)
+        login = _Login(voters, cookies, oauth, layout, logged_in)
         router.get("/login")(login.begin)
         router.get(CALLBACK)(login.come_back)
         router.post("/logout")(login.log_out)
@@ -85,9 +89,15 @@ def routes(
 
 class _Login:
     def __init__(
-        self, voters: Voters, cookies: VoterCookies, oauth: OAuthSettings, layout: PageLayout
+        self,
+        voters: Voters,
+        cookies: VoterCookies,
+        oauth: OAuthSettings,
+        layout: PageLayout,
+        logged_in: Callable[[Account, str], None],
     ) -> None:
         self._layout = layout
+        self._logged_in = logged_in
         self._voters = voters
         self._cookies = cookies
         self._host = oauth.host
@@ -114,9 +124,9 @@ class _Login:
         fresh = self._cookies.new()
         try:
             account = await self._account(request, cookie)
-            await asyncio.to_thread(
-                self._voters.log_in, account, cookie_hash(cookie), cookie_hash(fresh)
-            )
+            before = cookie_hash(cookie)
+            await asyncio.to_thread(self._voters.log_in, account, before, cookie_hash(fresh))
+            await asyncio.to_thread(self._logged_in, account, before)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
         back = request.cookies.get(BACK_COOKIE, "")

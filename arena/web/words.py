@@ -119,7 +119,8 @@ whatever tells who you are; your votes stay, without a person. Whoever has the c
 nobody else.
 
 Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that \
-shall not stay yourself, before, where you had them scored (*Score a model*).""",
+shall not stay yourself, before, where you had them scored (*Score a model*). On devices that you joined by a code, \
+this covers the reports and uploaded files of all of them, but only the votes of this one.""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
     "reports_elsewhere": "Your reports on another device",
     "reports_code": "A code opens your scored reports in another browser. It works once, within 10 minutes. Whoever "

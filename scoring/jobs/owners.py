@@ -1,7 +1,11 @@
 """Owners: a person's reports in several browsers, which a code brings together.
 
-A report belongs to the cookie under which it was scored. A code that one browser shows, and another enters within
-minutes, makes the other's reports the first one's, and lets both own them all. Only its digest is stored.
+A report belongs to the cookie under which it was scored, or to the account that was logged in. A code that one browser
+shows, and another enters within minutes, makes the other's reports the first one's, and lets both own them all. Only
+its digest is stored.
+
+A login makes the browser's own reports the account's. The cookie before it owns none of them any more: somebody may
+have planted it. After a logout the browser owns nothing.
 """
 
 import hashlib
@@ -23,6 +27,7 @@ from sqlalchemy import (
     update,
 )
 
+from arena.battles.voters import PERSON_KEY, Account, key_of, person_key
 from arena.database import METADATA, Database, Moment, now, take_turn
 
 REPORT_CODE = Table(
@@ -39,7 +44,7 @@ REPORT_BROWSER = Table(
     Column("cookie", Text, primary_key=True),
     Column("owner", Text, nullable=False, index=True),
 )
-"""Browsers that own another's reports, by the hashes of cookies; not in the backup, whose reports have no owner."""
+"""Browsers and accounts that own another's reports, by `key_of`; not in the backup, whose reports have no owner."""
 OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
 """What belongs to an owner."""
 LASTS = timedelta(minutes=10)
@@ -60,7 +65,7 @@ class ReportOwners:
         self._database = database
 
     def of(self, cookie: str) -> str:
-        """Return whose reports a browser owns: its own cookie's, unless it entered another's code."""
+        """Return whose reports a browser owns: its own or its account's, unless it entered another's code."""
         with self._database.read() as connection:
             return _owner(connection, cookie)
 
@@ -89,24 +94,49 @@ class ReportOwners:
                 )
             owner = _owner(connection, first)
             before = _owner(connection, cookie)
-            if before != owner:
+            if before == owner:
+                return
+            if before.startswith(PERSON_KEY) and not owner.startswith(PERSON_KEY):
+                _join(
+                    connection, owner, before
+                )  # the account stays the owner, whoever logs in at the other
+            else:
                 _join(connection, before, owner)
 
+    def log_in(self, account: Account, before: str) -> None:
+        """Make the reports of a guest the account's, and nobody's else, once the account is logged in.
 
-def _join(connection: Connection, before: str, owner: str) -> None:
+        `before`: the hash of the guest's cookie. A guest who entered another's code leaves those reports there.
+        """
+        with self._database.write() as connection:
+            take_turn(connection, REPORT_CODE)
+            connection.execute(delete(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before))
+            connection.execute(delete(REPORT_CODE).where(REPORT_CODE.c.owner == before))
+            _pass_on(connection, before, _followed(connection, person_key(account.hashed)))
+
+
+def _pass_on(connection: Connection, before: str, owner: str) -> None:
     for owned in OWNED:
         if not inspect(connection).has_table(owned.name):
             continue
         mine = update(owned).where(owned.c.owner == before)
         connection.execute(mine.values(owner=owner))
+
+
+def _join(connection: Connection, before: str, owner: str) -> None:
+    _pass_on(connection, before, owner)
     browsers = update(REPORT_BROWSER).where(REPORT_BROWSER.c.owner == before)
     connection.execute(browsers.values(owner=owner))
     connection.execute(insert(REPORT_BROWSER).values(cookie=before, owner=owner))
 
 
 def _owner(connection: Connection, cookie: str) -> str:
-    found = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == cookie)
-    return connection.scalar(found) or cookie
+    return _followed(connection, key_of(connection, cookie))
+
+
+def _followed(connection: Connection, key: str) -> str:
+    found = select(REPORT_BROWSER.c.owner).where(REPORT_BROWSER.c.cookie == key)
+    return connection.scalar(found) or key
 
 
 def _digest(code: str) -> str:

@@ -38,12 +38,14 @@ from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from arena.types import Names
 from scoring.jobs.owners import ReportOwners
+from scoring.jobs.store import Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SUBMISSION
 from tests.support.commands import run
 from tests.support.judging_process import Bench
 from tests.support.live_votes import COOKIE, SECRET, bring, live_vote
 from tests.support.marked_reports import MarkedReport
+from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.paid_campaigns import PaidCampaign, table
 from tests.support.servers import ROOT, drafts
 from tests.support.visitors import Visitor
@@ -229,6 +231,37 @@ def test_browsers_with_the_same_reports_are_no_longer_known_together(bank, forge
     forgetting.forget(Voters(bank).known(COOKIE), "ada")
     assert owners.of(OTHER) == OTHER
     assert COOKIE not in everything(bank)
+
+
+@pytest.mark.parametrize("forgotten", [COOKIE, OTHER])
+def test_of_devices_that_a_code_joined_reports_and_files_are_forgotten_together(
+    bank, images, tmp_path, forgotten
+):
+    """Votes are forgotten by each device's own code, as its page says."""
+    owners = ReportOwners(bank)
+    uploads = UploadStore(tmp_path / "uploads")
+    jobs = Jobs(bank)
+
+    async def content():
+        yield b"{}"
+
+    def score() -> None:
+        for cookie in (COOKIE, OTHER):
+            owner = owners.of(cookie)
+            jobs.add_done(owner, mm_vet_report(0.2))
+            asyncio.run(uploads.receive(owner, f"{cookie[:4]}.json", content()))
+
+    for cookie in (COOKIE, OTHER):
+        Visitor(bank, cookie).decide()
+    score()
+    owners.enter_code(OTHER, owners.show_code(COOKIE))
+    score()
+    forgetting = Erasure(bank, images, uploads.folder)
+    forgetting.forget(forgetting.find(code_of(forgotten)), "ada")
+    assert [jobs.of_owner(owners.of(cookie)) for cookie in (COOKIE, OTHER)] == [(), ()]
+    assert list(uploads.folder.iterdir()) == []
+    known = [bool(Voters(bank).known(cookie)) for cookie in (COOKIE, OTHER)]
+    assert known == [cookie != forgotten for cookie in (COOKIE, OTHER)]
 
 
 @pytest.mark.locks_or_dialect

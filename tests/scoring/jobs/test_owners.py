@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
+from arena.battles.voters import Account, Voters
 from arena.database import Database, now
 from scoring.jobs.owners import REPORT_CODE, CodeError, ReportOwners
 from scoring.jobs.store import JobError, Jobs
@@ -86,3 +87,46 @@ def test_a_code_that_was_used_replaced_late_or_made_up_opens_nothing(jobs):
         with pytest.raises(CodeError):
             owners.enter_code(PHONE, code)
     assert owners.of(PHONE) == PHONE
+
+
+ANN = Account("4711", "ann")
+
+
+def log_in(jobs: Jobs, before: str, fresh: str, account: Account = ANN) -> None:
+    Voters(jobs._database).log_in(account, before, fresh)
+    jobs.owners.log_in(account, before)
+
+
+def test_a_login_brings_a_browsers_reports_to_the_account_and_a_logout_leaves_none(jobs):
+    """A cookie that somebody planted owns nothing of the account, and the next at a shared computer neither."""
+    as_guest = jobs.add_done(DESK, mm_vet_report(0.2)).link
+    log_in(jobs, DESK, "first login")
+    assert links(jobs, "first login") == {as_guest} and links(jobs, DESK) == set()
+    logged_in = jobs.add_done(jobs.owners.of("first login"), mm_vet_report(0.3)).link
+    assert links(jobs, DESK) == set()
+    log_in(jobs, PHONE, "on the phone")
+    assert links(jobs, "on the phone") == {as_guest, logged_in}
+    Voters(jobs._database).log_out("first login")
+    assert links(jobs, "first login") == set(), "of a guest from now on"
+    log_in(jobs, "first login", "of another person", Account("4712", "bob"))
+    assert links(jobs, "of another person") == set()
+    log_in(jobs, "somebody after a logout", "second login")
+    assert links(jobs, "second login") == {as_guest, logged_in}
+
+
+def test_an_account_is_joined_by_its_codes_alone(jobs):
+    """Who shares a guest's reports by a code shares nothing of the account that the guest logs in to."""
+    at_desk = jobs.add_done(DESK, mm_vet_report(0.2)).link
+    owners = jobs.owners
+    owners.enter_code(PHONE, owners.show_code(DESK))
+    log_in(jobs, PHONE, "login on the phone")
+    assert links(jobs, "login on the phone") == set(), "those of the desk stay there"
+    log_in(jobs, DESK, "login at the desk")
+    assert links(jobs, "login on the phone") == {at_desk}
+    assert links(jobs, PHONE) == links(jobs, DESK) == set()
+    for shows, enters in (("login at the desk", TABLET), ("another guest", "login at the desk")):
+        owners.enter_code(enters, owners.show_code(shows))
+    assert links(jobs, TABLET) == links(jobs, "another guest") == {at_desk}
+    log_in(jobs, "another guest", "login of bob", Account("4712", "bob"))
+    assert links(jobs, "login of bob") == set(), "the account's reports stay its own"
+    assert links(jobs, TABLET) == links(jobs, "login on the phone") == {at_desk}

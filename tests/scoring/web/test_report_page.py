@@ -18,6 +18,7 @@ from scoring.web.article import difference_text
 from tests.support.axe import faults
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
+from tests.support.oidc_server import OidcServer
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -58,9 +59,11 @@ def site(tmp_path_factory) -> Iterator[Site]:
         for report in (mm_vet_report(0.2), other, mmt_report("model one", 0.6))
     ]
     database.close()
-    server = AppServer(folder, DEMO_BANK="off")
+    provider = OidcServer()
+    server = AppServer(folder, DEMO_BANK="off", **provider.environ())
     yield Site(server, *links)
     server.stop()
+    provider.close()
 
 
 @pytest.fixture
@@ -394,3 +397,23 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
     foreign = owner.post("/you/code", headers={"origin": "https://evil.example"})
     assert foreign.status_code == 403
     assert code not in site.server.log.read_text("utf-8")
+
+
+def test_reports_follow_a_login_and_stay_with_it(site):
+    """The next one at the same browser, or with the cookie of before, does not own them."""
+    guest = "g" * 32
+    made = []
+    site.change(lambda jobs: made.append(jobs.add_done(cookie_hash(guest), mm_vet_report(0.4))))
+
+    def is_mine(cookies: httpx.Cookies) -> bool:
+        page = httpx.get(f"{site.server.address}/report/{made[0].link}", cookies=cookies)
+        return "Publish report" in page.text
+
+    with site.client(guest) as client:
+        assert is_mine(client.cookies)
+        before = client.cookies
+        there = client.get("/login").headers["location"]
+        logged_in = client.get(httpx.get(there, verify=False).headers["location"]).cookies
+    assert is_mine(logged_in) and not is_mine(before)
+    logged_out = httpx.post(f"{site.server.address}/logout", cookies=logged_in).cookies
+    assert not is_mine(logged_out) and not is_mine(logged_in)
