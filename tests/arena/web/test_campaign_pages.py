@@ -161,8 +161,9 @@ def begin_hit(page: Page, server: AppServer, site: Platform, worker: str) -> Fra
 
 
 def work_frame(page: Page) -> Frame:
-    page.wait_for_function("frames.length === 1")
-    (frame,) = page.main_frame.child_frames
+    expect(page.locator("iframe")).to_have_count(1)
+    frame = page.locator("iframe").element_handle().content_frame()
+    assert frame
     return frame
 
 

@@ -374,11 +374,11 @@ def test_the_page_has_the_hand_computed_figures():
     ("poll", "told"),
     [
         (poll_of(), "Nobody has voted on these items yet."),
-        (poll_of((1, 0)), "1 pair of answers has votes, but none"),
-        (poll_of((1, 0), (0, 1)), "2 pairs of answers have votes, but none"),
+        (poll_of((1, 0)), "So far 1 pair has votes, but none"),
+        (poll_of((1, 0), (0, 1)), "So far 2 pairs have votes, but none"),
         (
             Poll({Contest("i", REFERENCE, "otter"): Choices(3, 2)}, {}),
-            "yet (1 pair with the reference left out)",
+            "Pairs with the reference are left out: 1.",
         ),
     ],
 )
@@ -456,7 +456,7 @@ def page(browser: Browser, voted: AppServer) -> Iterator[Page]:
 
 def test_a_source_with_few_votes_says_what_it_needs_and_leads_to_a_battle(voted):
     shown = get(voted, "?source=later").text
-    assert "1 pair of answers has votes" in shown and "there is nothing to tell" in shown
+    assert "Needs votes from two people" in shown and "So far 1 pair has votes" in shown
     assert 'href="/">Vote</a>' in shown and "agreement-body" not in shown
     assert get(voted, "?source=%3Cb%3Enowhere").text == get(voted).text, "the newest instead"
 
@@ -480,7 +480,7 @@ def test_the_page_shows_people_measures_and_the_plot(page):
     shoot(page, "agreement", whole=True)
     assert_fits(page, 320)
     page.get_by_role("navigation", name="Items").get_by_role("link", name="later").click()
-    expect(tells).to_contain_text("there is nothing to tell")
+    expect(tells).to_contain_text("Needs votes from two people")
     page.get_by_role("navigation", name="Results").get_by_role("link", name="Elo ranking").click()
     expect(page.locator("main h1")).to_have_text("Elo ranking")
 

@@ -10,7 +10,6 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from arena.web.words import ENGLISH
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
@@ -240,11 +239,12 @@ def test_the_browser_tells_when_a_job_has_ended_if_it_was_asked(
 
 @pytest.mark.soak
 def test_a_page_that_lost_its_connection_has_its_file_again(visitor):
+    """Gradio says what happened, and that it tries again by itself: then it loads the page anew."""
     upload(visitor, SAMPLE_PREDICTIONS)
     expect(visitor.locator("#offers")).to_contain_text("5 runs")
     visitor.context.set_offline(True)
     visitor.locator("#check").click()
-    expect(visitor.locator(".toast-body")).to_contain_text(ENGLISH["no_answer"])
+    expect(visitor.locator(".toast-body")).to_contain_text("Connection to the server was lost")
     visitor.context.set_offline(False)
     expect(visitor.locator(".toast-body")).to_have_count(0)
     expect(visitor.locator("#drop-state")).to_have_text(SAMPLE_PREDICTIONS.name)
