@@ -303,6 +303,7 @@ def create_app(context: AppContext) -> FastAPI:
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
         events=events,
+        nothing_here=layout.nothing_here,
     )
     return app
 

@@ -48,13 +48,15 @@ def one_line(error: ValidationError, unknown: str = "is not known; delete it") -
         key = f"{names[0]}.{key}"  # of a table; between them stands which kind of table it is
     cause = first.get("ctx", {}).get("error", "")
     if kind == "missing":
-        return f"{key} is missing; it is needed"
+        return f"{key} is missing; add it"
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return f"{key!r} {unknown}"
     if isinstance(cause, _HiddenError):
         return f"{key} {cause}"
     if not key:
         return str(cause or first["msg"])
-    expected = cause or first["msg"].replace("Input should be", "it must be")
+    expected = cause or first["msg"].replace("Input should be", "it must be").replace(
+        "a valid", "a"
+    )
     verb = "holds" if isinstance(place[-1], int) else "is"
     return f"{key} {verb} {str(first['input'])[:60]!r}; {expected}"

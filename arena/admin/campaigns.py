@@ -205,6 +205,6 @@ def check_sources(spec: CampaignSpec, bank: Bank) -> None:
         if there < least:
             known = ", ".join(one.name for one in bank.sources if one.kind == "check") or "none"
             raise CampaignError(
-                f"{key} is {name!r}, which has {there} of the {least} check items that are asked; sources of check "
-                f"items: {known} (python -m arena items checks DIR brings more)"
+                f"{key} is {name!r}, which has {there} of the {least} check items that it needs. Sources of check "
+                f"items: {known}. Import more: python -m arena items checks DIR."
             )

@@ -24,6 +24,8 @@ class ChecklistEntry(NamedTuple):
     is_there: bool
     told: str
     """What there is, or what is missing and how to add it."""
+    is_urgent: bool = False
+    """Whether votes may be lost, or nobody can vote, until it is there."""
 
 
 def checklist(
@@ -43,7 +45,7 @@ def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry
     bank = load_bank(connection, settings.image_hosts)
     own = bank.states_of(OWN_KINDS)
     has_demo = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
-    mend = "Import yours: python -m arena items (docs/vote.md)."
+    mend = "Import your own: python -m arena items (docs/vote.md)."
     if own and own["ready"] == own.total():
         told = f"{plural(own.total(), 'item')} of your own."
     elif own["ready"]:
@@ -52,8 +54,8 @@ def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry
         until = "voters see the demo items" if has_demo else "nobody can vote"
         told = f"{shown_text(own)} Until then, {until}."
     else:
-        told = f"only the demo bank. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
-    yield ChecklistEntry("Items", own["ready"] > 0, told)
+        told = f"only the demo items. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
+    yield ChecklistEntry("Items", own["ready"] > 0, told, is_urgent=not has_demo)
     checks = bank.states_of(["check"]).total()
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
     told = (
@@ -71,18 +73,17 @@ def _kept(settings: Settings) -> Iterator[ChecklistEntry]:
         yield ChecklistEntry(
             "Copy",
             True,
-            "none by this app: PostgreSQL keeps the votes, and its backups are yours to make.",
+            "PostgreSQL stores the votes. Its backups are yours to make.",
         )
     else:
-        told = "not set: if this disk is lost, so are the votes. Set MIRROR, a private dataset of the Hub, and "
-        yield ChecklistEntry(
-            "Copy",
-            False,
-            f"{told}HF_TOKEN, which may write there; or DATABASE_URL, a PostgreSQL database (docs/host.md).",
+        told = (
+            "none. If this disk is lost, so are the votes. Set MIRROR (a private dataset of the Hub) and HF_TOKEN, or "
+            "DATABASE_URL (PostgreSQL). See docs/host.md."
         )
+        yield ChecklistEntry("Copy", False, told, is_urgent=True)
     full = next(filter(None, map(no_room, votes_folders(settings))), None)
     if full:
-        yield ChecklistEntry("Disk", False, f"{full[0].lower()}{full[1:]}.")
+        yield ChecklistEntry("Disk", False, f"{full[0].lower()}{full[1:]}.", is_urgent=True)
 
 
 def _people(settings: Settings) -> Iterator[ChecklistEntry]:
@@ -90,19 +91,19 @@ def _people(settings: Settings) -> Iterator[ChecklistEntry]:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
     else:
-        told = "none: voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
+        told = "none. Voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
         yield ChecklistEntry("Login", False, f"{told}true on a Space (docs/host.md).")
     if settings.operators:
         yield ChecklistEntry("Operators", True, f"{', '.join(sorted(settings.operators))}.")
     else:
-        told = "nobody by name: the link printed at start opens this page, in one browser and for a day. "
+        told = "none by name. The link printed at start opens this page in one browser, for a day. "
         yield ChecklistEntry(
             "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
         )
     campaigns = settings.counts.campaigns
-    missing = "none counts. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
+    missing = "none. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
     told = f"{', '.join(campaigns)}." if campaigns else missing
-    yield ChecklistEntry("Campaigns", bool(campaigns), told)
+    yield ChecklistEntry("Counted campaigns", bool(campaigns), told)
 
 
 def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:
@@ -115,11 +116,11 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
         )
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
-    missing = "none: people score with keys of their own. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
+    missing = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."
     yield ChecklistEntry("Judge", bool(judge.model), lent if judge.model else missing)
     for name, path, variable in (
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
     ):
-        missing = f"missing, so outputs can't be scored on the page. Set {variable} to their folder (docs/host.md)."
+        missing = f"missing, so answers to them can't be scored here. Set {variable} to their folder (docs/host.md)."
         yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)

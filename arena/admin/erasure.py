@@ -103,8 +103,8 @@ class Erasure:
                 found = {*connection.scalars(people)} or {*connection.scalars(guests)}
         if len(found) != 1:
             raise UnknownVoterError(
-                f"There is no visitor {name[:40]!r}; the page /you tells visitors their code, and a worker of a "
-                "campaign is found by the code at the end, or as in seat 17"
+                f"No visitor has the code {name[:40]!r}. Visitors find theirs at /you, workers at the end of a "
+                "campaign. A seat's number works too, as in seat 17."
             )
         return found.pop()
 

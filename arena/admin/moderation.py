@@ -139,6 +139,6 @@ def _item(connection: Connection, key: str) -> int:
     found = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
     if found is None:
         raise AdminCommandError(
-            f"There is no item {key[:40]!r}; its key stands in its link, behind /item/"
+            f"No item has the key {key[:40]!r}. An item's key is what follows /item/ in its link."
         )
     return found

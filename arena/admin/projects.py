@@ -161,10 +161,10 @@ class ProjectAdmin(SeatAdmin):
     def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
         """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
-        if not (number.isascii() and number.isdecimal() and len(number) < 10 and why):
-            raise DraftError(
-                "Write the item's number and why, as in: 17 the licence was withdrawn."
-            )
+        if not why:
+            raise DraftError("Write why the item is taken out.")
+        if not (number.isascii() and number.isdecimal() and len(number) < 10):
+            raise DraftError("Give the number of the item, as in 17.")
         note = noted(who, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
@@ -188,7 +188,11 @@ class ProjectAdmin(SeatAdmin):
         found = next((one.answer for one in self.unread(name) if one.answer.name == sample), None)
         note = noted(who, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
         if found is None or not self._qualification.judge(found, VERDICTS[verdict], note):
-            raise DraftError("No sample {} of {} waits to be read.", sample[:40], name)
+            raise DraftError(
+                "No sample {} of {} waits to be read. It may have been read already.",
+                sample[:40],
+                name,
+            )
         return f"Sample {sample} of {name} is {verdict}."
 
     @property

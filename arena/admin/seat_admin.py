@@ -59,14 +59,14 @@ class SeatAdmin(ABC):
         """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
         if spec.platform.kind == "login" and self._settings.oauth is None:
             raise CampaignError(
-                'platform.kind is "login", and nobody can log in here: set hf_oauth: true (a Space) or OAUTH_CLIENT_ID '
-                "and OAUTH_CLIENT_SECRET (docs/host.md)"
+                'platform.kind is "login", but nobody can log in here. Set hf_oauth: true (a Space), or '
+                "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/host.md)."
             )
         if spec.seat.pay and is_lost_at_restart(self._settings):
             raise CampaignError(
-                "A restart would lose this campaign's seats and votes, which are paid: SQLite lies on a disk that is "
-                "wiped, without a copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md), "
-                "or pay = 0 to try it"
+                "A restart would lose this campaign's paid seats and votes: SQLite is on a disk that a restart wipes, "
+                "and there is no copy. Set MIRROR and HF_TOKEN, DATABASE_URL, or DATA_DIR on a volume (docs/host.md). "
+                "To try a campaign, set pay = 0."
             )
 
     def link(self, campaign: Campaign, worker: str = "") -> str:

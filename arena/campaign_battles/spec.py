@@ -54,7 +54,7 @@ class BattleSpec(CampaignSpec):
 
     def mistake(self) -> str:
         if self.design == "fixed" and not self.fixed:
-            return "design is 'fixed', and there are no tuples: name a file of them (--tuples FILE)"
+            return "design is 'fixed', but no tuples are given; make it by python -m arena campaign new --tuples FILE"
         if self.fixed and self.design != "fixed":
             return f"design is {self.design!r}, and a file of tuples is given; it belongs to design = 'fixed'"
         if self.tuples and self.fixed:

@@ -73,8 +73,8 @@ def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "")
     named = tidy_name(worker) if spec.platform.kind == "plain" else ""
     if spec.platform.kind == "plain" and not is_name(named):
         raise CampaignLinkError(
-            "A plain link names its worker: 1 to 64 letters, digits, signs and blanks, nothing unseen, and no "
-            "first word account or forgotten, not {!r}",
+            "{!r} can't be a worker's name. Use 1 to 64 visible letters, digits, signs and spaces, and don't begin "
+            "with account or forgotten.",
             worker[:80],
         )
     ends = str(int(until.timestamp()))

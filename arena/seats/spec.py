@@ -34,7 +34,11 @@ def worded(expected: str, most: int = 200) -> Any:
 
 
 Share = Annotated[float, Field(strict=False), number(0, 1)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Name = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"),
+    must_be("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', and begin with a letter or digit"),
+]
 
 
 class SeatSpec(SpecPart):
@@ -45,7 +49,9 @@ class SeatSpec(SpecPart):
     minutes: Annotated[int, whole(1, 24 * 60)] = 30
     """How long a piece waits for its answer before it is given to somebody else."""
     pay: Annotated[float, Field(strict=False), number(0, 10_000)]
-    currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] = "USD"
+    currency: Annotated[
+        str, Field(pattern="^[A-Z]{3}$"), must_be("three capital letters, as in 'USD'")
+    ] = "USD"
 
 
 class QualifySpec(SpecPart):
@@ -166,7 +172,7 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
         try:
             content = tomllib.loads(content.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise CampaignError(f"The file is no TOML in UTF-8: {str(error)[:200]}") from None
+            raise CampaignError(f"The file isn't TOML in UTF-8: {str(error)[:200]}") from None
     return _checked(lambda: kind.model_validate({**content, **more}))
 
 

@@ -102,7 +102,7 @@ def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
     """The workers with names in one form; rows without a name are left out. Raises RowsError for none, and for two."""
     named = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
     if not named:
-        raise RowsError("expected a worker's name on each line, found none; write them there")
+        raise RowsError("expected a worker's name on each line, found none; write one on each line")
     twice = [
         f"{name[:80]!r} on rows {' and '.join(map(str, rows[:_TOLD]))}"
         for name, rows in grouped((name, row) for row, name in named).items()

@@ -299,9 +299,9 @@ CHINESE: Mapping[str, str] = {
     "Hugging Face refused this login. Please log in again.": "Hugging Face 拒绝了这次登录。请重新登录。",
     "Hugging Face answered something else than JSON. Please try again later.": "Hugging Face 的回应无法读取。请稍后再试。",
     (
-        "A plain link names its worker: 1 to 64 letters, digits, signs and blanks, nothing unseen, and no first word "
-        "account or forgotten, not {!r}"
-    ): "普通链接须写明参与者：1 至 64 个字母、汉字、数字、符号或空格，不含看不见的字符，且首词不是 account 或 forgotten，而不是 {!r}",
+        "{!r} can't be a worker's name. Use 1 to 64 visible letters, digits, signs and spaces, and don't begin "
+        "with account or forgotten."
+    ): "{!r} 不能作参与者的名字。请用 1 至 64 个可见的字母、汉字、数字、符号或空格，且不以 account 或 forgotten 开头。",
     "This work is for people who log in. Log in with Hugging Face, and you come back here.": (
         "此任务面向已登录的人。请用 Hugging Face 登录，随后会回到这里。"
     ),

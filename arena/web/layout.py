@@ -65,7 +65,9 @@ class PageLayout:
 
     def nothing_here(self, request: Request) -> Response:
         """Return the page of a wrong address."""
-        body = HTML.nothing_here(request.url.path[:100], self.doors, ENGLISH)
+        body = HTML.nothing_here(
+            request.scope["path"][:100].replace("\0", "%00"), self.doors, ENGLISH
+        )
         return self.page(request, MISSING, body, status=404, is_kept=False)
 
 

@@ -8,14 +8,14 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import MappingProxyType
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arena.errors import VoterError
@@ -87,7 +87,8 @@ class RequestMiddleware:
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called. What is made of a stored report is made one
     after the other, and who waits holds no thread. A request that is passed on has a voter cookie only if `cookies`
-    signed it; its `state.network` is the hash of its caller's network.
+    signed it; its `state.network` is the hash of its caller's network. `nothing_here` makes the page of an address at
+    which there can be nothing.
     """
 
     def __init__(
@@ -101,8 +102,10 @@ class RequestMiddleware:
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
         events: Mapping[int, Sequence[Argument]] | None = None,
+        nothing_here: Callable[[Request], Response] | None = None,
     ) -> None:
         self._app = app
+        self._nothing_here = nothing_here
         self._cookies = cookies
         self._https = https
         self._uploads = uploads
@@ -128,7 +131,7 @@ class RequestMiddleware:
         )
         takes_file = scope["path"] in self._uploads and scope["method"] not in _READS
         most = self._uploads[scope["path"]] if takes_file else MOST_BODY
-        refusal = _refusal(scope, headers, most)
+        refusal = _refusal(scope, headers, most) or self._nowhere(scope, headers)
         large = refusal is None and _is_large(scope, headers)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
@@ -152,6 +155,15 @@ class RequestMiddleware:
                 await self._worked_on(caller, body, scope, send)
         finally:
             self._limits.leave(caller, large)
+
+    def _nowhere(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the answer to an address with NUL: no name holds it, and PostgreSQL does not take it."""
+        if "\0" not in scope["path"] and b"%00" not in scope["query_string"]:
+            return None
+        if self._nothing_here and "text/html" in headers.get("accept", ""):
+            return self._nothing_here(Request(scope))
+        text = "There is nothing at an address with the character NUL."
+        return PlainTextResponse(text, status_code=404)
 
     async def _worked_on(self, caller: Caller, body: "_Body", scope: Scope, send: Send) -> None:
         """Pass on a request after reading its body, so that nobody waits for a slow sender."""
@@ -366,11 +378,6 @@ def _refusal(scope: Scope, headers: Headers, most: int) -> PlainTextResponse | N
     closed = _CLOSED.fullmatch(path) or (_GRADIO.fullmatch(path) and not _CALLED.fullmatch(path))
     if closed or (scope["method"], path.rstrip("/")) in _GRADIOS_LOGIN:
         return PlainTextResponse("This route is closed.", status_code=403)
-    # no name holds it, and PostgreSQL does not take it
-    if "\0" in path or b"%00" in scope["query_string"]:
-        return PlainTextResponse(
-            "There is nothing at an address with the character NUL.", status_code=404
-        )
     if _FILE.fullmatch(path) and len(path.encode()) > LONGEST_NAME:
         return PlainTextResponse("There is no such file.", status_code=404)
     if scope["method"] not in _READS and not _same_origin(headers):

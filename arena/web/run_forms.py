@@ -24,6 +24,18 @@ class SentForm(NamedTuple):
 
     path: str
     fields: Mapping[str, str]
+    problem: str = ""
+    """Why it was not taken."""
+
+    @property
+    def place(self) -> str:
+        """The form's own place in the page."""
+        return self.fields.get("at", "")
+
+    @property
+    def section(self) -> str:
+        """The section that the form stands in, with which its place begins."""
+        return self.place.partition(":")[0]
 
     def of(self, path: str, field: str, otherwise: str) -> str:
         """Return what the form of this path has in a field; `otherwise` where another one was sent."""
@@ -39,6 +51,8 @@ class Said(NamedTuple):
     place: str
     text: str
     is_problem: bool = False
+    form: str = ""
+    """The place of the form that it is about, which says it itself."""
 
 
 async def sent_form(request: Request) -> SentForm:

@@ -21,11 +21,18 @@ class Need(NamedTuple):
     text: str
     place: str
     """The section of the page where it is done, or read in full."""
+    of: str = ""
+    """The campaign or project of the section that it is about."""
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.place}:{self.of}" if self.of else self.place
 
 
 def needs(seen: Dashboard, boards: Sequence[BoardHealth]) -> list[Need]:
-    """Return what an operator has to do, beside what could be set up; empty: nothing."""
+    """Return what an operator has to do; empty: nothing."""
     return [
+        *_unsafe(seen),
         *_failing(seen, boards),
         *_money(seen),
         *_stopped(seen),
@@ -38,18 +45,25 @@ def is_little(seen: Dashboard) -> bool:
     return seen.free_bytes <= LITTLE_DISK * seen.disk_bytes
 
 
-def _failing(seen: Dashboard, boards: Sequence[BoardHealth]) -> Iterator[Need]:
+def _unsafe(seen: Dashboard) -> Iterator[Need]:
+    for entry in seen.checklist:
+        if entry.is_urgent and not entry.is_there:
+            yield Need(entry.what, entry.told, "setup")
     if is_little(seen):
         share = seen.free_bytes / seen.disk_bytes
         yield Need("Disk almost full", f"{share:.0%} is free. Make room.", "copy")
     if seen.copy is not None and is_late(seen.copy, seen.read_at):
         yield Need("The copy is late", copy_text(seen), "copy")
+
+
+def _failing(seen: Dashboard, boards: Sequence[BoardHealth]) -> Iterator[Need]:
     for board in boards:
         if board.problem:
-            yield Need(f"Board {board.source}", f"can't be computed: {board.problem}.", "boards")
+            yield Need(f"Board {board.source}", f"can't be computed. {board.problem}.", "boards")
     for campaign in seen.campaigns:
         if campaign.problem and not campaign.campaign.ended_at:
-            yield Need(f"Campaign {campaign.campaign.name}", campaign.problem, "campaigns")
+            name = campaign.campaign.name
+            yield Need(f"Campaign {name}", campaign.problem, "campaigns", name)
 
 
 def copy_text(seen: Dashboard) -> str:
@@ -74,13 +88,12 @@ def _money(seen: Dashboard) -> Iterator[Need]:
 def _stopped(seen: Dashboard) -> Iterator[Need]:
     jobs = [job for job in seen.stopped if seen.read_at - job.begun <= FRESH]
     if jobs:
-        latest = f"{jobs[0].model}: {jobs[0].problem}"
         what = f"{plural(len(jobs), 'scoring job')} stopped"
-        yield Need(what, f"The latest, with {latest}", "queues")
+        yield Need(what, f"the latest with {jobs[0].model}: {jobs[0].problem}", "queues")
     for model, number in seen.failures.items():
         yield Need(f"Live model {model}", f"failed {plural(number, 'time')} {_DAYS}.", "live")
     if seen.paused_since:
-        yield Need("Live battles are paused", "No live battle can start.", "live")
+        yield Need("Live battles are paused", "no live battle can start.", "live")
 
 
 def _waiting(seen: Dashboard) -> Iterator[Need]:
@@ -89,20 +102,22 @@ def _waiting(seen: Dashboard) -> Iterator[Need]:
         for voter in seen.flagged
     )
     if flagged:
-        yield Need(f"{plural(flagged, 'voter')} flagged", f"New {_DAYS}.", "flagged")
+        yield Need(f"{plural(flagged, 'voter')} flagged", f"new {_DAYS}.", "flagged")
     for campaign in seen.campaigns:
-        what = f"Campaign {campaign.campaign.name}"
         if campaign.pending:
-            votes = (
-                f"{plural(campaign.pending, 'vote')} waiting for the platform's list. Upload it."
-            )
-            yield Need(what, votes, "campaigns")
+            name = campaign.campaign.name
+            waiting = plural(campaign.pending, "vote")
+            votes = f"{waiting} waiting for the platform's list. Upload it."
+            yield Need(f"Campaign {name}", votes, "campaigns", name)
     for project in seen.projects:
-        what = f"Project {project.campaign.name}"
+        name = project.campaign.name
+        what = f"Project {name}"
         if project.unread:
-            yield Need(what, f"{plural(len(project.unread), 'sample')} to read.", "projects")
+            unread = f"{plural(len(project.unread), 'sample')} to read."
+            yield Need(what, unread, "projects", name)
         has_list = project.listed or not project.spec.platform.must_confirm
         if project.states and not has_list:
-            yield Need(what, "The platform's list is missing. Upload it to pay people.", "projects")
+            missing = "the platform's list is missing. Upload it to pay people."
+            yield Need(what, missing, "projects", name)
     if seen.uploads.unseen:
         yield Need(f"{plural(seen.uploads.unseen, 'image')} to review", "", "images")

@@ -135,12 +135,13 @@ class RunPage:
             return make(who)
         except _ERRORS as error:
             status = 503 if isinstance(error, DatabaseError) else 422
-            return self._page(request, Said(_place(sent), str(error), True), sent, status)
+            problem = str(error)
+            said = Said(_place(sent), problem, is_problem=True, form=sent.place)
+            return self._page(request, said, sent._replace(problem=problem), status)
 
 
 def _place(sent: SentForm) -> str:
-    place = sent.fields.get("at", "")
-    return place if place in _PLACES else "needs"
+    return sent.section if sent.section in _PLACES else "needs"
 
 
 def routes(page: RunPage) -> APIRouter:

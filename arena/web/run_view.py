@@ -90,8 +90,17 @@ def run_html(given: RunInputs) -> str:
     work = _group("work", "Work", WORK, _work(given))
     titles = {**HEALTH, **WORK}
     urgent = [(need, titles[need.place]) for need in needs(seen, given.boards)]
-    missing = [entry for entry in seen.checklist if not entry.is_there]
-    return HTML.page(seen.read_at, urgent, missing, given.said, (health, work))
+    can_be_set_up = sum(not entry.is_there and not entry.is_urgent for entry in seen.checklist)
+    groups = (health, work)
+    return HTML.page(seen.read_at, urgent, can_be_set_up, _said(given.said, groups), groups)
+
+
+def _said(said: Said | None, groups: Sequence[Group]) -> Said | None:
+    """What a section says at its top; None where its form says it."""
+    if said is None or not said.form:
+        return said
+    is_shown = any(f'id="{said.form}"' in part.html for group in groups for part in group.parts)
+    return None if is_shown else said
 
 
 def stranger_html(problem: str, by_link: bool) -> str:
@@ -124,7 +133,7 @@ def _health(given: RunInputs) -> dict[str, str]:
         "live": HTML.live(
             seen, _table(("Live model", failures_head), seen.failures.items(), no_failure)
         ),
-        "setup": HTML.setup([entry for entry in seen.checklist if entry.is_there]),
+        "setup": HTML.setup(seen.checklist),
         "settings": HTML.settings(
             len(settings), _table(("Variable", "Value", "From"), settings, "None.")
         ),

@@ -36,11 +36,11 @@ def acts(database) -> list[tuple[str, str, str]]:
             ('source = "test"', 'source = "test"\nmodels = ["m9"]'),
             "models: 'm9' is none of this source's",
         ),
-        (('source = "test"', 'source = "test"\ndesign = "fixed"'), "name a file of them"),
+        (('source = "test"', 'source = "test"\ndesign = "fixed"'), "no tuples are given"),
         (("pay = 5.0", "pay = -1"), "seat.pay is '-1'; it must be a number from 0 to 10000"),
         (("votes = 1000", "votess = 1000"), "votes is missing"),
         (("votes = 3", "votes = 7"), "seat.votes is 7, and a worker gets each of the 6 items once"),
-        (("name =", "name =" * 2), "The file is no TOML in UTF-8"),
+        (("name =", "name =" * 2), "The file isn't TOML in UTF-8"),
     ],
 )
 def test_a_wrong_campaign_is_refused_in_one_line(bank, change, told):
@@ -75,7 +75,7 @@ def test_sources_of_check_items_must_hold_what_is_asked(bank):
 def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
     settings = replace(Settings.from_env({"DATA_DIR": "/there-is-no-such-volume"}), space=True)
     kept = replace(settings, backup=BackupSettings("ada/votes", Secret("hf")))
-    with pytest.raises(CampaignError, match=r"A restart would lose .* Set MIRROR .* or pay = 0"):
+    with pytest.raises(CampaignError, match=r"A restart would lose .* Set MIRROR .* set pay = 0"):
         CampaignAdmin(settings, bank, ItemBank(bank), VoteTable(bank)).make("ada", TOML.encode())
     assert acts(bank) == []
     assert CampaignAdmin(kept, bank, ItemBank(bank), VoteTable(bank)).make("ada", TOML.encode())
@@ -87,7 +87,7 @@ def test_a_paid_campaign_does_not_start_where_a_wipe_would_lose_it(bank):
 
 def test_one_link_for_all_who_log_in_takes_a_server_with_a_log_in(bank):
     settings, toml = Settings.from_env({}), f'{TOML}platform = {{ kind = "login" }}\n'
-    with pytest.raises(CampaignError, match="nobody can log in here: set hf_oauth"):
+    with pytest.raises(CampaignError, match="nobody can log in here. Set hf_oauth"):
         CampaignAdmin(settings, bank, ItemBank(bank), VoteTable(bank)).make("ada", toml.encode())
     with_login = Settings.from_env({"OAUTH_CLIENT_ID": "id", "OAUTH_CLIENT_SECRET": "secret"})
     admin = CampaignAdmin(with_login, bank, ItemBank(bank), VoteTable(bank))

@@ -409,7 +409,7 @@ def test_the_command_forgets_and_is_recorded(tmp_path):
 
     here = {"DATA_DIR": str(tmp_path)}
     unknown = run("arena", "forget", "--voter", code_of(OTHER), environ=here)
-    assert unknown.code == 2 and "no visitor" in unknown.err and "Traceback" not in unknown.err
+    assert unknown.code == 2 and "No visitor" in unknown.err and "Traceback" not in unknown.err
     line = [sys.executable, "-m", "arena", "forget", "--voter", code_of(COOKIE)]
     subprocess.run(line, cwd=ROOT, env={**os.environ, **here}, check=True)
     assert bench.jobs.of_owner(COOKIE) == (), "also where scoring is not imported"

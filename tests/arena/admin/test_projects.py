@@ -68,7 +68,7 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
 @pytest.mark.parametrize(
     "toml, told",
     [
-        ("name = ", "no TOML"),
+        ("name = ", "isn't TOML"),
         (TOML.replace("wanted = 10", "wanted = 0"), "wanted is .0.; it must be a whole number"),
         (TOML.replace("seat =", "licence = 'all mine'\nseat ="), "licence"),
         (TOML.replace("seat =", "model = 'nobody'\nseat ="), "nobody"),
@@ -106,7 +106,7 @@ def test_an_accepted_item_is_taken_out_and_said_who_did_it(database, tmp_path, d
         answer = desk.operator.post(path, data={"number": number, "why": why})
         assert answer.status_code == 422
     assert project.drafts[0].state.step == "accepted"
-    assert 'form="take-pets" name="number" value="1">Take out' in desk.read()
+    assert 'form="projects:pets:take" name="number" value="1">Take out' in desk.read()
     done = desk.post(
         "projects/pets/reject", "projects", number="1", why="the licence was withdrawn"
     )

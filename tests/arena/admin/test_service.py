@@ -202,7 +202,7 @@ def test_an_order_that_is_none_changes_nothing(bank, service):
     for about in (None, 7, ["x"], {"path": "arena.db"}):
         with pytest.raises(AdminCommandError):
             service.do("ada", "hide", about)
-    with pytest.raises(AdminCommandError, match="no item"):
+    with pytest.raises(AdminCommandError, match="No item"):
         service.do("ada", "hide", "' OR 1=1 --")
     with pytest.raises(UnknownVoterError):
         service.do("ada", "forget", "ffff-ffff-ffff")

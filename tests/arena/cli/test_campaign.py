@@ -57,7 +57,7 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
         capsys, "links", "pilot", "--workers", written(tmp_path, "odd.txt", "\nw1\nw\u202e1\n")
     )
     assert (code, out) == (2, "") and err.startswith("odd.txt, row 3: ")
-    assert "not 'w\\u202e1'" in err
+    assert "row 3: 'w\\u202e1' can't be" in err
     code, out, err = campaign(
         capsys, "links", "pilot", "--workers", written(tmp_path, "twice.csv", "w1\nw2\nw1\n")
     )
@@ -68,7 +68,7 @@ def test_a_campaign_from_a_file_to_its_links(arena, capsys, tmp_path):
     assert (code, out, err) == (
         2,
         "",
-        "none.txt: expected a worker's name on each line, found none; write them there\n",
+        "none.txt: expected a worker's name on each line, found none; write one on each line\n",
     )
     code, _, err = campaign(capsys, "links", "pilot")
     assert code == 2 and "give --workers FILE" in err
@@ -105,7 +105,7 @@ def test_a_platforms_campaign_has_one_link(arena, capsys, tmp_path):
 def test_a_wrong_file_ends_with_one_line(arena, capsys, tmp_path):
     for text, told in (
         (TOML.replace("test", "none"), "there are: test"),
-        (TOML * 2, "The file is no TOML"),
+        (TOML * 2, "The file isn't TOML"),
     ):
         code, out, err = campaign(capsys, "new", written(tmp_path, "c.toml", text))
         assert (code, out, err.count("\n")) == (2, "", 1)

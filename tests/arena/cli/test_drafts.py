@@ -126,7 +126,7 @@ def test_its_people_are_listed_and_paid_by_the_commands_of_campaigns(database, a
 def test_an_error_of_a_project_names_its_file(database, arena, tmp_path):
     (tmp_path / "odd.toml").write_text("name = pets")
     code, _, err = arena("drafts", "new", tmp_path / "odd.toml")
-    assert code == 2 and err.startswith("odd.toml: The file is no TOML in UTF-8: ")
+    assert code == 2 and err.startswith("odd.toml: The file isn't TOML in UTF-8: ")
 
 
 def test_an_item_is_taken_out(database, arena, tmp_path):
@@ -163,7 +163,10 @@ def test_samples_are_listed_and_judged(database, arena, tmp_path):
     assert (code, out) == (0, f"Sample {seat.id}.1.1 of pets is good.\n")
     assert exam.has_passed(seat)
     code, _, err = arena("drafts", "judge", "pets", f"{seat.id}.1.1", "poor")
-    assert (code, err) == (2, f"No sample {seat.id}.1.1 of pets waits to be read.\n")
+    assert (code, err) == (
+        2,
+        f"No sample {seat.id}.1.1 of pets waits to be read. It may have been read already.\n",
+    )
     assert arena("drafts", "samples", "pets")[1] == "sample,at,picture,instruction,caption\n"
 
 

@@ -170,7 +170,7 @@ def test_a_worker_may_have_a_name_in_any_script(worker, name):
     ids=ascii,
 )
 def test_a_plain_link_is_made_for_a_name_that_can_be_seen_and_is_nobody_elses(worker):
-    with pytest.raises(CampaignLinkError, match="names its worker"):
+    with pytest.raises(CampaignLinkError, match="can't be a worker's name"):
         made_link(KEY, spec(), UNTIL, worker)
 
 

@@ -721,6 +721,9 @@ def test_nul_is_refused_wherever_it_comes_and_not_logged(server, voter):
         "/model/%00",
     ):
         assert voter.client.get(path).status_code == 404, path
+        page = voter.client.get(path, headers={"accept": "text/html,*/*"})
+        assert page.status_code == 404 and "There is nothing at this address." in page.text, path
+        assert "\0" not in page.text and "default-src" in page.headers["content-security-policy"]
     assert voter.client.post("/uploads?name=%00.json", content=b"{}").status_code == 404
     assert server.log.stat().st_size == logged
 

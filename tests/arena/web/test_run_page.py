@@ -147,6 +147,53 @@ def test_what_is_refused_is_said_in_its_section_and_stays_as_it_was_written(desk
     assert re.search(r'<details class="campaign" open><summary><b>Make a campaign', page)
 
 
+def refused_in(html: str, place: str) -> str:
+    """What the form of this place says is wrong with it; empty if it says nothing."""
+    form = html.partition(f' id="{place}"')[2].partition("</form>")[0]
+    found = re.search(r'^[^>]*><p class="problem" role="alert">(.*?)</p>', form, re.DOTALL)
+    return found[1] if found else ""
+
+
+RTL = "سيارة حمراء"
+WRONG = (
+    ("campaigns", "campaigns::make", {"toml": ""}, "name is missing; add it"),
+    ("campaigns", "campaigns::make", {"toml": RTL}, "The file isn't TOML in UTF-8"),
+    ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "it must be 1 to 64 of A-Z"),
+    ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
+    ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
+    ("campaigns/pilot/links", "campaigns:pilot:links", {"workers": " "}, "a worker's name on each"),
+    (
+        "campaigns/pilot/links",
+        "campaigns:pilot:links",
+        {"workers": "x" * 99},
+        "Use 1 to 64 visible",
+    ),
+    ("projects/pets/reject", "projects:pets:take", {"number": "1"}, "Write why the item"),
+    ("projects/pets/reject", "projects:pets:take", {"number": "x", "why": RTL}, "Give the number"),
+    ("act", "forget:code", {"order": "forget", "about": RTL}, "No visitor has the code"),
+    ("act", "forget:code", {"order": "forget", "about": "\0"}, "No visitor has the code ''."),
+)
+
+
+@pytest.mark.parametrize(("path", "place", "fields", "said"), WRONG)
+def test_a_form_says_what_is_wrong_with_it_once_and_keeps_what_was_sent(
+    desk, path, place, fields, said
+):
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    project = Project.on(desk.database, desk.settings.data_dir)
+    for person in ("ann", "bob"):
+        project.do(project.seat(person))
+    page = desk.post(path, place, **fields)
+    assert said in refused_in(page, place)
+    assert page.count('role="alert"') == 1
+    assert all(value.replace("\0", "") in page for value in fields.values())
+
+
+def test_a_form_that_is_not_there_any_more_is_refused_in_its_section(desk):
+    page = desk.post("campaigns/none/links", "campaigns:none:links", workers="ann")
+    assert "no campaign named 'none'" in part(page, "campaigns")
+
+
 def test_an_item_is_hidden_by_a_button_beside_it(desk):
     first = item(desk)
     page = part(desk.read("?find=picture+1"), "items")
@@ -159,7 +206,7 @@ def test_an_item_is_hidden_by_a_button_beside_it(desk):
     assert "Done: hid an item" in part(done, "items")
     assert f'form="items-show" name="about" value="{first.key}">Show again' in done
     assert done.count('form="items-hide"') == 2 and f'"{first.key}">Hide' not in done
-    assert "no item 'none'" in part(desk.act("hide", "none", "items"), "items")
+    assert "No item has the key 'none'." in part(desk.act("hide", "none", "items"), "items")
     assert "Done: showed" in desk.act("show", first.key, "items")
 
 
@@ -171,13 +218,37 @@ def test_a_search_is_anybodys_text(desk, wanted):
 
 def test_what_is_missing_needs_an_operator_until_it_is_there(desk):
     shown = part(desk.read(), "needs")
-    assert "To set up" in shown and "Attention tests" in shown and "0 of 20" in shown
-    assert "Copy" in shown and "Set MIRROR" in shown
-    assert "Items</b>: 3 items of your own" in part(desk.read(), "setup")
+    assert "Copy:</b> none. If this disk is lost" in shown and "7 more things can be" in shown
+    assert "Items:</b> 3 items of your own" in part(desk.read(), "setup")
+    assert 'missing"><b>Attention tests:</b> 0 of 20.' in part(desk.read(), "setup")
     Ingest(desk.database).add_items("checks", "check", drafts(23)[3:])
-    assert "Attention tests</b>: 20." in part(desk.read(), "setup")
-    assert "Attention tests" not in part(desk.read(), "needs")
+    assert 'there"><b>Attention tests:</b> 20.' in part(desk.read(), "setup")
+    assert "6 more things can be" in part(desk.read(), "needs")
     assert "43 settings" in part(desk.read(), "settings")
+
+
+def test_a_fresh_arena_whose_votes_are_safe_needs_nothing(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'arena.db'}")
+    Ingest(database).add_items("test", "folder", drafts(3))
+    desk = RunDesk.of(database, tmp_path, MIRROR="us/votes", HF_TOKEN="t")
+    shown = part(desk.read(), "needs")
+    assert "Nothing needs you now." in shown and 'class="needs"' not in shown
+    assert 'can be <a href="#setup">set up</a>.' in shown
+    desk.boards.close()
+    database.close()
+
+
+def test_what_needs_an_operator_links_to_where_it_is_done(desk):
+    Project.on(desk.database, desk.settings.data_dir)
+    desk.post("campaigns", "campaigns", toml=CAMPAIGN)
+    seen = desk.watch.overview()
+    (campaign,) = seen.campaigns
+    pending = replace(seen, campaigns=(replace(campaign, pending=1, problem="stuck"),))
+    page = run_html(RunInputs(replace(pending, free_bytes=1, disk_bytes=100)))
+    links = re.findall(r'<a href="#([^"]+)"', part(page, "needs"))
+    assert links.count("campaigns:pilot") == 2 and {"setup", "copy"} <= {*links}
+    for link in links:
+        assert f'id="{link}"' in page, link
 
 
 def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
@@ -187,10 +258,10 @@ def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
     late = BackupState(quiet.read_at - timedelta(hours=3), 7, "the Hub answered 503")
     job = StoppedJob(now(), "judge-1", "its replies cannot be read")
     for changed, told in (
-        ({"free_bytes": 1, "disk_bytes": 100}, "Disk almost full</b> 1% is free."),
-        ({"copy": late}, "The copy is late</b> Copied up to 3 h ago. 7 changes waiting."),
-        ({"budgets": {"Judge": full}}, "Money for judge</b> $9.00 of $10.00 is used."),
-        ({"stopped": (job,)}, "1 scoring job stopped</b> The latest, with judge-1: its replies"),
+        ({"free_bytes": 1, "disk_bytes": 100}, "Disk almost full:</b> 1% is free."),
+        ({"copy": late}, "The copy is late:</b> Copied up to 3 h ago. 7 changes waiting."),
+        ({"budgets": {"Judge": full}}, "Money for judge:</b> $9.00 of $10.00 is used."),
+        ({"stopped": (job,)}, "1 scoring job stopped:</b> the latest with judge-1: its replies"),
     ):
         shown = part(run_html(RunInputs(replace(quiet, **changed))), "needs")
         assert told in shown and "Nothing needs you now." not in shown
@@ -213,8 +284,8 @@ def test_failures_and_flags_need_an_operator_for_a_week(desk):
     store.register_models(["one"])
     store.fail([SideFailure("one", "cut"), SideFailure("one", "down")])
     shown = part(desk.read(), "needs")
-    assert "Live model one</b> failed 2 times in the last 7 days." in shown
-    assert '1 voter flagged</b> New in the last 7 days. <a href="#flagged">' in shown
+    assert "Live model one:</b> failed 2 times in the last 7 days." in shown
+    assert '1 voter flagged:</b> new in the last 7 days. <a href="#flagged">' in shown
     with desk.database.write() as connection:
         connection.execute(VOTER_FLAG.update().values(raised_at=now() - timedelta(days=8)))
     assert "voter flagged" not in part(desk.read(), "needs")
@@ -244,7 +315,7 @@ def test_images_are_kept_or_taken_down_and_a_visitor_is_forgotten(desk):
     assert "Done: took upload 2 down." in page and 'src="/run/uploads/1"' in page
     assert "0 to review, 1 kept" in page
     code = code_of(cookie_hash(VISITOR))
-    assert "There is no" in part(desk.act("forget", "ffff", "forget"), "forget")
+    assert "No visitor has the code" in part(desk.act("forget", "ffff", "forget"), "forget")
     assert "Done: forgot" in part(desk.act("forget", code, "forget", sure="on"), "forget")
     assert [deed for _, deed in deeds(desk)] == [
         "kept an upload",
@@ -279,7 +350,7 @@ def test_a_campaign_is_made_linked_watched_and_ended(desk):
     assert "ann,http://testserver/c/pilot?n=2&until=" in links.text
     assert "&worker=Bob+Lee&sig=" in links.text
     wrong = desk.post("campaigns/pilot/links", "campaigns", workers="bob\nann\tsmith\n")
-    assert "row 2: A plain link names its worker" in part(wrong, "campaigns")
+    assert "row 2: 'ann\\tsmith' can't be a worker's name" in part(wrong, "campaigns")
     assert "bob\nann\tsmith" in part(wrong, "campaigns")
     refused = participants(desk, "name\nann\n")
     assert "list.csv, row 2: expected Prolific's column 'Participant id'" in refused
