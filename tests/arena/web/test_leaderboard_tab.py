@@ -320,7 +320,6 @@ UNTITLED = """svg => [...svg.querySelectorAll("circle, rect")].filter((mark) => 
 """How many points and cells of a drawing show nothing where the mouse is over their middle."""
 
 
-@pytest.mark.soak
 def test_a_chart_that_keys_chose_keeps_the_focus(page):
     chart = page.locator("#board-plots nav").get_by_role("link", name="Over time", exact=True)
     chart.press("Enter")
@@ -335,6 +334,22 @@ def test_a_printed_board_has_the_heads_of_its_columns(page):
     expect(page.locator("#board-plots nav")).to_be_hidden()
 
 
+BELOW = """small => {
+  const number = document.createRange();
+  number.selectNode(small.previousSibling);
+  return small.getBoundingClientRect().top >= number.getBoundingClientRect().bottom - 4;
+}"""
+
+
+def test_what_stands_beside_a_number_stands_below_it_but_in_ranks_and_ratings(page):
+    beside = page.locator("#board tbody td:not(.rank, .rating) small:not(.doubt)")
+    shown = [small for small in beside.all() if small.is_visible()]
+    assert len(shown) > len(MODELS)
+    for small in shown:
+        assert small.evaluate(BELOW), small.inner_text()
+
+
+@pytest.mark.soak
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.emulate_media(color_scheme="dark")
     page.reload()
