@@ -24,6 +24,7 @@ from arena.leaderboard.model_results import model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import results_page
+from arena.web.addresses import MOST_NAME
 from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_page import ResultsPages
@@ -167,6 +168,19 @@ def test_lost_battles_go_on_page_by_page_to_the_first(pages):
             break
         address = older[1].replace("&amp;", "&")
     assert seen == 23
+
+
+def test_a_model_whose_name_is_too_long_for_a_page_has_no_link_among_the_others(tmp_path):
+    linked = "y" * MOST_NAME
+    unlinked = "x" * (MOST_NAME + 1)
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        Ingest(database).add_items("test", "folder", drafts(12, ("alpha", linked, unlinked)))
+        plant(database, [Planted(n, "alpha", (linked, unlinked)[n % 2]) for n in range(1, 13)])
+        with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
+            leaderboard.board(leaderboard.choose("test", "single").key, 60)
+            shown = html(model_pages(database, leaderboard), "/model/alpha")
+    assert f'href="/model/{linked}?' in shown
+    assert unlinked in shown and f"/model/{unlinked}" not in shown
 
 
 def test_names_are_text_and_addresses_are_quoted(pages):
@@ -327,6 +341,15 @@ def test_a_phone_shows_rank_model_and_rating_and_all_else_is_on_the_models_page(
         names = page.locator(".model-facts dt").all_inner_texts()
         assert names[:4] == ["Rank", "Elo rating", "Elo, vote by vote (K=4)", "Lead over next"]
         assert {"Votes", "Mean win rate", "Chosen left", "Won", "Lost"} <= {*names}
+
+
+def test_a_phones_bar_text_and_foot_begin_on_one_line(browser, site):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{site.address}/results/test")
+        parts = page.locator(".top, main, .foot")
+        expect(parts).to_have_count(3)
+        paddings = parts.evaluate_all("all => all.map((one) => getComputedStyle(one).paddingLeft)")
+        assert len({*paddings}) == 1, paddings
 
 
 def opened(page: Page, site: AppServer, query: str = "") -> Page:
