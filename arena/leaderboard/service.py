@@ -20,6 +20,7 @@ from sqlalchemy import Connection, select
 
 from arena.battles.settlements import extend_record, read_record, source_board
 from arena.battles.vote_table import VoteTable, rows_of, values
+from arena.campaign_battles.spec import closed_sources
 from arena.database import Database
 from arena.fraud.eligibility import official_board
 from arena.fraud.flags import FlagService, VoterMarks
@@ -164,6 +165,11 @@ class Leaderboard:
         return BoardSelection(
             key, chosen.label, named, shown, tuple(one.label for one in sources), names
         )
+
+    def closed(self) -> frozenset[str]:
+        """Return the sources whose boards nobody may see while a campaign on them is running."""
+        with self._database.read() as connection:
+            return closed_sources(connection)
 
     def official_key(self, source: int, multi: bool) -> BoardKey | None:
         """Return the key of a bank's official board; None while it is closed."""

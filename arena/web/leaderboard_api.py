@@ -113,6 +113,10 @@ def routes(leaderboard: Leaderboard) -> APIRouter:
         plot: str = "",
     ) -> Response:
         def found() -> Response:
+            if source in leaderboard.closed():
+                return PlainTextResponse(
+                    "This board is closed until its campaign ends.", status_code=403
+                )
             choice = leaderboard.choose(source, images, family, since, until, voters, votes)
             if choice is None or choice.source != source or (family and choice.family is None):
                 return PlainTextResponse("There is no such board.", status_code=404)

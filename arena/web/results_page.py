@@ -37,6 +37,7 @@ AT_ONCE = 20
 MOST_KEPT = 8_000_000
 """Most characters of kept boards."""
 NO_MODEL = Head(f"Model · {NAME}", "", is_private=True)
+CLOSED = Head(f"Elo ranking · {NAME}", "", is_private=True)
 NO_BATTLE = Head(f"Battle · {NAME}", "", is_private=True)
 
 
@@ -66,7 +67,7 @@ class ResultsPages:
     def html(self, address: ResultsAddress, choice: BoardSelection | None) -> str:
         """Return the page of a board. Raises DatabaseError."""
         if choice is None:
-            return HTML.no_source()
+            return self.closed("") if self.leaderboard.closed() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
         number = self._numbers.setdefault(board, next(self._count))
         made_of = (number, choice.source, choice.votes, choice.family, address.plot)
@@ -81,6 +82,10 @@ class ResultsPages:
             COLUMNS,
             parts.plots,
         )
+
+    def closed(self, source: str) -> str:
+        """Return the page of a board that is closed while a campaign runs; `source`: "" where all are."""
+        return HTML.closed(self.tabs.html(RESULTS), source)
 
     def _parts(self, board: Board, choice: BoardSelection, plot: str) -> BoardParts:
         models = self._models(choice)
@@ -145,8 +150,10 @@ def routes(
 
     def board(request: Request) -> Response:
         address = ResultsAddress.parse(_asked(request))
-        choice = address.choose(boards.overview)
         named = address.asked.get("source", "")
+        if named in boards.leaderboard.closed():
+            return closed(request, named)
+        choice = address.choose(boards.overview)
         about = Address(RESULTS, "board", named) if named else Address(RESULTS)
         return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
 
@@ -154,12 +161,18 @@ def routes(
         address = ResultsAddress.parse(_asked(request))
         if not address.model:
             return layout.nothing_here(request)
+        named = address.asked.get("source", "")
+        if named in boards.leaderboard.closed():
+            return closed(request, named)
         cookie = sent_cookie(request.headers)
         page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
         about = head(Address(RESULTS, "model", address.model)) if page.is_here else NO_MODEL
         status = 200 if page.is_here else 404
         # what it shows depends on where the reader has chosen
         return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
+
+    def closed(request: Request, source: str) -> Response:
+        return layout.page(request, CLOSED, boards.closed(source), here=RESULTS, is_kept=False)
 
     @router.api_route("/battle/{token}", methods=reads)
     def battle(request: Request, token: str) -> Response:

@@ -29,6 +29,7 @@ from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_page import ResultsPages
 from arena.web.results_view import ResultsTabs
+from tests.support.battle_campaigns import Battles
 from tests.support.leaderboard_page import open_menu
 from tests.support.planting import Planted, let_pass, plant
 from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
@@ -298,6 +299,35 @@ def test_a_board_is_made_once_and_not_sent_again_while_it_is_the_same(site, data
         first = boards.html(address, choice)
         monkeypatch.setattr(results_page, "board_html", None)
         assert boards.html(address, choice) == first
+
+
+CLOSED = (
+    "/results/test",
+    "/results?source=test&images=multiple&family=Color",
+    "/model/alpha?source=test",
+    "/model/nobody?source=test&before=50",
+)
+
+
+def test_a_board_is_closed_and_nothing_else_is_told_while_a_campaign_on_it_runs(planted, tmp_path):
+    path = shutil.copy(planted, tmp_path)
+    with closing(Database(f"sqlite:///{path}")) as database:
+        running = Battles(database)
+        campaign = running.campaign(seat={"votes": 2, "minutes": 20, "pay": 1})
+        site = AppServer(tmp_path, DEMO_BANK="off")
+        for address in CLOSED:
+            answer = httpx.get(site.address + address)
+            assert answer.status_code == 200 and "no-store" in answer.headers["cache-control"]
+            assert "The board of <bdi>test</bdi> is closed until its campaign ends." in answer.text
+            assert '"robots" content="noindex"' in answer.text
+            for told in ("alpha", "nobody", "votes", "Not understood"):
+                assert told not in answer.text, (address, told)
+        file = httpx.get(f"{site.address}/boards/board.csv?source=test")
+        assert (file.status_code, "closed until" in file.text) == (403, True)
+        assert "Not understood" in httpx.get(f"{site.address}/results/gone").text
+        running.campaigns.end(campaign, "an operator")
+        assert "55 votes" in httpx.get(f"{site.address}/results/test").text
+        site.stop()
 
 
 @pytest.mark.parametrize(
