@@ -257,7 +257,9 @@ def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
         expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
     shoot(page, "groups", whole=True)
     choose(page, "Items", "later")
-    expect(page.locator("#headline")).to_have_text("Nobody has voted on this board yet.")
+    expect(page.locator("#headline")).to_have_text(
+        "Nobody has voted on this board yet. No item here has answers from two models to compare."
+    )
     choose(page, "Pictures", "One picture")
     expect(page.locator("#headline")).to_have_text(
         "Nobody has voted on this board yet. It needs about 30 votes to rank its 2 models."
@@ -480,7 +482,7 @@ def test_a_model_whose_name_is_too_long_for_a_page_has_no_link(leaderboard):
     unlinked = first._replace(model="x" * (MOST_NAME + 1))
     html = board_html(replace(board, groups=((unlinked, linked, *others),)), choice)
     assert f"/model/{linked.model}?" in html
-    assert f">{unlinked.model}</th>" in html and f"/model/{unlinked.model}" not in html
+    assert f"<bdi>{unlinked.model}</bdi></th>" in html and f"/model/{unlinked.model}" not in html
 
 
 def test_a_board_of_everyone_says_how_many_votes_it_has_once_there_are_any(leaderboard):
