@@ -1,8 +1,10 @@
 """HTML templates: a file of macros for each screen, escaped unless `arena.markdown` made the HTML."""
 
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
@@ -29,6 +31,41 @@ def plural(number: int, noun: str) -> str:
     """Return a number with its noun, as in 1 vote, 2,000 votes or 3 other people."""
     many = f"{noun.removesuffix('person')}people" if noun.endswith("person") else f"{noun}s"
     return f"1 {noun}" if number == 1 else f"{number:,} {many}"
+
+
+class Words(NamedTuple):
+    """Words of a sentence; `is_name`: a name that runs from right to left."""
+
+    text: str
+    is_name: bool = False
+
+
+def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
+    """Split a sentence at its names that run from right to left: left in line, they turn what is beside them."""
+    turning = {visible_name(name) for name in names if _runs_left(name)}
+    parts = [Words(visible_name(sentence))]
+    for name in sorted(turning, key=len, reverse=True):
+        parts = [piece for part in parts for piece in _split(part, name)]
+    return parts
+
+
+def _runs_left(name: str) -> bool:
+    """Return whether a name has letters that run from right to left."""
+    return not name.isascii() and any(
+        unicodedata.bidirectional(letter) in ("R", "AL") for letter in name
+    )
+
+
+def _split(part: Words, name: str) -> Iterator[Words]:
+    """Yield a part as words without the name and the name itself, in turn."""
+    if part.is_name:
+        yield part
+        return
+    first, *others = part.text.split(name)
+    yield Words(first)
+    for text in others:
+        yield Words(name, is_name=True)
+        yield Words(text)
 
 
 def shown(value: Any) -> Any:
@@ -65,4 +102,5 @@ ENVIRONMENT.filters |= {
     "plain": plain_html,
     "plural": plural,
     "spanned": spanned,
+    "with_names": with_names,
 }

@@ -36,9 +36,9 @@ import httpx
 
 from arena.server.uvicorn_server import allow_many_connections
 from arena.web.cookies import COOKIE
-from arena.web.results_address import FURTHER, board_address
+from arena.web.results_address import FURTHER, board_address, model_address
 from perf._line import Line
-from perf.board_path import Arena
+from perf.board_path import FAMILIES, MODELS, Arena
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import subtasks
@@ -295,7 +295,7 @@ async def dated_boards(attacker: Attacker) -> None:
     for number, plot in zip(attacker.numbers, itertools.cycle(FURTHER), strict=False):
         query = {
             "source": "bench",
-            "family": f"family {number % 70}" if number % 3 else "",
+            "family": f"family {number % FAMILIES}" if number % 3 else "",
             "since": str(date(2020, 1, 1) + timedelta(number)),
             "voters": "all" if number % 2 else "",
             "plot": plot,
@@ -316,6 +316,17 @@ async def plot_pages(attacker: Attacker) -> None:
     """Read the plots of one board again and again, and its table."""
     for name in itertools.cycle(("plot.svg", "plot.png", "board.csv")):
         await attacker.get(f"/boards/{name}?source=bench&plot=families")
+
+
+async def model_pages(attacker: Attacker) -> None:
+    """Read the pages of all models, on boards of other families and from other battles each time."""
+    for number in attacker.numbers:
+        query = {
+            "source": "bench",
+            "family": f"family {number % FAMILIES}" if number % 2 else "",
+            "before": str(VOTES - number),
+        }
+        await attacker.get(model_address(f"model-{number % MODELS:03}", query))
 
 
 async def slow_heads(attacker: Attacker) -> None:
@@ -373,6 +384,17 @@ async def large_reports(attacker: Attacker) -> None:
             await attacker.get(
                 f"/reports/{link}/{('x-audit.jsonl', 'x_acc.csv')[number % 2]}", cookie
             )
+
+
+async def report_pages(attacker: Attacker) -> None:
+    """Read a report of 200 rows, its answers, its comparison with itself and its files again and again."""
+    link = ""
+    while not link:
+        link = await attacker.score("x.csv", table("It is a dog, so the answer is B.", 50))
+    files = [f"/reports/{link}/{name}" for name in ("partial_x-audit.jsonl", "partial_x_acc.csv")]
+    pages = (f"/report/{link}", f"/report/{link}/answers?page=2", f"/report/{link}?with={link}")
+    for path in itertools.cycle((*pages, *files)):
+        await attacker.get(path)
 
 
 async def open_quotes(attacker: Attacker) -> None:
@@ -449,8 +471,8 @@ ATTACKS: Mapping[str, Attack] = {
     attack.__name__.replace("_", " "): attack
     for attack in (
         *(nobody, page_loads, item_search, dated_boards, dated_files, plot_pages),
-        *(slow_heads, half_open_sockets, small_uploads, hostile_cells, large_reports),
-        *(open_quotes, long_cells, priced_again, task_maps),
+        *(model_pages, slow_heads, half_open_sockets, small_uploads, hostile_cells),
+        *(large_reports, report_pages, open_quotes, long_cells, priced_again, task_maps),
     )
 }
 
@@ -489,6 +511,8 @@ def besieged(name: str, folder: Path, seconds: float) -> Seen:
         attacker.start()
         asyncio.run(honest(server.port, seconds + 3, seen))  # it takes a while to start
         seen.requests = told.recv() if told.poll(30) else Counter()
+        if not seen.requests and name != "nobody":
+            seen.failed.append("the attacker sent nothing")
     finally:
         attacker.kill()
         server.stop()
@@ -497,7 +521,11 @@ def besieged(name: str, folder: Path, seconds: float) -> Seen:
 
 
 def main(names: Sequence[str] = (), seconds: float = SECONDS, votes: int = VOTES) -> int:
-    """Print what honest people saw beside each attack; return 1 if a target was missed."""
+    """Print what honest people saw beside each attack; return 1 if a target was missed, 2 for no attack."""
+    unknown = [name for name in names if name not in ATTACKS]
+    if unknown:
+        print(f"There is no attack {', '.join(unknown)}. There are: {', '.join(ATTACKS)}.")
+        return 2
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "planted"
         folder.mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perf import __main__ as all_of_them
-from perf import ratings, vote_path
+from perf import attacks, ratings, vote_path
 from tests.support.servers import ROOT
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "perf").glob("[!_]*.py"))
@@ -66,6 +66,11 @@ def test_people_vote_and_upload_beside_an_attacker():
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert " 200: " in done.stdout and ", 0 failed\n" in done.stdout, done.stdout
+
+
+def test_an_attack_that_does_not_exist_is_no_attack_that_was_held(capsys):
+    assert attacks.main(["small uploads", "small_uploads"]) == 2
+    assert capsys.readouterr().out.startswith("There is no attack small_uploads. There are: nobody")
 
 
 @pytest.mark.soak

@@ -153,6 +153,13 @@ def has_orders(board: Board) -> bool:
     return any(line.order for line in board.standings)
 
 
+def has_intervals(board: Board) -> bool:
+    """Return whether a rating has an interval; also while they are being computed."""
+    if board.statistics is None:
+        return board.votes > 0
+    return any(line.rating and line.rating.low is not None for line in board.standings)
+
+
 def _columns(board: Board) -> Iterator[Column]:
     """Yield the columns; their heads say so where intervals hold for the voters of these votes only."""
     only = only_for(board)

@@ -3,7 +3,7 @@
 Who leads is said by the table's own test: by settled orders where the board has a record of them, else by its ranks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from arena.drawings import shortened
@@ -146,6 +146,11 @@ def needs(line: Standing) -> str:
     return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(
         line.status, str(line.status)
     )
+
+
+def written(models: Iterable[str]) -> frozenset[str]:
+    """Return names as sentences write them: whole, or shortened."""
+    return frozenset(form for name in models for form in (name, shortened(name, _LETTERS)))
 
 
 def _whose(board: Board) -> str:

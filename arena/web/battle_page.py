@@ -6,7 +6,9 @@ from arena.battles.outcomes import Outcomes
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
 from arena.templates import macros
+from arena.web.addresses import MOST_NAME
 from arena.web.pictures import shown_images
+from arena.web.results_address import model_address
 from arena.web.words import ENGLISH
 
 HTML = macros("finished.html")
@@ -26,4 +28,5 @@ class BattlePages:
         item = battle and self.items.bank().items.get(battle.item)
         if battle is None or item is None:
             return None
-        return HTML.page(battle, item, shown_images(item.images, self.scaled), ENGLISH)
+        links = {name: model_address(name, {}) for name in battle.names if len(name) <= MOST_NAME}
+        return HTML.page(battle, links, item, shown_images(item.images, self.scaled), ENGLISH)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from arena.battles.vote_table import LIVE_OWN
 from arena.interval_text import interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
-from arena.leaderboard.board_sheet import board_sheet, has_orders
-from arena.leaderboard.headline import names, needs, only_for, places_in_words
+from arena.leaderboard.board_sheet import board_sheet, has_intervals, has_orders
+from arena.leaderboard.headline import names, needs, only_for, places_in_words, written
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
@@ -55,9 +55,8 @@ def board_html(board: Board, choice: BoardSelection) -> str:
     columns = (rank, model, *others)
     query = board_query(choice)
     links = model_addresses(board, query)
-    return HTML.board(
-        title, board.votes, paragraphs(board), columns, [*_bodies(board, sheet)], query, links
-    )
+    tells = HTML.summary(paragraphs(board), written(line.model for line in board.standings))
+    return HTML.board(title, board.votes, tells, columns, [*_bodies(board, sheet)], query, links)
 
 
 def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
@@ -77,7 +76,7 @@ def paragraphs(board: Board) -> tuple[Sequence[str], ...]:
     """Return sentences on what the numbers of a board can and cannot tell."""
     statistics = board.statistics
     told = (*import_notes(board), *own_notes(board))
-    if statistics is None:
+    if statistics is None or not has_intervals(board):
         return (told,)
     lead = (
         *_whose(board, statistics),
@@ -101,7 +100,7 @@ def cast_sentence(board: Board) -> str:
     of_busiest = crowd.busiest / statistics.votes
     busiest = (
         f"; the busiest cast {of_busiest:.0%} of them"
-        if crowd.voters > 1 and of_busiest >= 0.01
+        if crowd.voters > 1 and crowd.busiest > 1 and of_busiest >= 0.01
         else ""
     )
     by = (
@@ -254,7 +253,8 @@ def own_notes(board: Board) -> Iterator[str]:
     elif out.voters:
         yield f"With {who} ({cast}), whom the board leaves out by default."
     yield from _crowds(board)
-    if board.votes and out.rule == "everyone" and board.key.kind != "imported":
+    has_ranks = any(line.rank for line in board.standings)
+    if has_ranks and out.rule == "everyone" and board.key.kind != "imported":
         yield CROWD
 
 

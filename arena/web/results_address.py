@@ -104,7 +104,8 @@ def board_address(query: Mapping[str, str], **changed: str) -> str:
 
 
 def model_address(name: str, query: Mapping[str, str]) -> str:
-    return f"/model/{quote(name, safe='')}?{urlencode(query)}"
+    path = f"/model/{quote(name, safe='')}"
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def model_addresses(board: Board, query: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -98,16 +99,17 @@ class ResultsPages:
     def _plot(self, board: Board, name: str) -> Plot | None:
         return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
 
-    def _models(self, choice: BoardSelection) -> int:
-        """Return how many models have answers to the items of a board of the bank; 0 of any other."""
+    def _models(self, choice: BoardSelection) -> int | None:
+        """Return how many models of a board of the bank can be voted on; None of any other."""
         key = choice.key
         if key.kind != "bank" or key.narrowed:
-            return 0
+            return None
         return len(
             {
                 contestant.model
                 for item in self.items.bank().items.values()
                 if item.source == key.source and item.multi == key.multi
+                if len(item.contestants) > 1
                 for contestant in item.contestants
             }
         )
@@ -117,13 +119,13 @@ def _part(name: str, html: str) -> str:
     return HTML.part(name, hashlib.sha256(html.encode()).hexdigest()[:16], html)
 
 
-def _where_to_vote(choice: BoardSelection, models: int) -> str:
+def _where_to_vote(choice: BoardSelection, models: int | None) -> str:
     """Return the path where one votes on a board; "" if nobody can."""
     if choice.key.narrowed or choice.key.kind == "imported":
         return ""
     if choice.key.kind == "live":
         return f"/{OWN}"
-    return "/" if models > 1 else ""
+    return "/" if models else ""
 
 
 def routes(
@@ -138,41 +140,32 @@ def routes(
     router = APIRouter()
     reads = ["GET", "HEAD"]
     turns = CapacityLimiter(AT_ONCE)
+    opened = partial(_opened, boards, layout)
 
     @router.api_route("/results", methods=reads)
     @router.api_route("/results/{source:path}", methods=reads)
     async def results(request: Request) -> Response:
-        return await to_thread.run_sync(board, request, limiter=turns)
+        return await to_thread.run_sync(opened, board, request, limiter=turns)
 
     @router.api_route("/model/{name:path}", methods=reads)
     async def model(request: Request) -> Response:
-        return await to_thread.run_sync(model_page, request, limiter=turns)
+        return await to_thread.run_sync(opened, model_page, request, limiter=turns)
 
-    def board(request: Request) -> Response:
-        address = ResultsAddress.parse(_asked(request))
-        named = address.asked.get("source", "")
-        if named in boards.leaderboard.closed():
-            return closed(request, named)
+    def board(request: Request, address: ResultsAddress) -> Response:
         choice = address.choose(boards.overview)
+        named = address.asked.get("source", "")
         about = Address(RESULTS, "board", named) if named else Address(RESULTS)
         return layout.page(request, head(about), boards.html(address, choice), here=RESULTS)
 
-    def model_page(request: Request) -> Response:
-        address = ResultsAddress.parse(_asked(request))
+    def model_page(request: Request, address: ResultsAddress) -> Response:
         if not address.model:
             return layout.nothing_here(request)
-        named = address.asked.get("source", "")
-        if named in boards.leaderboard.closed():
-            return closed(request, named)
         cookie = sent_cookie(request.headers)
         page = models.page(address, voter(cookie_hash(cookie)) if cookie else NOBODY)
         about = head(Address(RESULTS, "model", address.model)) if page.is_here else NO_MODEL
         status = 200 if page.is_here else 404
         # what it shows depends on where the reader has chosen
         return layout.page(request, about, page.html, RESULTS, status=status, is_kept=False)
-
-    def closed(request: Request, source: str) -> Response:
-        return layout.page(request, CLOSED, boards.closed(source), here=RESULTS, is_kept=False)
 
     @router.api_route("/battle/{token}", methods=reads)
     def battle(request: Request, token: str) -> Response:
@@ -184,6 +177,20 @@ def routes(
         return layout.page(request, head(Address(RESULTS, "battle", token)), html, here=RESULTS)
 
     return router
+
+
+def _opened(
+    boards: ResultsPages,
+    layout: PageLayout,
+    page: Callable[[Request, ResultsAddress], Response],
+    request: Request,
+) -> Response:
+    """Return a page about a board, or what is said of one that is closed while a campaign runs."""
+    address = ResultsAddress.parse(_asked(request))
+    source = address.asked.get("source", "")
+    if source not in boards.leaderboard.closed():
+        return page(request, address)
+    return layout.page(request, CLOSED, boards.closed(source), here=RESULTS, is_kept=False)
 
 
 def _asked(request: Request) -> str:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from arena.drawings import svg
 from arena.leaderboard.board import Board
+from arena.leaderboard.board_sheet import has_intervals
 from arena.leaderboard.chart import board_chart
-from arena.leaderboard.headline import headline, leaders, votes_for
+from arena.leaderboard.headline import headline, leaders, votes_for, written
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
 from arena.plots import Plot
@@ -68,7 +69,7 @@ def head_html(
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
-        listed.append((entry, PICTURES[entry.images], address, chosen))
+        listed.append((entry, written(entry.models), PICTURES[entry.images], address, chosen))
     all_days = board_address(query, since="", until="")
     return RESULTS.head(listed, [*_chips(choice, query, rule)], query, all_days)
 
@@ -106,23 +107,32 @@ def _menu(
     return Chip(name, label, next((one.label for one in choices if one.chosen), ALL), choices)
 
 
-def opening_html(board: Board, choice: BoardSelection, models: int, vote: str) -> str:
+def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
     """Return what a board opens with: its sentence, by how many votes, and its chart.
 
-    `models`: how many of the bank can be voted on; `vote`: the path where one votes, "" if nobody can. A board that
-    ranks nobody yet leads there.
+    `models`: how many of the bank can be voted on, None on other boards; `vote`: the path where one votes, "" if
+    nobody can. A board that ranks nobody yet leads there.
     """
     cast = cast_sentence(board) if board.votes else " ".join(own_notes(board))
-    chart = svg(board_chart(board), "chart") if board.votes else ""
-    needs = "" if board.votes or models < 2 else _needs(board, models)
+    chart = svg(board_chart(board), "chart") if has_intervals(board) else ""
+    needs = "" if board.votes or models is None else _needs(board, models)
     ranks_nobody = not leaders(board) and (board.statistics is not None or not board.votes)
+    models_written = written(line.model for line in board.standings)
     return RESULTS.opening(
-        headline(board), cast, chart, board_query(choice), needs, vote if ranks_nobody else ""
+        headline(board),
+        models_written,
+        cast,
+        chart,
+        board_query(choice),
+        needs,
+        vote if ranks_nobody else "",
     )
 
 
 def _needs(board: Board, models: int) -> str:
     """Say what a board without a vote needs."""
+    if not models:
+        return "No item here has answers from two models to compare."
     whose = "" if board.left_out.rule == "everyone" else f" of {COUNTED[board.left_out.rule]}"
     return f"It needs about {votes_for(models):,} votes{whose} to rank its {models} models."
 

@@ -236,8 +236,8 @@ def _nothing() -> Scene:
 def _message(title: str, text: Exception | str, words: Words) -> Scene:
     """Say why there is no battle."""
     message = HTML.message(words[title], said(text, words))
-    blank = dict.fromkeys(("status", "below", "outcome", *SIDES), "")
-    return {**_nothing(), "parts": {**blank, "subject": message}}
+    blank = dict.fromkeys(("below", *SIDES), "")
+    return {**_nothing(), "parts": {**_untold(words), **blank, "subject": message}}
 
 
 def _untold(words: Words) -> dict[str, str]:

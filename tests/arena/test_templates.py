@@ -6,7 +6,7 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup, escape
 
-from arena.templates import ENVIRONMENT, CompiledTemplates, macros, plural
+from arena.templates import ENVIRONMENT, CompiledTemplates, macros, plural, with_names
 from tests.support.servers import ROOT
 
 
@@ -15,6 +15,25 @@ def test_text_of_strangers_is_escaped():
         macros("parts.html").problem("<b>'\"&")
         == '<span class="problem">&lt;b&gt;&#39;&#34;&amp;</span>'
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "apart"),
+    [
+        ("alpha leads.", []),
+        ("מ-1 leads, 2 share מ-1.", ["מ-1", "מ-1"]),
+        ("מ-1-pro and מ-1 lead.", ["מ-1-pro", "מ-1"]),
+        ("نم-7B", ["نم-7B"]),
+        ("א <b> and א", ["א", "א"]),
+    ],
+)
+def test_names_that_run_from_right_to_left_are_set_apart_in_a_sentence(sentence, apart):
+    names = ["alpha", "מ-1", "מ-1-pro", "نم-7B", "א"]
+    parts = with_names(sentence, names)
+    assert "".join(part.text for part in parts) == sentence
+    assert [part.text for part in parts if part.is_name] == apart
+    html = macros("parts.html").sentence(sentence, names)
+    assert re.findall("<bdi>(.+?)</bdi>", html) == apart and "<b>" not in html
 
 
 def test_a_value_that_is_missing_is_an_error_and_no_blank():

@@ -21,6 +21,7 @@ from tests.support.screens import (
     shoot,
 )
 from tests.support.servers import ROOT, AppServer
+from tests.support.voter import Voter
 
 HOSTILE = "\n\n".join(
     [
@@ -126,6 +127,19 @@ def test_odd_answers_break_no_layout(browser, odd_server):
             page.keyboard.press("n")
             expect(page.locator(".answer .model")).to_have_count(0)
         assert len(seen) == len(ODD) + 1
+
+
+def test_once_nothing_is_left_to_compare_the_page_has_no_name_and_no_answer(odd_server):
+    with Voter(odd_server.address) as voter:
+        voter.load()
+        for _ in range(len(ODD) + 1):
+            voter.choose("a")
+            voter.wait_out_undo()
+            assert all('class="model"' in voter.parts[f"title-{side}"] for side in "ab")
+            voter.next()
+        assert ENGLISH["nothing"] in voter.parts["subject"]
+        assert 'class="model"' not in str(voter.parts)
+        assert [voter.parts[side] for side in "ab"] == ["", ""]
 
 
 def test_a_formula_is_drawn_and_arabic_runs_from_right_to_left(browser, odd_server):

@@ -257,7 +257,9 @@ def test_filters_narrow_the_board_and_groups_that_never_met_stand_apart(page):
         expect(groups.nth(number).locator("td.rank").first).to_contain_text("1")
     shoot(page, "groups", whole=True)
     choose(page, "Items", "later")
-    expect(page.locator("#headline")).to_have_text("Nobody has voted on this board yet.")
+    expect(page.locator("#headline")).to_have_text(
+        "Nobody has voted on this board yet. No item here has answers from two models to compare."
+    )
     choose(page, "Pictures", "One picture")
     expect(page.locator("#headline")).to_have_text(
         "Nobody has voted on this board yet. It needs about 30 votes to rank its 2 models."
@@ -320,7 +322,6 @@ UNTITLED = """svg => [...svg.querySelectorAll("circle, rect")].filter((mark) => 
 """How many points and cells of a drawing show nothing where the mouse is over their middle."""
 
 
-@pytest.mark.soak
 def test_a_chart_that_keys_chose_keeps_the_focus(page):
     chart = page.locator("#board-plots nav").get_by_role("link", name="Over time", exact=True)
     chart.press("Enter")
@@ -335,6 +336,22 @@ def test_a_printed_board_has_the_heads_of_its_columns(page):
     expect(page.locator("#board-plots nav")).to_be_hidden()
 
 
+BELOW = """small => {
+  const number = document.createRange();
+  number.selectNode(small.previousSibling);
+  return small.getBoundingClientRect().top >= number.getBoundingClientRect().bottom - 4;
+}"""
+
+
+def test_what_stands_beside_a_number_stands_below_it_but_in_ranks_and_ratings(page):
+    beside = page.locator("#board tbody td:not(.rank, .rating) small:not(.doubt)")
+    shown = [small for small in beside.all() if small.is_visible()]
+    assert len(shown) > len(MODELS)
+    for small in shown:
+        assert small.evaluate(BELOW), small.inner_text()
+
+
+@pytest.mark.soak
 def test_plots_are_drawn_in_the_colours_of_a_dark_page(page):
     page.emulate_media(color_scheme="dark")
     page.reload()
@@ -465,7 +482,7 @@ def test_a_model_whose_name_is_too_long_for_a_page_has_no_link(leaderboard):
     unlinked = first._replace(model="x" * (MOST_NAME + 1))
     html = board_html(replace(board, groups=((unlinked, linked, *others),)), choice)
     assert f"/model/{linked.model}?" in html
-    assert f">{unlinked.model}</th>" in html and f"/model/{unlinked.model}" not in html
+    assert f"<bdi>{unlinked.model}</bdi></th>" in html and f"/model/{unlinked.model}" not in html
 
 
 def test_a_board_of_everyone_says_how_many_votes_it_has_once_there_are_any(leaderboard):

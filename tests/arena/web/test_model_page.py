@@ -24,6 +24,7 @@ from arena.leaderboard.model_results import model_results
 from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import results_page
+from arena.web.addresses import MOST_NAME
 from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_page import ResultsPages
@@ -126,7 +127,7 @@ def test_a_model_has_its_wins_and_losses_by_task_and_by_model(database):
 def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert numbers(pages)["Won"] == "32" and numbers(pages)["Lost"] == "23"
     shown = html(pages, "/model/alpha")
-    won = re.findall(r"<p>([^<]+) won\.", shown)
+    won = re.findall(r"<p><bdi>([^<]+)</bdi> won\.", shown)
     assert len(won) == MOST_LOST and won[0] == "young", "the newest comes first"
     assert "says" not in shown, "voters may still be shown these answers"
 
@@ -137,7 +138,8 @@ def test_who_has_chosen_on_an_item_reads_its_answers_under_their_names(database,
         voter, item = connection.execute(newest).first()
     shown = html(pages, "/model/alpha", voter)
     lost = re.findall(
-        r"<h3>(.*?) <span class=\"won\">won</span></h3><div dir=\"auto\">(.*?)</div>", shown
+        r"<h3><bdi>(.*?)</bdi> <span class=\"won\">won</span></h3><div dir=\"auto\">(.*?)</div>",
+        shown,
     )
     assert lost[0][0] == "young" and f"young says {item - 1}" in lost[0][1]
     assert len(lost) < MOST_LOST and all("alpha says" not in answer for _, answer in lost)
@@ -170,20 +172,32 @@ def test_lost_battles_go_on_page_by_page_to_the_first(pages):
     assert seen == 23
 
 
+def test_a_model_whose_name_is_too_long_for_a_page_has_no_link_among_the_others(tmp_path):
+    linked = "y" * MOST_NAME
+    unlinked = "x" * (MOST_NAME + 1)
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        Ingest(database).add_items("test", "folder", drafts(12, ("alpha", linked, unlinked)))
+        plant(database, [Planted(n, "alpha", (linked, unlinked)[n % 2]) for n in range(1, 13)])
+        with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
+            leaderboard.board(leaderboard.choose("test", "single").key, 60)
+            shown = html(model_pages(database, leaderboard), "/model/alpha")
+    assert f'href="/model/{linked}?' in shown
+    assert unlinked in shown and f"/model/{unlinked}" not in shown
+
+
 def test_names_are_text_and_addresses_are_quoted(pages):
     address = model_address(HOSTILE, {"source": "test"})
     assert address.startswith("/model/%3Cb%3Ec%2Fd%3C%2Fb%3E%3F%26?")
     shown = html(pages, address)
-    assert "<b>c/d" not in shown and "&lt;b&gt;c/d&lt;/b&gt;?&amp;</h1>" in shown
+    assert HOSTILE not in shown and "&lt;b&gt;c/d&lt;/b&gt;?&amp;</bdi></h1>" in shown
     assert 'href="/model/%3Cb%3Ec%2Fd' in html(pages, "/model/alpha?source=test")
 
 
 def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
-    assert "no votes on a model of this name" in html(pages, "/model/nobody").replace("\n", " ")
+    assert "No model of this name has votes on" in html(pages, "/model/nobody").replace("\n", " ")
     shown = html(pages, "/model/alpha?source=newest&images=single")
-    assert (
-        "There are no votes on a model of this name" in shown and "test, one picture</a>" in shown
-    )
+    assert "No model of this name has votes on" in shown
+    assert "<bdi>test, one picture</bdi></a>" in shown
     assert 'class="lost-battle"' in html(pages, "/model/alpha"), (
         "without a board: where it has most votes"
     )
@@ -201,7 +215,7 @@ def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
     assert (numbers(pages), html(pages, "/model/alpha")) == before
     let_pass(database, 60)
     assert numbers(pages)["Lost"] == "24" and numbers(pages)["Won"] == "32"
-    assert re.search(r"<p>([^<]+) won\.", html(pages, "/model/alpha"))[1] == "beta"
+    assert re.search(r"<p><bdi>([^<]+)</bdi> won\.", html(pages, "/model/alpha"))[1] == "beta"
 
 
 def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
@@ -357,6 +371,15 @@ def test_a_phone_shows_rank_model_and_rating_and_all_else_is_on_the_models_page(
         names = page.locator(".model-facts dt").all_inner_texts()
         assert names[:4] == ["Rank", "Elo rating", "Elo, vote by vote (K=4)", "Lead over next"]
         assert {"Votes", "Mean win rate", "Chosen left", "Won", "Lost"} <= {*names}
+
+
+def test_a_phones_bar_text_and_foot_begin_on_one_line(browser, site):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(f"{site.address}/results/test")
+        parts = page.locator(".top, main, .foot")
+        expect(parts).to_have_count(3)
+        paddings = parts.evaluate_all("all => all.map((one) => getComputedStyle(one).paddingLeft)")
+        assert len({*paddings}) == 1, paddings
 
 
 def opened(page: Page, site: AppServer, query: str = "") -> Page:

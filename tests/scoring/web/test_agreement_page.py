@@ -471,6 +471,7 @@ def test_the_page_shows_people_measures_and_the_plot(page):
         re.compile(r"alpha\s*60\s*\d+\s*−?0\.\d{3}\s*−?0\.\d{3} to 0\.\d{3}")
     )
     expect(page.locator("#agreement-plot svg[role=img]")).to_be_visible()
+    expect(page.locator("#agreement-measures caption")).to_be_hidden()
     page.get_by_text("How this is counted").click()
     expect(page.locator("#agreement-notes")).to_contain_text(
         "20 pairs with the reference on one side are left out"
