@@ -457,6 +457,22 @@ def test_without_gradios_assets_one_votes_and_sees_the_names(without_gradio, sto
     assert stored.votes() == ["a"]
 
 
+def test_buttons_keep_their_place_when_the_terms_have_been_read(browser, server, stored):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        expect(page.locator(".terms")).to_be_visible()
+        see_both(page)
+        before = page.locator("#choose-a").bounding_box()
+        press(page, "#choose-a")
+        expect(page.locator(".terms")).to_have_count(0)
+        assert page.locator("#choose-a").bounding_box() == before
+        expect(page.locator(".answer .model")).to_have_count(2)
+        assert page.locator("#choose-a").bounding_box() == before
+        press(page, "#next")
+        see_both(page)
+        assert page.locator(".below").bounding_box()["height"] == 32
+
+
 PLACES = """() => [".lead", ".subject", ".answers", ".dock", "#choose-a", "#pick", ".foot"].map((name) => {
   const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
   return [name, x, y, width, height].join(" ");
