@@ -238,7 +238,7 @@ def test_a_page_that_strays_shows_the_sentence(two, browser):
         expect(strayed.locator("#live-form-problem")).to_contain_text(SENTENCE)
         phase(strayed, "form")
         phase(page, "growing")
-        page.click("#live-stop")
+        page.click("#stop")
         phase(page, "open")
 
 
@@ -252,7 +252,7 @@ def score(page: Page) -> None:
 
 def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
     tried_out = two.judge.counts.paid
-    with opened(browser, f"{two.balancer.address}/score", 1280) as page:
+    with opened(browser, two.balancer.address, 1280, "/score") as page:
         score(page)
         assert two.judge.counts.paid == tried_out + CALLS, (
             "both servers judge, none asks what the other asked"
@@ -263,7 +263,7 @@ def test_outputs_are_judged_once_and_read_at_any_server(two, browser):
             page.goto(f"{server.address}/{link}")
             expect(page.locator(".report-head .totals")).to_be_visible(timeout=60_000)
     asked, spent = two.judge.counts.paid, one(two.url, "SELECT max(spent) FROM budget")
-    with opened(browser, f"{two.balancer.address}/score", 1280) as page:
+    with opened(browser, two.balancer.address, 1280, "/score") as page:
         score(page)
     more = two.judge.counts.paid - asked
     assert more <= SECRET, "what was asked is not asked again"

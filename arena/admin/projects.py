@@ -45,7 +45,7 @@ MOST_ITEMS = 200
 """Items of a project that its table shows, the latest."""
 VERDICTS: Mapping[str, bool] = {"good": True, "poor": False}
 """What an operator says of a writer's sample."""
-_NO_CEILING = 10_000_000_000
+NO_CEILING = 10_000_000_000
 """Millionths of a US dollar for all projects together: each has a smaller budget of its own."""
 
 
@@ -279,7 +279,7 @@ def project_admin(
     """Return the operators' side of the projects of one database, with the models of a catalogue."""
     campaigns = CampaignStore(database, KINDS)
     drafts = DraftStore(database)
-    budget = Budget(database, Ceilings(_NO_CEILING, _NO_CEILING, _NO_CEILING), DRAFTS)
+    budget = Budget(database, Ceilings(NO_CEILING, NO_CEILING, NO_CEILING), DRAFTS)
     return ProjectAdmin(
         settings=settings,
         database=database,

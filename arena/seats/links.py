@@ -100,7 +100,7 @@ def arrival(
         key, query.get("sig", ""), *_parts(spec, until, worker)
     ):
         raise CampaignLinkError(
-            "This link was changed on its way. Open it as you were sent it, or ask for it again."
+            "This link was changed on its way. Open it exactly as you got it, or ask for it again."
         )
     if at.timestamp() > int(until):
         raise CampaignLinkError("This link has expired. Ask whoever sent it to you for a new one.")

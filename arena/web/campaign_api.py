@@ -123,7 +123,9 @@ class CampaignPages:
     ) -> tuple[Campaign, Arrival]:
         campaign = self.campaigns.find(name)
         if campaign is None:
-            raise CampaignLinkError("There is no such campaign. Open the link as you were sent it.")
+            raise CampaignLinkError(
+                "There is no such campaign. Open the link exactly as you got it."
+            )
         logged_in = None
         if campaign.spec.platform.kind == "login" and (
             account := self.voters.account(visit.cookie)
@@ -145,7 +147,7 @@ class CampaignPages:
         campaign = self.campaigns.find(name)
         found = campaign and self.seats.find(campaign, token)
         if not found:
-            raise CampaignLinkError("There is no such seat. Open the link as you were sent it.")
+            raise CampaignLinkError("There is no such seat. Open the link exactly as you got it.")
         return found
 
     def do(self, seat: Seat, form: Mapping[str, str], words: Words) -> str:

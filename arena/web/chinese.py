@@ -310,8 +310,8 @@ CHINESE: Mapping[str, str] = {
     "Choose one of the answers.": "请选择一个回答。",
     "The practice is over; nothing more can be sent.": "练习已结束，不能再发送。",
     "The link lacks its {}. Open it from the platform's page, which fills it in.": "链接缺少 {}。请从平台的页面打开，平台会自动填写。",
-    "There is no such campaign. Open the link as you were sent it.": "没有这个活动。请按收到的链接原样打开。",
-    "There is no such seat. Open the link as you were sent it.": "没有这个席位。请按收到的链接原样打开。",
+    "There is no such campaign. Open the link exactly as you got it.": "没有这个活动。请按收到的链接原样打开。",
+    "There is no such seat. Open the link exactly as you got it.": "没有这个席位。请按收到的链接原样打开。",
     "This campaign cannot begin: its qualification asks {} questions, and {!r} has {}.": (
         "本活动无法开始：资格练习需要 {} 道题，而 {!r} 只有 {} 道。"
     ),
@@ -322,7 +322,7 @@ CHINESE: Mapping[str, str] = {
     ),
     "This link does not come from MTurk. Open it from the HIT's page there.": "此链接不是来自 MTurk。请从那里的 HIT 页面打开。",
     "This link has expired. Ask whoever sent it to you for a new one.": "此链接已过期。请向发送者索取新的链接。",
-    "This link was changed on its way. Open it as you were sent it, or ask for it again.": (
+    "This link was changed on its way. Open it exactly as you got it, or ask for it again.": (
         "此链接在途中被改动过。请按收到的原样打开，或重新索取。"
     ),
     "Tick the box to begin; without your consent nothing is stored.": "请勾选方框后开始；没有您的同意，什么都不会保存。",

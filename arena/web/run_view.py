@@ -9,6 +9,8 @@ from arena.admin.campaigns import CampaignStanding
 from arena.admin.dashboard import FRESH, Dashboard
 from arena.admin.flagged import FlaggedVoter
 from arena.admin.moderation import found_items
+from arena.admin.projects import NO_CEILING
+from arena.budget import Total
 from arena.drawings import counts_drawing, svg
 from arena.fraud.detectors import CHECKS, OF_CROWD, TOGETHER, Suspicion
 from arena.fraud.flags import FlagRow
@@ -113,10 +115,7 @@ def _group(place: str, title: str, titles: Mapping[str, str], parts: Mapping[str
 
 def _health(given: RunInputs) -> dict[str, str]:
     seen = given.seen
-    money = [
-        (name, *(f"${amount / 1e6:,.2f}" for amount in total))
-        for name, total in seen.budgets.items()
-    ]
+    money = [(name, *_amounts(total)) for name, total in seen.budgets.items()]
     money_heads = ("Money for", "Today (UTC)", "Spent in all", "Reserved", "Limit")
     failures_head = f"Failures in {FRESH.days} days"
     settings = [(one.name, one.value, _origin(one)) for one in given.settings]
@@ -165,6 +164,11 @@ def _table(heads: Sequence[str], rows: Iterable[Iterable[object]], nothing: str)
     """A table, or the words that there is nothing in it."""
     sheet = plain_sheet(heads[0].lower(), heads[0], heads, rows, scrolls=True)
     return as_html(sheet) or PARTS.empty(nothing)
+
+
+def _amounts(total: Total) -> list[str]:
+    *amounts, limit = (f"${amount / 1e6:,.2f}" for amount in total)
+    return [*amounts, "each project's own" if total.ceiling == NO_CEILING else limit]
 
 
 def _origin(setting: SettingRead) -> str:

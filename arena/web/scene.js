@@ -102,11 +102,15 @@ class Battle {
       this.looks.seen.clear();
       this.side = "a";
     }
+    const below = this.root.querySelector(".below");
+    const { height } = below.getBoundingClientRect();
     for (const [name, html] of Object.entries(scene.parts)) {
       if (this.shown[name] === html) continue;
       this.part(name).innerHTML = html;
       this.shown[name] = html;
     }
+    // A and B keep their place when the terms go: the line below them is as high as it was, until the next battle.
+    below.style.minHeight = isNew ? "" : `${height}px`;
     if (scene.phase !== this.phase || isNew) this.changedAt = performance.now();
     this.token = scene.battle;
     this.about = scene.about;

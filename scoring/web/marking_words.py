@@ -83,7 +83,7 @@ _ENGLISH: Words = {
     "c_checks": "Some answers come again, to you or to somebody else: so it is known how far people agree. "
     "You may stop at any time; the address of the next page brings you back.",
     "c_nothing_more": "All that is left is with others, or the report was deleted.",
-    "c_done": "Thank you, that was all.",
+    "c_done": "All done, thank you.",
     "c_done_more": "What you said is stored, and stands in the report.",
     "c_full": "Nothing is left here.",
     "c_full_more": "Others have done the rest, or the report was deleted. What you said is stored.",

@@ -48,7 +48,7 @@ def test_a_worker_gives_his_votes_and_his_checks_and_gets_a_code(toys):
     worker = toys.worker(toys.campaign()).enter()
     assert worker.lead == "1 of 4"
     do_all(worker)
-    assert (worker.kind, worker.title) == ("end", "Thank you, that was all.")
+    assert (worker.kind, worker.title) == ("end", "All done, thank you.")
     (shown,) = toys.task.shown.values()
     assert [one.is_check for one in shown].count(True) == 1
     assert len(shown) == 4
@@ -307,7 +307,7 @@ def test_consent_taken_back_gives_no_code_on_any_platform(toys):
         worker = toys.worker(campaign).enter().decide("a").send(act="withdraw")
         (seat,) = toys.pages.seats.all(campaign)
         assert (worker.title, worker.code, worker.back, worker.reply) == (
-            "You took your consent back.",
+            "You withdrew from the study.",
             "",
             "",
             "",
@@ -370,7 +370,7 @@ def test_a_seat_has_an_address_that_nobody_can_make(toys):
         found = Worker(toys.client, tried)
         assert found.get().status == 403, tried
         assert found.post(tried, {"answer": "a"}).status == 403, tried
-        assert found.alert == "There is no such seat. Open the link as you were sent it."
+        assert found.alert == "There is no such seat. Open the link exactly as you got it."
 
 
 @pytest.mark.locks_or_dialect

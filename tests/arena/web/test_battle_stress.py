@@ -457,6 +457,24 @@ def test_without_gradios_assets_one_votes_and_sees_the_names(without_gradio, sto
     assert stored.votes() == ["a"]
 
 
+def test_the_line_below_the_buttons_keeps_its_height_when_the_terms_go(browser, server, stored):
+    with fresh_page(browser, PHONE) as page:
+        page.goto(server.address)
+        below = page.locator(".below")
+        expect(page.locator(".terms")).to_be_visible()
+        see_both(page)
+        before = below.evaluate("(below) => below.offsetHeight")
+        assert before > 40
+        press(page, "#choose-a")
+        expect(page.locator(".terms")).to_have_count(0)
+        assert below.evaluate("(below) => below.offsetHeight") == before
+        expect(page.locator(".answer .model")).to_have_count(2)
+        assert below.evaluate("(below) => below.offsetHeight") == before
+        press(page, "#next")
+        see_both(page)
+        assert below.evaluate("(below) => below.offsetHeight") == 32
+
+
 PLACES = """() => [".lead", ".subject", ".answers", ".dock", "#choose-a", "#pick", ".foot"].map((name) => {
   const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
   return [name, x, y, width, height].join(" ");

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 from arena.admin.actions import ACT
 from arena.admin.dashboard import StoppedJob
 from arena.admin.erasure import code_of
+from arena.admin.projects import NO_CEILING
 from arena.battles.store import BattleStore
 from arena.battles.tables import BATTLE
 from arena.budget import Total
@@ -268,6 +269,13 @@ def test_nothing_needs_an_operator_of_an_arena_that_is_whole(desk):
     old = job._replace(begun=now() - timedelta(days=8))
     page = run_html(RunInputs(replace(quiet, stopped=(old,))))
     assert "Nothing needs you now." in part(page, "needs") and "judge-1" in part(page, "queues")
+
+
+def test_a_fund_without_a_limit_of_its_own_says_whose_it_is(desk):
+    drafts_only = Total(today=0, spent=0, held=0, ceiling=NO_CEILING)
+    seen = replace(desk.watch.overview(), budgets={"Draft answers": drafts_only})
+    shown = part(unescape(run_html(RunInputs(seen))), "money")
+    assert "each project's own" in shown and "$10,000" not in shown
 
 
 def test_a_list_that_is_waited_for_needs_an_operator(desk):

@@ -247,7 +247,7 @@ def test_work_cannot_be_done_before_the_samples(make):
 def test_who_takes_consent_back_is_read_by_nobody(make):
     pages = make(known=[])
     ann = describe(pages.writer("ann"), GOOD, GOOD)
-    assert ann.post(ann.seat, {"act": "withdraw"}).title == "You took your consent back."
+    assert ann.post(ann.seat, {"act": "withdraw"}).title == "You withdrew from the study."
     assert operators(pages).unread("pets") == []
 
 
