@@ -14,10 +14,10 @@ _MEMBER = rf"(?:{_TEXT}|{_NUMBER})"
 _LIST = re.compile(rf"\s*\[\s*{_MEMBER}(?:\s*+,\s*+{_MEMBER})*+\s*+,?\s*+\]\s*", re.DOTALL)
 _MEMBERS = re.compile(rf"(?<=[\s,\[]){_MEMBER}(?=[\s,\]])", re.DOTALL)
 _NUMPY = re.compile(rf"\s*\[\s*(?:{_TEXT})(?:\s++(?:{_TEXT}))++\s*\]\s*", re.DOTALL)
-_TEXTS = re.compile(_TEXT, re.DOTALL)
+_TEXTS = re.compile(rf"(?<=[\s\[])(?:{_TEXT})", re.DOTALL)
 _PAIR = rf"(?:{_TEXT})\s*+:\s*+{_MEMBER}"
 _RECORD = re.compile(rf"\s*\{{\s*{_PAIR}(?:\s*+,\s*+{_PAIR})*+\s*+,?\s*+\}}\s*", re.DOTALL)
-_PAIRS = re.compile(rf"({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
+_PAIRS = re.compile(rf"(?<=[\s,{{])({_TEXT})\s*+:\s*+({_MEMBER})", re.DOTALL)
 _EMPTY = re.compile(r"\s*\[\s*\]\s*")
 
 

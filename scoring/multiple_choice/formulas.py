@@ -22,7 +22,7 @@ _FRACTION = re.compile(
     r"\\[dt]?frac\s?(?:\{\s?([^{}]{1,40}?)\s?\}\s?\{\s?([^{}]{1,40}?)\s?\}|(\d)\s?(\d)(?!\d))"
 )
 _ROOT = re.compile(r"\\sqrt\s?(?:\{\s?([^{}]{1,40}?)\s?\}|([0-9a-zA-Z]))")
-_ONE_TERM = re.compile(r"-?\s?(?:[\w.√]|\\[a-zA-Z]{2,10})+")
+_ONE_TERM = re.compile(r"-?\s?(?:[\w.√]|\\[a-zA-Z]{2,10})++")
 _RAISED = re.compile(r"\^\s?\{\s?(-?\w{1,4})\s?\}")
 _RAISED_DEGREE = re.compile(r"\^\s?(?:\{\s?°\s?\}|°)")
 _SIZE = re.compile(r"\\(?:left|right|big|Big)(?=[()\[\]|])")
