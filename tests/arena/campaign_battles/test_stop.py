@@ -146,7 +146,7 @@ def spec_of(**changes) -> BattleSpec:
 @pytest.mark.parametrize(
     "changes, told",
     [
-        ({"design": "fixed"}, "there are no tuples"),
+        ({"design": "fixed"}, "no tuples are given"),
         (
             {"fixed": [{"item": "x", "model_a": "m1", "model_b": "m2"}]},
             "it belongs to design = 'fixed'",

@@ -359,7 +359,10 @@ def test_votes_told_to_count_beside_live_ones_do_so_on_the_items_that_are_known(
     assert (board.votes, board.statistics.votes, board.import_summary.votes) == (24, 24, 4)
     crowd = board.statistics.crowd
     assert (crowd.voters, crowd.busiest, crowd.items) == (21, 4, 1)
-    assert "4 of these votes were imported, from <b>elsewhere</b>, and told to count" in told(board)
+    assert (
+        "4 of these votes were imported, from <b><bdi>elsewhere</bdi></b>, and told to count"
+        in told(board)
+    )
     lines = {line.model: line for line in board.standings}
     assert (lines["m1"].votes, lines["m1"].ties) == (24, 1)
     assert board_of(leaderboard, "test", images="multiple").votes == 1
