@@ -9,7 +9,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = (
-    "vote_path",
     "board_path",
     "judge_throughput",
     "coverage",

@@ -118,8 +118,8 @@ To have your data deleted, send this code to the operators of this arena. They d
 whatever tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to \
 nobody else.
 
-Reports of outputs that you had scored stay under their links, and nobody is their owner any more: delete those that \
-shall not stay yourself, before, where you had them scored (*Score a model*). On devices that you joined by a code, \
+Your reports stay under their links, without an owner. If you don't want that, delete them first, under *Score a \
+model*. On devices that you joined by a code, \
 this covers the reports and uploaded files of all of them, but only the votes of this one.""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
     "reports_elsewhere": "Your reports on another device",

@@ -96,10 +96,9 @@ class ReportOwners:
             before = _owner(connection, cookie)
             if before == owner:
                 return
+            # an account stays the owner, whoever logs in at the other browser
             if before.startswith(PERSON_KEY) and not owner.startswith(PERSON_KEY):
-                _join(
-                    connection, owner, before
-                )  # the account stays the owner, whoever logs in at the other
+                _join(connection, owner, before)
             else:
                 _join(connection, before, owner)
 
