@@ -6,7 +6,7 @@ file reads it.
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -279,11 +279,21 @@ class ItemBank:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
-    def is_model(self, name: str) -> bool:
-        """Whether a model has this name, or is shown under it."""
-        query = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
+    def is_model(self, name: str, closed: Collection[str]) -> bool:
+        """Whether a model has this name, or is shown under it; not one that answers in `closed` sources alone."""
+        models = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
+        sources = (
+            select(SOURCE.c.name)
+            .join(ITEM, ITEM.c.source_id == SOURCE.c.id)
+            .join(ANSWER, ANSWER.c.item_id == ITEM.c.id)
+            .where(ANSWER.c.model_id.in_(models))
+            .distinct()
+        )
         with self._database.read() as connection:
-            return connection.scalar(query) is not None
+            if connection.scalar(models) is None:
+                return False
+            answers_in = set(connection.scalars(sources))
+        return not answers_in or not answers_in <= set(closed)
 
     def answered_by(self, model: str) -> frozenset[int]:
         """Ids of the items to which a model has an answer in use."""

@@ -125,7 +125,7 @@ class Heads:
         )
 
     def _model(self, name: str) -> Head | None:
-        if not self.items.is_model(name):
+        if not self.items.is_model(name, self.leaderboard.closed()):
             return None
         board, _ = self.board()
         lines = board.standings if board and board.statistics else ()

@@ -98,7 +98,8 @@ class ModelPages:
         ]
         if found is None:
             html = MODEL.unknown(shortened(name, 80), where, back, elsewhere)
-            return ModelPage(html, is_here=bool(elsewhere) or self._items.is_model(name))
+            is_known = self._items.is_model(name, self._leaderboard.closed())
+            return ModelPage(html, is_here=bool(elsewhere) or is_known)
         links = model_addresses(board, query)
         lost = self._leaderboard.lost_battles(
             selection.key, found.standing.code, before, MOST_LOST + 1
