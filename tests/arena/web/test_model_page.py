@@ -336,15 +336,15 @@ def test_a_model_of_a_closed_board_alone_is_a_stranger_to_the_other_boards(plant
         running = Battles(database)
         campaign = running.campaign(seat={"votes": 2, "minutes": 20, "pay": 1})
         site = AppServer(tmp_path, DEMO_BANK="on")
-        asked = {name: httpx.get(f"{site.address}/model/{name}") for name in ("alpha", "wombat")}
+        asked = {name: httpx.get(f"{site.address}/model/{name}") for name in ("young", "wombat")}
         pages = {
             (answer.status_code, answer.text.replace(name, "NAME"))
             for name, answer in asked.items()
         }
         assert len(pages) == 1
-        assert asked["alpha"].status_code == 404
+        assert asked["young"].status_code == 404
         running.campaigns.end(campaign, "an operator")
-        assert httpx.get(f"{site.address}/model/alpha").status_code == 200
+        assert httpx.get(f"{site.address}/model/young").status_code == 200
         site.stop()
 
 
