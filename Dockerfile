@@ -9,7 +9,7 @@ WORKDIR /app
 COPY requirements.txt requirements.lock ./
 RUN pip install --no-cache-dir --require-hashes -r requirements.lock
 RUN pip install --no-cache-dir --extra-index-url "$TORCH" -r requirements.txt
-COPY app.py README.md ./
+COPY app.py LICENSE README.md ./
 COPY arena ./arena
 COPY docs ./docs
 COPY scoring ./scoring

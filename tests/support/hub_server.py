@@ -91,6 +91,7 @@ class Space:
 
     private: bool = False
     sdk: str = "gradio"
+    hardware: str | None = None
     files: dict[str, bytes] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
     commits: int = 0
@@ -125,6 +126,7 @@ class HubServer:
                 "/api/spaces/{owner}/{name}/commit/{revision}", self._space_commit, methods=["POST"]
             ),
             Route("/api/spaces/{owner}/{name}/revision/{revision}", self._space_info),
+            Route("/api/spaces/{owner}/{name}/runtime", self._space_runtime),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variable, methods=["POST"]),
             Route("/api/repos/create", self._create, methods=["POST"]),
             Route("/api/datasets/{owner}/{name}", self._info),
@@ -212,6 +214,10 @@ class HubServer:
         return JSONResponse(
             {"id": "ada/arena", "private": False, "sha": "0" * 40, "tags": [], "siblings": []}
         )
+
+    async def _space_runtime(self, request: Request) -> Response:
+        hardware = {"current": None, "requested": self._space(request).hardware}
+        return JSONResponse({"stage": "BUILDING", "hardware": hardware})
 
     async def _space_variable(self, request: Request) -> Response:
         space = self._space(request)

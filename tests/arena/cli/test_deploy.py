@@ -137,6 +137,25 @@ def test_the_same_command_again_brings_the_files_up_to_date(hub):
 
 
 @pytest.mark.parametrize(
+    ("hardware", "has_cuda"),
+    [(None, False), ("cpu-basic", False), ("zero-a10g", True), ("t4-small", True)],
+)
+def test_a_space_without_a_gpu_installs_torch_without_cuda(hub, hardware, has_cuda):
+    space = write(hub)
+    space.hardware = hardware
+    write(hub)
+    own = (ROOT / "requirements.txt").read_bytes()
+    sent = space.files["requirements.txt"]
+    assert sent.endswith(own)
+    added = sent.removesuffix(own)
+    assert (added == b"") == has_cuda
+    if added:
+        comment, option = added.decode().splitlines()
+        assert comment.startswith("#")
+        assert option == "--extra-index-url https://download.pytorch.org/whl/cpu"
+
+
+@pytest.mark.parametrize(
     "kind", ["429", "reset after", pytest.param("cut", marks=pytest.mark.soak)]
 )
 def test_requests_that_fail_are_sent_again(hub, kind):
@@ -236,6 +255,8 @@ def test_the_front_matter_is_what_a_space_needs():
         < [int(part) for part in below.split(".")]
     )
     assert (card["sdk"], card["python_version"], card["app_file"]) == ("gradio", "3.12", "app.py")
+    assert card["license"] == "apache-2.0" and "leaderboard" in card["tags"]
+    assert "Apache License" in (ROOT / "LICENSE").read_text("utf-8")
 
 
 # The image. There is no Docker here: its file is read, and its commands are tried where they can be.
