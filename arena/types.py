@@ -253,6 +253,8 @@ class ModelCard:
     """Concurrent answers of an offline run: calls to a server, or the batch size of a local model."""
     live: bool = False
     """Whether it answers in live battles."""
+    visitor_key: bool = False
+    """Whether a live battle asks it with the visitor's own key; `key` is the operator's, if any, for other work."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,10 @@ class Usage(NamedTuple):
     """Whether the answer ended at the limit of tokens."""
 
 
-ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
+ModelTrouble = Literal[
+    "down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent", "unpaid"
+]
+"""unpaid: nobody pays for the answer, which is no fault of the model."""
 
 
 class ModelError(RuntimeError):
@@ -304,9 +309,11 @@ class ModelError(RuntimeError):
     In a battle the visitor sees only what `kind` means: the message may identify the model.
     """
 
-    def __init__(self, kind: ModelTrouble, text: str) -> None:
+    def __init__(self, kind: ModelTrouble, text: str, status: int | None = None) -> None:
+        """`status` is the server's, if one refused the call, as `Trouble.status` has it."""
         super().__init__(text)
         self.kind: ModelTrouble = kind
+        self.status = status
 
 
 def pass_over(_: Usage) -> None:

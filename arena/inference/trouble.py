@@ -63,6 +63,8 @@ class Trouble(Exception):
     """Fields of a request that the server's error names."""
     reason: str = ""
     """The server's own sentence, bounded and without secrets; it may name the model."""
+    status: int | None = None
+    """HTTP status of a refusal: 402 for an empty account and 404 for no such model, whichever the server chose."""
 
     def __str__(self) -> str:
         return self.words
@@ -108,6 +110,7 @@ _LOAD_FAILED = re.compile(
 )
 _LOADING_WAIT = 5.0
 _MOST_SECONDS = 86_400.0
+_STATUS: Mapping[TroubleKind, int] = {"spent": 402, "unknown": 404}
 _ABOUT_KEY = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
 """Troubles whose sentence may speak of the key or the account, or stands in our words already."""
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
@@ -170,6 +173,7 @@ def refusal(
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # as Gemini sends errors
     trouble = _refusal(status, headers, body, redacted)
+    trouble.status = _STATUS.get(trouble.kind, status)
     if trouble.kind not in _ABOUT_KEY:
         error = body.get("error") or body if isinstance(body, dict) else body
         trouble.reason = _sentence(error, redacted)
