@@ -34,6 +34,7 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
 from arena.live.images import OwnImages
+from arena.live.models import LiveModels
 from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
@@ -65,7 +66,9 @@ class ArenaContext:
         if settings.demo_bank != "off":
             ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
         self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
-        self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
+        self.live_models = LiveModels(
+            [self.models.vlm(card.name) for card in self.models.catalogue.live]
+        )
 
         official = "counted" if settings.space and settings.oauth else "everyone"
         settle_official(self.database, settings.counted, official)
@@ -94,14 +97,14 @@ class ArenaContext:
         live = settings.live
         self.live_images = OwnImages(self.database, settings.own_dir)
         self.live_battles = LiveStore(self.database, settings.vote_limits)
-        self.live_battles.register_models([vlm.card.name for vlm in self.vlms])
+        self.live_battles.register_models([vlm.card.name for vlm in self.live_models.vlms])
         self.live_budget = Budget(
             self.database,
             Ceilings(live.battle_budget, live.day_budget, live.total_budget),
             LIVE,
         )
         self.live_sessions = LiveSessions(
-            vlms=self.vlms,
+            models=self.live_models,
             store=self.live_battles,
             votes=self.votes,
             images=self.live_images,
@@ -142,7 +145,7 @@ class ArenaContext:
                 "Draft answers": self.projects.drafting.budget,
             },
             queues={"Live answers": lambda: self.live_sessions.waiting, **queues},
-            live_models=len(self.vlms),
+            live_models=self.live_models,
             campaigns=self.campaign_admin,
             projects=self.projects,
             stopped=stopped,
@@ -158,6 +161,7 @@ class ArenaContext:
             stack.push_async_callback(self.models.aclose)
             quotas = self.live_battles.quotas
             await stack.enter_async_context(tidying(self.live_images, self.live_budget, quotas))
+            await stack.enter_async_context(self.live_models.running())
             await stack.enter_async_context(self.draft_worker.running())
             yield
 

@@ -213,7 +213,8 @@ class Generation:
     seed: int | None = None
 
 
-Precision = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["float32", "bfloat16", "float16", "auto"]
+"""auto: bfloat16 where the processor computes in it, else float32."""
 Device = Literal["auto", "cpu", "cuda"]
 
 
@@ -243,6 +244,8 @@ class ModelCard:
     dtype: Precision = "float32"
     device: Device = "auto"
     """auto: the first GPU if there is one."""
+    max_side: int | None = None
+    """Longest side of a picture that a local model sees, in pixels; None: what its processor makes of it."""
     memory_gb: float | None = None
     """Most resident memory of a local model's process; None: three quarters of the machine's."""
     price: Price | None = None

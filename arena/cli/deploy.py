@@ -20,7 +20,9 @@ from arena.server.hub_requests import HubDownError, repeat, send_again, status_o
 ROOT = Path(__file__).parents[2]
 _TOP = ("README.md", "app.py", "requirements.lock", "requirements.txt")
 _FOLDERS = ("arena", "docs", "scoring")
-_KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .bib .webp .png".split())
+_KINDS = frozenset(
+    ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .bib .webp .png".split()
+)
 """File suffixes uploaded from these folders; nothing else leaves this folder."""
 _MARK = "arena/settings.py"
 """A Space that contains this file is one of ours."""

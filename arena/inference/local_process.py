@@ -127,6 +127,7 @@ class Worker:
                 "revision": card.revision,
                 "dtype": card.dtype,
                 "device": card.device,
+                "max_side": card.max_side,
             }
         )
 

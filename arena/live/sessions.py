@@ -22,6 +22,7 @@ from arena.budget import Budget
 from arena.inference.limits import check_limits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
+from arena.live.models import LiveModels
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
@@ -70,11 +71,11 @@ class LiveState(NamedTuple):
 
 
 class LiveSessions:
-    """Live battles between the models of a catalogue; a catalogue of fewer than two is refused with the reason."""
+    """Live battles between the models that can answer now; fewer than two are refused with the reason."""
 
     def __init__(
         self,
-        vlms: Sequence[VLM],
+        models: LiveModels,
         store: LiveStore,
         votes: VoteTable,
         images: OwnImages,
@@ -82,7 +83,7 @@ class LiveSessions:
         lending: Lending,
         queue: GenerationQueue,
     ) -> None:
-        self.vlms = tuple(vlms)
+        self._models = models
         self._store = store
         self._votes = votes
         self._images = images
@@ -148,7 +149,8 @@ class LiveSessions:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
-        by_name = {vlm.card.name: vlm for vlm in self.vlms}
+        usable = self._models.usable
+        by_name = {vlm.card.name: vlm for vlm in usable}
         if a not in by_name or b not in by_name:
             raise LiveError(
                 "A model of this battle is no longer here; choose A or B, or start another battle"
@@ -156,7 +158,7 @@ class LiveSessions:
         vlms = sides(by_name[a], by_name[b])
         # not of these two alone: whose limit it is would tell who they are
         first = conversation((), before.turns[0].question, files)
-        able = [vlm for vlm in self.vlms if vlm in vlms.values() or _takes(vlm, first)]
+        able = [vlm for vlm in usable if vlm in vlms.values() or _takes(vlm, first)]
         asked = [conversation(before.said(side), checked, files) for side in SIDES]
         if not all(_takes(vlm, turns) for vlm in able for turns in asked):
             raise LiveError(
@@ -231,9 +233,10 @@ class LiveSessions:
 
     async def _pair(self, voter: int, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
         """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
-        able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
+        usable = self._models.usable
+        able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
         if len(able) < 2:
-            raise _why_not(self.vlms, turn)
+            raise _why_not(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
@@ -249,7 +252,7 @@ class LiveSessions:
 
     async def _asker(self, voter: int, network: str | None) -> _Asker:
         """Who asks, and who pays if a model costs anything. Raises NotLentError."""
-        costs = any(vlm.card.price for vlm in self.vlms)
+        costs = any(vlm.card.price for vlm in self._models.usable)
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
         return _Asker(voter, network, payer)
 
@@ -259,7 +262,8 @@ class LiveSessions:
         """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
         voter, network, payer = asker
         live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
-        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
+        usable = self._models.usable
+        others = iter(self._coin.sample(usable, len(usable)))
         newest = battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
@@ -304,7 +308,7 @@ class LiveSessions:
         models = Names(a.vlm.card.name, b.vlm.card.name)
         shown = (a.answer, b.answer)
         answers = Names(shown[0].text, shown[1].text)
-        known = [vlm.card.name for vlm in self.vlms]
+        known = [vlm.card.name for vlm in self._models.vlms]
         named = await asyncio.to_thread(
             lambda: any(
                 names_itself(text, known) for answer in shown for text in answer[:2] if text
@@ -368,7 +372,7 @@ def _takes(vlm: VLM, turns: Conversation) -> bool:
 def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
     if len(vlms) < 2:
         return LiveError(
-            "Live battles need two models; the operator can add some to the catalogue that MODELS names"
+            "A battle takes two models, and they aren't here yet. Reload the page to see why."
         )
     if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
         most = sorted(vlm.card.images for vlm in vlms)[-2]

@@ -121,8 +121,14 @@ CHINESE: Mapping[str, str] = {
     "days": "{} 天",
     "live_lead": "两个匿名模型并排回答。您先选择，然后就知道它们是谁。",
     "live_send": "比较两个模型",
+    "live_wait": "就绪后比较",
+    "live_waits": "模型就绪后会立即发送您的问题。请保持页面打开。",
+    "live_waits_not": "取消",
     "live_keep": "我的图片可以保留用于研究。不勾选则在显示名称时删除，最迟 24 小时后删除。",
     "live_terms": "投票即表示您同意：您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
+    "offer_unset": "尚未设置模型。请用 {} 启动（两个小模型，下载 1.5 GB），或在模型文件中列出您自己的模型（docs/vote.md）。",
+    "offer_none": "这里还没有可以回答的模型。本站的运营者可以添加。",
+    "offer_one": "一个模型已就绪。对比需要两个。",
     "live_more": "再问两个模型一次",
     "add": "选择图片",
     "photo": "拍照",
@@ -239,8 +245,8 @@ CHINESE: Mapping[str, str] = {
     "With this the conversation is too long for the models; make it shorter, or choose A or B": (
         "加上这句，对话对模型来说太长；请缩短，或选择 A 或 B"
     ),
-    "Live battles need two models; the operator can add some to the catalogue that MODELS names": (
-        "实时对比需要两个模型；运营者可以在 MODELS 指定的目录中添加"
+    "A battle takes two models, and they aren't here yet. Reload the page to see why.": (
+        "对比需要两个模型，它们还没有就绪。重新加载页面可查看原因。"
     ),
     "Two models that take {} images are not here; use at most {}": "这里没有两个能接受 {} 张图片的模型；请最多使用 {} 张",
     "The instruction is too long for the models here; make it shorter": "问题对这里的模型来说太长；请缩短",

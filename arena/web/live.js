@@ -3,6 +3,31 @@
   const told = (error) => (error instanceof Refused ? error.message : word("no_answer"));
   const discard = ({ token }) => { if (token) post(`/live/images/${token}/discard`, {}).catch(() => {}); };
 
+  // What stands in the place of the form's button until two models can answer.
+  class Offer {
+    constructor(changed) {
+      this.state = this.html = "";
+      this.place = byId("live-offer");
+      this.changed = changed;
+      this.place.addEventListener("click", (event) => {
+        if (event.target.closest("button")) this.take(post("/live/models", {}));
+      });
+      this.look();
+    }
+    look() { return this.take(fetched("/live/models")); }
+    async take(asked) {
+      clearTimeout(this.timer);
+      try {
+        const { state, html } = await asked;
+        if (html !== this.html) this.place.innerHTML = this.html = html;
+        this.state = state;
+      } catch { this.state ||= "ready"; }  // what is missing is said once it is asked
+      this.place.ariaLive = this.state === "loading" ? "off" : "polite";
+      if (this.state === "loading") this.timer = setTimeout(() => this.look(), 1000);
+      this.changed(this.state);
+    }
+  }
+
   // The form: images and text.
   class Form {
     constructor(most, send) {
@@ -11,7 +36,19 @@
       this.item = null;
       this.sending = new Set();
       this.problems = [];  // of the pictures that came together
-      this.part("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
+      this.waits = false;  // for models that are being loaded
+      this.offer = new Offer((state) => {
+        const begins = this.waits && state === "ready";
+        if (state !== "loading") this.waits = false;
+        this.show();
+        if (begins) send();
+      });
+      this.part("form").addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (this.offer.state === "ready") return send();
+        this.waits = this.offer.state === "loading" && !this.waits;
+        this.show();
+      });
       for (const way of ["files", "photo"]) {
         this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
       }
@@ -113,7 +150,11 @@
       this.part("chosen").innerHTML = this.item?.html ?? "";
       this.part("form").classList.toggle("with-item", this.item !== null);
       this.part("item").textContent = word(this.item ? "take_another" : "take_item");
+      const { state } = this.offer;
+      this.part("form").dataset.offer = state;
       this.part("send").disabled = this.sending.size > 0;
+      this.part("send").textContent = word(state !== "loading" ? "live_send" : this.waits ? "live_waits_not" : "live_wait");
+      this.part("waits").hidden = !this.waits;
     }
     wish() {
       return {

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
+from arena.live.offer import Offer
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle
 from arena.templates import macros
@@ -24,6 +25,11 @@ def head_html(
     if item is not None:
         return bank_html(item, scaled, words)
     return HTML.own_item(instruction, own_pictures(images, words), words)
+
+
+def offer_html(offer: Offer, is_space: bool, words: Words) -> str:
+    """Render what stands in the place of the form's button; empty where a battle can begin."""
+    return HTML.offer(offer, is_space, words)
 
 
 def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:

@@ -146,9 +146,16 @@ this covers the reports and uploaded files of all of them, but only the votes of
     # Live battles
     "live_lead": "Two unnamed models answer side by side. You choose; then you learn who they are.",
     "live_send": "Compare two models",
+    "live_wait": "Compare when ready",
+    "live_waits": "Your question is sent as soon as the models are ready. Keep this page open.",
+    "live_waits_not": "Cancel",
     "live_keep": "My pictures may be kept for research. Without this tick they are deleted when the names are shown, "
     "at the latest after 24 hours.",
     "live_terms": "By voting you agree that your choice is stored and published under CC BY 4.0, without your name.",
+    "offer_unset": "No models are set up. Start with {} (two small models, a 1.5 GB download), or list your own in a "
+    "models file (docs/vote.md).",
+    "offer_none": "No models answer here yet. The operator of this site can add some.",
+    "offer_one": "One model is ready. A battle needs two.",
     "live_more": "Ask both once more",
     "add": "Choose pictures",
     "photo": "Take a photo",
@@ -204,6 +211,7 @@ SCRIPTS = (
         "still",
     ),
     *("the_picture", "picture", "take_out", "take_item", "take_another"),
+    *("live_send", "live_wait", "live_waits_not"),
     "copied_now",
 )
 """Words that scripts put into pages."""

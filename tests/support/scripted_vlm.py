@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar
 
+from arena.live.models import LiveModels
 from arena.types import (
     Conversation,
     Generation,
@@ -76,3 +77,8 @@ def pieces(text: str) -> Sequence[str]:
     """Cut a text before its spaces, as tokens are."""
     words = text.split(" ")
     return [words[0], *(f" {word}" for word in words[1:])]
+
+
+def two_models() -> LiveModels:
+    """Return two live models that are ready."""
+    return LiveModels([ScriptedVLM("one"), ScriptedVLM("two")])
