@@ -44,13 +44,17 @@ class RouterList:
         """Read nothing yet; `address` is that of the router's cards."""
         self._address = address
         self._models: Mapping[str, JSONObject] | None = None
+        self.is_fresh = False
+        """Whether it could be read the last time."""
 
     async def read(self) -> None:
         """Read the list; one that can't be read leaves the last one as it was."""
         try:
             content = await fetched(f"{self._address}/models")
             self._models = await asyncio.to_thread(models_of, content)
+            self.is_fresh = True
         except ListError as error:
+            self.is_fresh = False
             log.warning("the list of models at %s was not read: %s", self._address, error)
 
     def price(self, card: ModelCard) -> Price:

@@ -8,8 +8,9 @@ from contextlib import aclosing, asynccontextmanager
 from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
+from arena.live.credits import refusal_of, with_key
 from arena.live.streaming import SideBySide
-from arena.types import VLM, Conversation, ModelError, Side, Usage, pass_over
+from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
 MOST_WAITING = 200
 """Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
@@ -40,39 +41,59 @@ class ElsewhereError(RuntimeError):
 
 
 class LiveBudget:
-    """Budget of one visitor's battle: the most an answer may cost is reserved before it is asked.
+    """Who pays for one visitor's battle.
 
-    `network` is the code of the network that pays beside the visitor.
+    The most an answer may cost the operator is reserved before it is asked. What is asked with the visitor's key costs
+    the operator nothing, unless that is the operator's own.
     """
 
-    def __init__(self, budget: Budget, battle: str, voter: int, network: str | None = None) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        battle: str,
+        voter: int,
+        network: str | None = None,
+        key: Secret | None = None,
+        visitor_pays: bool = True,
+    ) -> None:
+        """`network` is the code of the network that pays beside the visitor, `key` the visitor's key, if any."""
         self._budget = budget.for_job(battle, str(voter), network=network)
-        self.empty: str | None = None
-        """Why no money is left, if so."""
+        self._key = key
+        self._visitor_pays = visitor_pays
+        self.closed: str | None = None
+        """Why nothing more is paid for, if so; it tells no model and no side."""
 
     async def stream_answer(
         self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
         """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
-        most = most_cost(vlm.card, turns, settings)
+        is_free = vlm.card.visitor_key and self._visitor_pays
+        most = 0 if is_free else most_cost(vlm.card, turns, settings)
 
         def note(usage: Usage) -> None:
-            held.spent += usage.cost
+            held.spent += 0 if is_free else usage.cost
             tell(usage)
 
         try:
             async with (
                 reserved(self._budget if most else None, most) as held,
-                aclosing(vlm.stream(turns, settings, note)) as pieces,
+                with_key(vlm, self._key) as asked,
+                aclosing(asked.stream(turns, settings, note)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
         except BudgetError as error:
-            self.empty = str(error)
+            self.closed = str(error)
             raise ModelError(
-                "spent", "the budget for live answers has no room for another"
+                "unpaid", "the budget for live answers has no room for another"
             ) from error
+        except ModelError as error:
+            refusal = refusal_of(vlm, error)
+            if refusal is None:
+                raise
+            self.closed = self.closed or refusal
+            raise ModelError("unpaid", str(error)) from error
 
 
 class GenerationQueue:

@@ -20,13 +20,14 @@ from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.limits import check_limits
+from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
 from arena.live.models import LiveModels
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
-from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
+from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secret, Side, Turn
 
 MOST_TEXT = 8_000
 DELAY_SECONDS = 0.5, 2.0
@@ -48,11 +49,12 @@ class LiveRequest(NamedTuple):
 
 
 class _Asker(NamedTuple):
-    """Who asks: a visitor, the network, and the network's code if it pays beside the visitor."""
+    """Who asks: a visitor, the network, the network's code if it pays beside the visitor, and the visitor's key."""
 
     voter: int
     network: str | None
     payer: str | None
+    key: Secret | None
 
 
 class LiveState(NamedTuple):
@@ -81,6 +83,7 @@ class LiveSessions:
         images: OwnImages,
         budget: Budget,
         lending: Lending,
+        credits: Credits,
         queue: GenerationQueue,
     ) -> None:
         self._models = models
@@ -89,6 +92,7 @@ class LiveSessions:
         self._images = images
         self._budget = budget
         self._lending = lending
+        self._credits = credits
         self._queue = queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
@@ -118,7 +122,7 @@ class LiveSessions:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
-        (a, b), chance = await self._pair(voter, Turn("user", text, (b"",) * count))
+        (a, b), chance = await self._pair(asker, Turn("user", text, (b"",) * count))
         opening = Opening(
             text, count, item.id if item else None, request.keep, request.network, chance
         )
@@ -149,9 +153,13 @@ class LiveSessions:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
-        usable = self._models.usable
+        asker = await self._asker(voter, network)
+        usable = self._models.usable_with(asker.key)
         by_name = {vlm.card.name: vlm for vlm in usable}
         if a not in by_name or b not in by_name:
+            with_a_key = {vlm.card.name for vlm in self._models.usable}
+            if {a, b} <= with_a_key:
+                raise LiveError(LOGIN_OVER)
             raise LiveError(
                 "A model of this battle is no longer here; choose A or B, or start another battle"
             )
@@ -164,7 +172,6 @@ class LiveSessions:
             raise LiveError(
                 "With this the conversation is too long for the models; make it shorter, or choose A or B"
             )
-        asker = await self._asker(voter, network)
         async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
             await self._answer(asker, battle, vlms, tuple(files))
@@ -231,15 +238,15 @@ class LiveSessions:
         """Whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
-    async def _pair(self, voter: int, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
+    async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
         """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
-        usable = self._models.usable
+        usable = self._models.usable_with(asker.key)
         able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
         if len(able) < 2:
             raise _why_not(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
-        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
+        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, asker.voter)
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError(
@@ -251,23 +258,34 @@ class LiveSessions:
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
     async def _asker(self, voter: int, network: str | None) -> _Asker:
-        """Who asks, and who pays if a model costs anything. Raises NotLentError."""
-        costs = any(vlm.card.price for vlm in self._models.usable)
+        """Who asks, and who pays if a model costs the operator anything. Raises NotLentError."""
+        key = await asyncio.to_thread(self._credits.key, voter)
+        costs = any(
+            vlm.card.price and not (vlm.card.visitor_key and self._credits.are_visitors)
+            for vlm in self._models.usable_with(key)
+        )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
-        return _Asker(voter, network, payer)
+        return _Asker(voter, network, payer, key)
 
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
     ) -> None:
         """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
-        voter, network, payer = asker
-        live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
-        usable = self._models.usable
+        voter = asker.voter
+        live_budget = LiveBudget(
+            budget=self._budget,
+            battle=battle.token.partition(".")[0],
+            voter=voter,
+            network=asker.payer,
+            key=asker.key,
+            visitor_pays=self._credits.are_visitors,
+        )
+        usable = self._models.usable_with(asker.key)
         others = iter(self._coin.sample(usable, len(usable)))
         newest = battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
-            if live_budget.empty or battle.answered:
+            if live_budget.closed or battle.answered:
                 return None
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
@@ -276,7 +294,9 @@ class LiveSessions:
 
         async def finish(ended: SideBySide) -> None:
             try:
-                await self._keep(battle, ended, live_budget.empty)
+                if live_budget.closed == LOGIN_OVER:
+                    self._credits.drop(voter, asker.key)
+                await self._keep(battle, ended, live_budget.closed)
             finally:
                 del self._generations[battle.id]
                 if self._of_voter.get(voter) == battle.id:
@@ -290,14 +310,14 @@ class LiveSessions:
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
         earlier = self._generations.get(self._of_voter.get(voter, 0))
-        generation = GenerationTask(self._queue, side_by_side, finish, network)
+        generation = GenerationTask(self._queue, side_by_side, finish, asker.network)
         self._generations[battle.id] = generation
         self._of_voter[voter] = battle.id
         if earlier is not None:
             await earlier.stop()
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
-        failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
+        failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
             await asyncio.to_thread(self._store.fail, failures)
         unsaid = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
