@@ -351,6 +351,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             oauth=settings.oauth,
             operators=operators,
             layout=layout,
+            credits=arena.credits,
             logged_in=scoring.jobs.owners.log_in,
         ),
         run_page.routes(run),

@@ -33,15 +33,17 @@ from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
+from arena.live.credits import Credits
 from arena.live.images import OwnImages
 from arena.live.models import LiveModels
 from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
-from arena.live.tidying import tidying
+from arena.live.tidying import Tidier
 from arena.server.hub_backup import HubBackup, HubDataset
-from arena.settings import Settings, secret
+from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
+from arena.settings import Settings
 
 
 class ArenaContext:
@@ -59,13 +61,16 @@ class ArenaContext:
         self.backup = restored_backup(settings, self.database)
         self.networks = Networks(settings.trusted_hops)
         self.voters = Voters(self.database)
+        self.credits = Credits(operator_token if is_visitor(settings) else None)
         self.lending = Lending(self.database, login=settings.oauth is not None)
         self.items = ItemBank(self.database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
-        self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
+        self.models = Models(
+            read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
+        )
         self.live_models = LiveModels(
             [self.models.vlm(card.name) for card in self.models.catalogue.live]
         )
@@ -110,6 +115,7 @@ class ArenaContext:
             images=self.live_images,
             budget=self.live_budget,
             lending=self.lending,
+            credits=self.credits,
             queue=GenerationQueue(live.at_once, partial(check_pause, self.database)),
         )
 
@@ -120,7 +126,11 @@ class ArenaContext:
         self.draft_worker = DraftWorker(self.projects.store, self.projects.drafting)
 
         self.admin = AdminService(
-            self.database, self.live_images, settings.counted, settings.uploads_dir
+            database=self.database,
+            images=self.live_images,
+            who=settings.counted,
+            uploads=settings.uploads_dir,
+            credits=self.credits,
         )
         self.public_files = PublicFiles(self.database, settings.public_dir)
 
@@ -159,8 +169,14 @@ class ArenaContext:
                 await asyncio.to_thread(self.backup.start)
                 stack.push_async_callback(asyncio.to_thread, self.backup.stop)
             stack.push_async_callback(self.models.aclose)
-            quotas = self.live_battles.quotas
-            await stack.enter_async_context(tidying(self.live_images, self.live_budget, quotas))
+            tidier = Tidier(
+                images=self.live_images,
+                budget=self.live_budget,
+                quotas=self.live_battles.quotas,
+                credits=self.credits,
+                voters=self.voters,
+            )
+            await stack.enter_async_context(tidier.running())
             await stack.enter_async_context(self.live_models.running())
             await stack.enter_async_context(self.draft_worker.running())
             yield

@@ -197,17 +197,17 @@ class BackupSettings:
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """OpenID provider for login, and this app's client id and secret."""
+    """OpenID provider for login, and this app's client id, with its secret if it has one."""
 
     client_id: Annotated[str, Field(alias="OAUTH_CLIENT_ID")]
-    client_secret: Annotated[_Key, Field(alias="OAUTH_CLIENT_SECRET")]
+    client_secret: Annotated[_Key, Field(alias="OAUTH_CLIENT_SECRET")] = Secret("")
+    """Empty: a public app, as one on a laptop is, whose logins PKCE alone protects."""
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
         must_be("an https address, as huggingface.co's", _PROVIDER.fullmatch),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
-    scopes: Annotated[str, Field(alias="OAUTH_SCOPES")] = "openid profile"
     host: Annotated[
         str, BeforeValidator(lambda hosts: hosts.split(",")[0].strip()), Field(alias="SPACE_HOST")
     ] = ""
@@ -301,9 +301,10 @@ class Settings:
             raise SettingError(
                 "MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it"
             )
-        if ("OAUTH_CLIENT_ID" in given) != ("OAUTH_CLIENT_SECRET" in given):
-            pair = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
-            raise SettingError(f"{pair} go together; set both, or hf_oauth: true on a Space")
+        if "OAUTH_CLIENT_SECRET" in given and "OAUTH_CLIENT_ID" not in given:
+            raise SettingError(
+                "OAUTH_CLIENT_SECRET needs OAUTH_CLIENT_ID; set both, or hf_oauth: true on a Space"
+            )
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
-from arena.inference.endpoint import Endpoint, KeyRedaction
+from arena.inference.endpoint import Endpoint, EndpointError, KeyRedaction
 from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
 from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url

@@ -60,7 +60,9 @@ class RouterList:
     def price(self, card: ModelCard) -> Price:
         """Return what the router's cheapest live provider takes for a card. Raises UnlistedError."""
         if self._models is None:
-            raise UnlistedError(f"not checked: the list at {self._address}/models can't be read yet")
+            raise UnlistedError(
+                f"not checked: the list at {self._address}/models can't be read yet"
+            )
         model, _, provider = card.model.partition(":")
         listed = self._models.get(model)
         if listed is None:
@@ -70,8 +72,7 @@ class RouterList:
         live = [
             offer
             for offer in _objects(listed.get("providers"))
-            if offer.get("status") == "live"
-            and provider in ("", *_POLICIES, offer.get("provider"))
+            if offer.get("status") == "live" and provider in ("", *_POLICIES, offer.get("provider"))
         ]
         if not live:
             raise UnlistedError(f"no provider of {model} is live")
