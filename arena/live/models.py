@@ -3,29 +3,55 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from arena.inference.weights import Downloads, Progress, WeightsError
 from arena.types import VLM
 
 
 class LiveModels:
     """The live models of a catalogue."""
 
-    def __init__(self, vlms: Sequence[VLM]) -> None:
+    def __init__(self, vlms: Sequence[VLM], downloads: Downloads) -> None:
+        """`downloads` gets the weights of those that run here and are on the Hub."""
         self.vlms = tuple(vlms)
+        self._downloads = downloads
 
     @property
     def usable(self) -> tuple[VLM, ...]:
         """Those that can answer now."""
-        return self.vlms
+        return tuple(vlm for vlm in self.vlms if self._state(vlm) == "ready")
+
+    @property
+    def loading(self) -> Progress | None:
+        """How far the downloads are; None when there are none."""
+        is_loading = any(self._state(vlm) == "loading" for vlm in self.vlms)
+        return self._downloads.progress if is_loading else None
+
+    @property
+    def error(self) -> WeightsError | None:
+        """Why the first model that failed did."""
+        errors = [self._downloads.standing(vlm.card).error for vlm in self.vlms]
+        return next(filter(None, errors), None)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why the others can't, each in a line for the operator."""
-        return ()
+        """Why models can't answer, each in a line for the operator."""
+        standings = [(vlm.card.name, self._downloads.standing(vlm.card)) for vlm in self.vlms]
+        failed = [f"{name}: {standing.error}" for name, standing in standings if standing.error]
+        loading = [name for name, standing in standings if standing.state == "loading"]
+        return (*failed, *([f"Being loaded: {', '.join(loading)}."] if loading else []))
 
     def try_again(self) -> None:
         """Try once more what has failed."""
+        self._downloads.start()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Make models ready in the background while the server runs."""
-        yield
+        self._downloads.start()
+        try:
+            yield
+        finally:
+            self._downloads.stop()
+
+    def _state(self, vlm: VLM) -> str:
+        return self._downloads.standing(vlm.card).state
