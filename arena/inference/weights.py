@@ -13,7 +13,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -23,6 +24,7 @@ from filelock import FileLock, Timeout
 from huggingface_hub import constants
 from tqdm import tqdm
 
+from arena.templates import plural
 from arena.types import ModelCard, ModelError
 
 _PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
@@ -30,7 +32,7 @@ _PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
 _WEIGHTS = "*.safetensors"
 _INDEX = "model.safetensors.index.json"
 _LIST_SECONDS = 5.0
-_READ_SECONDS = 15.0
+_TIMEOUT = httpx2.Timeout(15.0, connect=5.0)
 _TRIES = 4
 """Tries in a row that bring nothing."""
 _PAUSE_SECONDS = 0.5
@@ -135,6 +137,19 @@ class Repository:
             )
         return tuple(sorted(wanted, key=lambda file: (fnmatch(file.name, _WEIGHTS), file.name)))
 
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[None]:
+        """Hold the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.folder / "download.lock")
+        while True:
+            try:
+                with lock.acquire(timeout=1):
+                    yield
+                return
+            except Timeout:
+                _check_stop(stop)
+
     def bytes_of(self, file: HubFile) -> int:
         """How many bytes of a file are here."""
         blob = self._blob(file)
@@ -195,12 +210,11 @@ class Repository:
                 error = None
             except httpx2.HTTPError as broken:
                 error = broken
-            if stop.is_set():
-                raise WeightsError("offline", "The server stopped.")
+            _check_stop(stop)
             tries = 0 if part.stat().st_size > here else tries + 1
             if tries == _TRIES:
                 raise _no_connection(error)
-            if error is not None or not tries:
+            if tries:
                 stop.wait(_PAUSE_SECONDS * 2**tries)
 
     def _go_on(
@@ -286,6 +300,11 @@ def _digest(path: Path, file: HubFile) -> str:
     return digest.hexdigest()
 
 
+def _check_stop(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise WeightsError("offline", "The server stopped during the download.")
+
+
 def _no_connection(error: Exception | None) -> WeightsError:
     why = f" ({type(error).__name__})" if error else ""
     return WeightsError(
@@ -361,7 +380,7 @@ class Downloads:
             if repository not in missing:
                 self._ready(repository)
         if missing:
-            with httpx2.Client(follow_redirects=True, timeout=_READ_SECONDS) as client:
+            with httpx2.Client(follow_redirects=True, timeout=_TIMEOUT) as client:
                 self._download(client, missing)
 
     def _download(self, client: httpx2.Client, repositories: Sequence[Repository]) -> None:
@@ -383,7 +402,7 @@ class Downloads:
         if not lists or not self._has_room(lists, total - done):
             return
         sys.stderr.write(
-            f"Downloading {len(lists)} models from {host()} to {constants.HF_HUB_CACHE}: "
+            f"Downloading {plural(len(lists), 'model')} from {host()} to {constants.HF_HUB_CACHE}: "
             f"{(total - done) / 1e6:,.0f} MB\n"
         )
         self._begun = time.monotonic()
@@ -394,9 +413,7 @@ class Downloads:
             for repository, files in lists.items():
                 self._get(client, repository, files, bar)
 
-    def _has_room(
-        self, lists: dict[Repository, tuple[HubFile, ...]], needed: int
-    ) -> bool:
+    def _has_room(self, lists: dict[Repository, tuple[HubFile, ...]], needed: int) -> bool:
         """Whether the disk takes so many bytes; else all have failed."""
         folder = Path(constants.HF_HUB_CACHE)
         try:
@@ -428,19 +445,9 @@ class Downloads:
             bar.update(count)
 
         try:
-            repository.folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(repository.folder / ".part.lock")
-            while not self._stop.is_set():
-                try:
-                    lock.acquire(timeout=1)
-                    break
-                except Timeout:  # another server gets it
-                    continue
-            try:
+            with repository.alone(self._stop):
                 for file in files:
                     repository.fetch(client, file, tell, self._stop)
-            finally:
-                lock.release()
         except WeightsError as error:
             self._failed(repository, error)
         except OSError as error:
