@@ -38,7 +38,6 @@ _TRIES = 4
 _PAUSE_SECONDS = 0.5
 _SPARE_BYTES = 100_000_000
 """What a download leaves free on the disk."""
-_CHUNK = 1 << 18
 _SURE_SECONDS = 3.0
 """How long a download runs before its end is told."""
 
@@ -237,7 +236,7 @@ class Repository:
             if not is_rest:
                 tell(-here)
             with part.open("ab" if is_rest else "wb") as out:
-                for chunk in answer.iter_raw(_CHUNK):
+                for chunk in answer.iter_raw():
                     out.write(chunk)
                     tell(len(chunk))
                     if stop.is_set():
