@@ -316,6 +316,8 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         models=arena.live_models,
         has_catalogue=settings.models is not None,
         is_space=settings.space,
+        credits=arena.credits,
+        keyless="login" if settings.oauth else "none" if settings.space else "own_login",
         sessions=arena.live_sessions,
         store=arena.live_battles,
         images=arena.live_images,

@@ -27,6 +27,7 @@ from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.inference.catalogue import Models, read_catalogue
+from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.importers import ItemImporter
@@ -71,8 +72,10 @@ class ArenaContext:
         self.models = Models(
             read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
         )
+        live_cards = self.models.catalogue.live
         self.live_models = LiveModels(
-            [self.models.vlm(card.name) for card in self.models.catalogue.live]
+            [self.models.vlm(card.name) for card in live_cards],
+            Downloads([card for card in live_cards if card.revision], self.models.load),
         )
 
         official = "counted" if settings.space and settings.oauth else "everyone"

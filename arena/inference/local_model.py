@@ -23,6 +23,8 @@ from PIL import Image
 JSON_LINE = Mapping[str, Any]
 _STEP_SECONDS = 0.5
 """Interval of a silent generation's signs of life."""
+_UNMARKABLE = frozenset({"Idefics3Processor"})
+"""Processors, SmolVLM's among them, that fail where transformers is to take control tokens in user text for text."""
 BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
@@ -57,6 +59,7 @@ class LocalModel:
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._is_unmarkable = type(self._processor).__name__ in _UNMARKABLE
         try:
             loaded: Any = transformers.AutoModelForImageTextToText.from_pretrained(
                 model, dtype=_precision(dtype, self._device), use_safetensors=True, **source
@@ -80,7 +83,7 @@ class LocalModel:
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
         that is too long, and any of `BROKEN` for one that the model cannot take.
         """
-        chats = [messages(conversation, self._max_side) for conversation in conversations]
+        chats = list(map(self._messages, conversations))
         inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
         if self._room is not None and length + settings["max_tokens"] > self._room:
@@ -104,6 +107,16 @@ class LocalModel:
         written = sum(int(token) not in ends for row in tokens for token in row)
         return {"texts": texts, "prompt": prompt, "tokens": written}
 
+    def _messages(self, conversation: JSON_LINE) -> list[dict[str, Any]]:
+        return messages(conversation, self._max_side, self._as_text)
+
+    def _as_text(self, text: str) -> str:
+        """A text without control tokens, where the processor cannot tell those of the template from these."""
+        if self._is_unmarkable:
+            for token in filter(str.strip, map(str, self._tokenizer.added_tokens_decoder.values())):
+                text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
     def _templated(self, chats: list[Any], **more: Any) -> Any:
         """One or several lists of messages as the model takes them; what looks like a control token is text."""
         return self._processor.apply_chat_template(
@@ -112,7 +125,7 @@ class LocalModel:
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            sanitize_control_tokens=True,
+            sanitize_control_tokens=not self._is_unmarkable,
             **more,
         ).to(dtype=self._model.dtype)
 
@@ -204,22 +217,29 @@ def _most_side(image_processor: Any, max_side: int) -> int | None:
     return None
 
 
-def messages(conversation: JSON_LINE, max_side: int | None = None) -> list[dict[str, Any]]:
+def messages(
+    conversation: JSON_LINE, max_side: int | None = None, as_text: Callable[[str], str] = str
+) -> list[dict[str, Any]]:
     """A conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
         messages.append(
-            {"role": "system", "content": [{"type": "text", "text": conversation["system"]}]}
+            {
+                "role": "system",
+                "content": [{"type": "text", "text": as_text(conversation["system"])}],
+            }
         )
     for turn in conversation["turns"]:
-        content = [_part(part, max_side) for part in turn["parts"]]
+        content = [_part(part, max_side, as_text) for part in turn["parts"]]
         messages.append({"role": turn["role"], "content": content})
     return messages
 
 
-def _part(part: Mapping[str, str], max_side: int | None) -> dict[str, Any]:
+def _part(
+    part: Mapping[str, str], max_side: int | None, as_text: Callable[[str], str]
+) -> dict[str, Any]:
     if "text" in part:
-        return {"type": "text", "text": part["text"]}
+        return {"type": "text", "text": as_text(part["text"])}
     pixels = Image.open(io.BytesIO(base64.b64decode(part["image"]))).convert("RGB")
     if max_side:
         pixels.thumbnail((max_side, max_side))

@@ -108,7 +108,7 @@ class GenerationQueue:
 
     @property
     def waiting(self) -> int:
-        return max(0, len(self._generations) - self._at_once)
+        return sum(not generation.is_running for generation in self._generations)
 
     async def check_room(self, network: str | None = None) -> None:
         """Raise LiveError when too many wait, of this network or of all, or while nothing may be asked."""
@@ -125,12 +125,16 @@ class GenerationQueue:
             )
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Number of tasks that must end before this one runs: 0 for a running one."""
-        return (
-            max(0, self._generations.index(generation) + 1 - self._at_once)
-            if generation in self._generations
-            else 0
-        )
+        """Number of tasks that must end before this one runs: 0 for a running one.
+
+        Those of all, beyond the limit, or those that need a model which answers one at a time and which this one needs.
+        """
+        if generation.is_running or generation not in self._generations:
+            return 0
+        place = self._generations.index(generation)
+        before = self._generations[:place]
+        sharing = sum(bool(other.alone & generation.alone) for other in before)
+        return max(0, place + 1 - self._at_once, sharing)
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -141,6 +145,7 @@ class GenerationQueue:
             seen = 0
             while self.ahead(generation) and generation.side_by_side.ending is None:
                 seen = await generation.changed(seen)
+            generation.is_running = True
             yield
         finally:
             self._generations.remove(generation)
@@ -153,9 +158,12 @@ class GenerationQueue:
     def _place(self, rank: int) -> int:
         """Where a task goes: after the running ones, and after all that wait and have at most as many before them."""
         place = len(self._generations)
-        while place > self._at_once and self._generations[place - 1].rank > rank:
+        while place and self._is_passed(self._generations[place - 1], rank):
             place -= 1
         return place
+
+    def _is_passed(self, other: "GenerationTask", rank: int) -> bool:
+        return not other.is_running and other.rank > rank
 
 
 class GenerationTask:
@@ -163,6 +171,7 @@ class GenerationTask:
 
     rank = 0
     """How many tasks its network had in the queue when it came."""
+    is_running = False
 
     def __init__(
         self,
@@ -170,10 +179,15 @@ class GenerationTask:
         side_by_side: SideBySide,
         finish: Callable[[SideBySide], Awaitable[None]],
         network: str | None = None,
+        alone: frozenset[str] = frozenset(),
     ) -> None:
-        """Start; `finish` is awaited when the answers have ended."""
+        """Start; `finish` is awaited when the answers have ended.
+
+        `alone` names those of its models that answer one question at a time.
+        """
         self.side_by_side = side_by_side
         self.network = network
+        self.alone = alone
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()

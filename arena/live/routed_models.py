@@ -24,38 +24,50 @@ class RoutedModels:
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
         self._wanted = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._read_at = 0.0
         self.usable: tuple[VLM, ...] = ()
         """Those that can be asked now, their cards with today's prices."""
         self.problems: tuple[str, ...] = ()
         """Why the others can't, each in a line for the operator."""
+        self.is_reading = bool(vlms)
+        """Whether the lists are being read, so that more may be usable in a moment."""
         self._settle()
 
     def read_soon(self) -> None:
-        """Read the lists once more, unless that was done just now."""
-        if time.monotonic() - self._read_at > LEAST_SECONDS:
-            self._wanted.set()
+        """Have the lists read once more, unless that was done just now; from any thread."""
+        if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
+            return
+        self.is_reading = True
+        self._loop.call_soon_threadsafe(self._wanted.set)
 
     async def read(self) -> None:
         """Read the routers' lists."""
-        await asyncio.gather(*(router.read() for router in self._lists.values()))
-        self._read_at = time.monotonic()
-        self._settle()
+        self.is_reading = True
+        try:
+            await asyncio.gather(*(router.read() for router in self._lists.values()))
+            self._settle()
+        finally:
+            self._read_at = time.monotonic()
+            self.is_reading = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Read the lists now and every hour while the server runs."""
-        task = asyncio.create_task(self._keep_reading()) if self._cards else None
+        if not self._cards:
+            yield
+            return
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.create_task(self._keep_reading())
         try:
             yield
         finally:
-            if task is not None:
-                task.cancel()
+            task.cancel()
 
     async def _keep_reading(self) -> None:
         while True:
-            await self.read()
             self._wanted.clear()
+            await self.read()
             is_known = all(router.is_fresh for router in self._lists.values())
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):

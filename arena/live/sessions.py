@@ -20,6 +20,7 @@ from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.limits import check_limits
+from arena.inference.registry import KINDS
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
@@ -310,7 +311,9 @@ class LiveSessions:
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
         earlier = self._generations.get(self._of_voter.get(voter, 0))
-        generation = GenerationTask(self._queue, side_by_side, finish, asker.network)
+        cards = [vlm.card for vlm in vlms.values()]
+        alone = frozenset(card.name for card in cards if KINDS[card.kind].batched)
+        generation = GenerationTask(self._queue, side_by_side, finish, asker.network, alone)
         self._generations[battle.id] = generation
         self._of_voter[voter] = battle.id
         if earlier is not None:

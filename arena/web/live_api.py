@@ -20,9 +20,10 @@ from arena.battles.voters import Voters
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
+from arena.live.credits import Credits
 from arena.live.images import OwnImages
 from arena.live.models import LiveModels
-from arena.live.offer import offer_of
+from arena.live.offer import OfferState, offer_of
 from arena.live.queue import LiveError
 from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
@@ -45,6 +46,9 @@ class LiveApi:
     has_catalogue: bool
     """Whether MODELS is set."""
     is_space: bool
+    credits: Credits
+    keyless: OfferState
+    """Where a visitor stands who has no key, if the models need one."""
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
@@ -77,7 +81,8 @@ class LiveApi:
 
     def offered(self, request: Request) -> Response:
         """Return whether a battle can begin, and what is missing."""
-        offer = offer_of(self.models, self.has_catalogue)
+        key = self.credits.key(request.state.voter)
+        offer = offer_of(self.models, key, self.keyless, self.has_catalogue)
         html = offer_html(offer, self.is_space, words_of(request.headers))
         return JSONResponse({"state": offer.state, "html": html}, headers=NO_STORE)
 

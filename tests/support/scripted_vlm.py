@@ -5,6 +5,8 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar
 
+from arena.inference.local_process import LocalVLM, ProcessPool
+from arena.inference.weights import Downloads
 from arena.live.models import LiveModels
 from arena.types import (
     Conversation,
@@ -81,4 +83,5 @@ def pieces(text: str) -> Sequence[str]:
 
 def two_models() -> LiveModels:
     """Return two live models that are ready."""
-    return LiveModels([ScriptedVLM("one"), ScriptedVLM("two")])
+    cards = [ModelCard(name, "api", f"id-of-{name}") for name in ("one", "two")]
+    return LiveModels([LocalVLM(card, ProcessPool(1)) for card in cards], Downloads((), print))
