@@ -56,7 +56,7 @@ def offer_of(
 ) -> Offer:
     """Return what a visitor with this key can begin.
 
-    `keyless`: where a visitor stands who has none and needs one. `has_catalogue`: whether the operator has named models.
+    `keyless`: where a visitor stands who has none and needs one. `has_catalogue`: whether the operator has named any.
     """
     usable = models.usable_with(key)
     if len(usable) > 1:

@@ -142,7 +142,7 @@ CHINESE: Mapping[str, str] = {
     "offer_why": "给运营者的详细信息",
     "offer_login": "用您自己的 Hugging Face 额度比较模型。",
     "offer_credits": "使用我的 Hugging Face 额度",
-    "offer_cost": "每场对战约花费您 ${}。",
+    "offer_cost": "每场对比约花费您 ${}。",
     "offer_own_login": "这些模型由您的 Hugging Face 账户付费。请在本机运行 {}，然后重试。",
     "offer_unserved": "Hugging Face 目前没有提供其中两个模型。请稍后再试。",
     "billing": "Hugging Face 账单",
@@ -263,7 +263,7 @@ CHINESE: Mapping[str, str] = {
     "Your Hugging Face credits are used up.": "您的 Hugging Face 额度已用完。",
     "This login may not use Inference Providers.": "此登录无权使用 Inference Providers。",
     "Hugging Face has no server for this battle at the moment. Please try again.": (
-        "Hugging Face 目前没有可用于这场对战的服务器。请再试一次。"
+        "Hugging Face 目前没有可用于这场对比的服务器。请再试一次。"
     ),
     "Hugging Face takes no more questions from you at the moment. Please try again in a minute.": (
         "Hugging Face 目前不再接受您的问题。请过一分钟再试。"

@@ -28,6 +28,24 @@
     }
   }
 
+  // The form as its visitor leaves it to log in, in this browser alone, and gone once it is back.
+  const DRAFT = "stereoscope-draft";
+  const inDraft = (use) => new Promise((done, failed) => {
+    const opening = indexedDB.open(DRAFT);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(DRAFT);
+    opening.onerror = () => failed(opening.error);
+    opening.onsuccess = () => {
+      const database = opening.result;
+      const turn = database.transaction(DRAFT, "readwrite");
+      const asked = use(turn.objectStore(DRAFT));
+      turn.onabort = () => failed(turn.error);
+      turn.oncomplete = () => {
+        database.close();
+        done(asked.result);
+      };
+    };
+  });
+
   // The form: images and text.
   class Form {
     constructor(most, send) {
@@ -48,6 +66,16 @@
         if (this.offer.state === "ready") return send();
         this.waits = this.offer.state === "loading" && !this.waits;
         this.show();
+      });
+      this.part("offer").addEventListener("click", (event) => {
+        const link = event.target.closest("a.button");
+        if (!link) return;
+        if (window.top !== window.self) {  // no login runs inside a frame
+          link.target = "_blank";
+          return;
+        }
+        event.preventDefault();
+        this.leave().catch(() => {}).finally(() => { location.href = link.href; });
       });
       for (const way of ["files", "photo"]) {
         this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
@@ -72,6 +100,28 @@
       this.part("form-problem").textContent = problems.join("\n");
     }
 
+    leave() {
+      store("sessionStorage", DRAFT, "left");
+      const draft = {
+        text: this.part("text").value,
+        keep: this.part("keep").checked,
+        item: this.item,
+        files: this.images.map(({ file }) => file),
+      };
+      return inDraft((drafts) => drafts.put(draft, 0));
+    }
+    async comeBack() {
+      if (!stored("sessionStorage", DRAFT)) return;
+      store("sessionStorage", DRAFT, null);
+      const draft = await inDraft((drafts) => drafts.get(0));
+      indexedDB.deleteDatabase(DRAFT);
+      if (!draft || !this.empty()) return;
+      this.part("text").value = draft.text;
+      this.part("keep").checked = draft.keep;
+      this.add(draft.files);
+      this.item = draft.item;
+      this.show();
+    }
     add(files) {
       this.say("");
       this.item = this.drawing = null;
@@ -225,6 +275,7 @@
     // An unfinished battle goes on.
     async look() {
       frameComes();
+      await this.form.comeBack().catch(() => {});
       const { battle } = await fetched("/live/unfinished").catch(() => ({ battle: null }));
       if (battle && !this.token && this.form.empty()) this.watch(battle);
     }
@@ -270,6 +321,7 @@
       this.form.part("text").focus();
     }
     to(phase) {
+      if (phase === "form") this.form.offer.look();
       this.phase = phase;
       this.check();
     }
