@@ -32,6 +32,10 @@ class OidcServer:
     def __init__(self) -> None:
         self.person = Person("65f0c0ffee", "Anna")
         self.fault: Fault | None = None
+        self.expires_in = 28_800
+        """Seconds for which a token holds."""
+        self.tokens: list[str] = []
+        """The tokens that were given to who allowed more than a login."""
         self.asked: list[dict[str, str]] = []
         """What was asked at /authorize."""
         self._codes: dict[str, dict[str, str]] = {}
@@ -48,7 +52,7 @@ class OidcServer:
         return {
             "OAUTH_CLIENT_ID": CLIENT,
             "OAUTH_CLIENT_SECRET": SECRET,
-            "OAUTH_SCOPES": "openid profile",
+            "OAUTH_SCOPES": "openid profile inference-api",
             "OPENID_PROVIDER_URL": self.address,
         }
 
@@ -77,8 +81,18 @@ class OidcServer:
             return None
         if self.fault in ("not JSON", "a list", "no token"):
             return {"not JSON": b"<html>", "a list": b"[]", "no token": b"{}"}[self.fault]
+        token = "never-used"
+        if "inference-api" in asked["scope"]:
+            token = f"hf_oauth_{asked['name']}-{secrets.token_hex(16)}"
+            self.tokens.append(token)
         return json.dumps(
-            {"id_token": self._id_token(asked), "access_token": "never-used"}
+            {
+                "id_token": self._id_token(asked),
+                "access_token": token,
+                "token_type": "bearer",
+                "expires_in": self.expires_in,
+                "scope": asked["scope"],
+            }
         ).encode()
 
     def _id_token(self, asked: dict[str, str]) -> str:
