@@ -121,6 +121,8 @@ _MODEL = re.compile(
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
+_NO_PROVIDER = re.compile(r"model_not_supported|not supported by any provider")
+"""As Hugging Face's router says that nobody whom the key's owner has enabled serves a model."""
 _RETIRED = re.compile(
     r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
     r"|shut down"
@@ -236,6 +238,8 @@ def _bad_request(status: int, said: str, error: object, redacted: Callable[[str]
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
     named = _FIELDS & set(_WORD.findall(said))
+    if _NO_PROVIDER.search(said):
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(said):
