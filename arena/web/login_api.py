@@ -140,10 +140,9 @@ class _Login:
         except LoginError as error:
             return self._failed(error, request)
         fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
-        kept = {
-            ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS),
-            BACK_COOKIE: (back, ATTEMPT_SECONDS if back else 0),
-        }
+        kept = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
+        if back or BACK_COOKIE in request.cookies:
+            kept[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
         return self._redirect(request, where, {**kept, **fresh})
 
     async def come_back(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 CLIENT, SECRET = "our-client", "canary-oauth-secret"
+CREDENTIALS = f"{CLIENT}:{SECRET}".encode()
 Fault = Literal[
     "expired", "other client", "other nonce", "other issuer", "no name", "no subject", "no token", "two parts",
     "not JSON", "a list", "500", "moved", "other discovery",
@@ -32,7 +33,9 @@ class OidcServer:
     def __init__(self) -> None:
         self.person = Person("65f0c0ffee", "Anna")
         self.fault: Fault | None = None
-        self.expires_in = 28_800
+        self.is_public = False
+        """Whether our app is registered without a secret."""
+        self.expires_in: object = 28_800
         """Seconds for which a token holds."""
         self.tokens: list[str] = []
         """The tokens that were given to who allowed more than a login."""
@@ -74,7 +77,7 @@ class OidcServer:
     def token(self, sent: dict[str, str], who: str) -> bytes | None:
         """Return the answer to a code; None refuses it."""
         asked = self._codes.pop(sent.get("code", ""), None)
-        us = "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
+        us = "" if self.is_public else f"Basic {base64.b64encode(CREDENTIALS).decode()}"
         if asked is None or who != us or sent["redirect_uri"] != asked["redirect_uri"]:
             return None
         if asked["client_id"] != CLIENT or digest(sent["code_verifier"]) != asked["code_challenge"]:
