@@ -73,6 +73,7 @@ def deploy(
     yield _FREE
     yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"
     yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
+    yield "  variable  MODELS           hub, unless you set another: visitors compare models with their own credits"
     yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
     yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
     yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
@@ -125,6 +126,8 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
                 space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
             )
         api.add_space_variable(space, "MIRROR", copy)
+        if "MODELS" not in api.get_space_variables(space):
+            api.add_space_variable(space, "MODELS", "hub")
         repeat(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(

@@ -8,6 +8,7 @@ its copy of the votes.
 import errno
 import hashlib
 import json
+import logging
 import os
 import shutil
 import sys
@@ -27,6 +28,7 @@ from tqdm import tqdm
 from arena.templates import plural
 from arena.types import ModelCard, ModelError
 
+_LOG = logging.getLogger(__name__)
 _PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
 """The files that a model is loaded from; those in folders are of other programs."""
 _WEIGHTS = "*.safetensors"
@@ -333,6 +335,7 @@ class Downloads:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._loaders: list[threading.Thread] = []
         self._begun = 0.0
         self._came = 0
         """Bytes since then."""
@@ -381,6 +384,9 @@ class Downloads:
         if missing:
             with httpx2.Client(follow_redirects=True, timeout=_TIMEOUT) as client:
                 self._download(client, missing)
+        for loader in self._loaders:
+            loader.join()
+        self._loaders.clear()
 
     def _download(self, client: httpx2.Client, repositories: Sequence[Repository]) -> None:
         lists: dict[Repository, tuple[HubFile, ...]] = {}
@@ -400,14 +406,23 @@ class Downloads:
         done, total, _ = self.progress
         if not lists or not self._has_room(lists, total - done):
             return
-        sys.stderr.write(
-            f"Downloading {plural(len(lists), 'model')} from {host()} to {constants.HF_HUB_CACHE}: "
-            f"{(total - done) / 1e6:,.0f} MB\n"
+        _LOG.warning(
+            "Downloading %s from %s to %s: %s MB",
+            plural(len(lists), "model"),
+            host(),
+            constants.HF_HUB_CACHE,
+            f"{(total - done) / 1e6:,.0f}",
         )
         self._begun = time.monotonic()
         self._came = 0
         with tqdm(
-            total=total, initial=done, unit="B", unit_scale=True, desc="models", disable=None
+            total=total,
+            initial=done,
+            unit="B",
+            unit_scale=True,
+            desc="models",
+            file=sys.__stderr__,
+            disable=None,
         ) as bar:
             for repository, files in lists.items():
                 self._get(client, repository, files, bar)
@@ -455,19 +470,24 @@ class Downloads:
             self._ready(repository)
 
     def _ready(self, repository: Repository) -> None:
-        """Load a model whose weights are in the cache: it is ready once that works."""
+        """Begin to load a model whose weights are in the cache: it is ready once that works."""
+        loader = threading.Thread(target=self._loaded, args=(repository,), daemon=True)
+        self._loaders.append(loader)
+        loader.start()
+
+    def _loaded(self, repository: Repository) -> None:
         try:
             self._load(repository.card)
         except ModelError as error:
             self._failed(repository, WeightsError("failed", str(error)))
             return
         self._standings[repository.card] = Standing("ready")
-        sys.stderr.write(f"{repository.card.name} is ready.\n")
+        _LOG.info("%s is ready", repository.card.name)
 
     def _failed(self, repository: Repository, error: WeightsError) -> None:
         self._standings[repository.card] = Standing("failed", error=error)
         if not self._stop.is_set():
-            sys.stderr.write(f"{repository.card.name} is not ready: {error}\n")
+            _LOG.warning("%s is not ready: %s", repository.card.name, error)
 
     def _all_failed(self, repositories: Sequence[Repository], error: WeightsError) -> None:
         for repository in repositories:

@@ -126,7 +126,7 @@ CHINESE: Mapping[str, str] = {
     "live_waits_not": "取消",
     "live_keep": "我的图片可以保留用于研究。不勾选则在显示名称时删除，最迟 24 小时后删除。",
     "live_terms": "投票即表示您同意：您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
-    "offer_unset": "尚未设置模型。请用 {} 启动（两个小模型，下载 1.5 GB），或在模型文件中列出您自己的模型（docs/vote.md）。",
+    "offer_unset": "尚未设置模型。请用 {}（两个小模型，下载 1.5 GB）或 {}（您的 Hugging Face 额度）启动，或在模型文件中列出您自己的模型（docs/vote.md）。",
     "offer_none": "这里还没有可以回答的模型。本站的运营者可以添加。",
     "offer_one": "一个模型已就绪。对比需要两个。",
     "offer_getting": "正在准备模型。",

@@ -204,6 +204,7 @@
       this.part("form").dataset.offer = state;
       this.part("send").disabled = this.sending.size > 0;
       this.part("send").textContent = word(state !== "loading" ? "live_send" : this.waits ? "live_waits_not" : "live_wait");
+      this.part("send").classList.toggle("primary", !this.waits);
       this.part("waits").hidden = !this.waits;
     }
     wish() {

@@ -152,8 +152,8 @@ this covers the reports and uploaded files of all of them, but only the votes of
     "live_keep": "My pictures may be kept for research. Without this tick they are deleted when the names are shown, "
     "at the latest after 24 hours.",
     "live_terms": "By voting you agree that your choice is stored and published under CC BY 4.0, without your name.",
-    "offer_unset": "No models are set up. Start with {} (two small models, a 1.5 GB download), or list your own in a "
-    "models file (docs/vote.md).",
+    "offer_unset": "No models are set up. Start with {} (two small models, a 1.5 GB download) or {} (your "
+    "Hugging Face credits), or list your own in a models file (docs/vote.md).",
     "offer_none": "No models answer here yet. The operator of this site can add some.",
     "offer_one": "One model is ready. A battle needs two.",
     "offer_getting": "Getting the models ready.",

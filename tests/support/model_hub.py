@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -84,7 +85,8 @@ class Handler(BaseHTTPRequestHandler):
             self._begin(200, len(body))
             self.wfile.write(body)
         else:
-            self._file(folder.joinpath(*path).read_bytes())
+            with suppress(ConnectionError):
+                self._file(folder.joinpath(*path).read_bytes())
 
     def _begin(self, status: int, length: int) -> None:
         self.send_response(status)
