@@ -86,7 +86,7 @@ class OidcServer:
             return {"not JSON": b"<html>", "a list": b"[]", "no token": b"{}"}[self.fault]
         token = "never-used"
         if "inference-api" in asked["scope"]:
-            token = f"hf_oauth_{asked['name']}-{secrets.token_hex(16)}"
+            token = f"hf_oauth_{secrets.token_hex(16)}-{asked['name']}"
             self.tokens.append(token)
         return json.dumps(
             {
