@@ -182,8 +182,6 @@ class AppContext:
             self.scoring.pictures,
         )
         self.campaigns = self._campaign_pages()
-        self.has_live = len(self.arena.vlms) > 1
-        """Whether two models can answer live."""
 
     def _campaign_pages(self) -> CampaignPages:
         """Return the pages of all kinds of campaign: of each its spec, and what its people do."""
@@ -280,13 +278,13 @@ def create_app(context: AppContext) -> FastAPI:
     keep_no_sessions(app, page)
     mount = app.routes[-1]
     assert isinstance(mount, Mount)
-    frames = {VOTE: macros("scene.html").bank}
-    if context.has_live:
-        frames[OWN] = lambda words: macros("live.html").live(MOST_IMAGES, words)
     mount.app = BuiltPages(
         mount.app,
         heads.of,
-        frames=frames,
+        frames={
+            VOTE: macros("scene.html").bank,
+            OWN: lambda words: macros("live.html").live(MOST_IMAGES, words),
+        },
         links=Links(STYLE.address, SCRIPT.address),
         layout=layout,
     )
@@ -315,6 +313,11 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     scoring = context.scoring
     operators = context.operators
     live = LiveApi(
+        models=arena.live_models,
+        has_catalogue=settings.models is not None,
+        is_space=settings.space,
+        credits=arena.credits,
+        keyless="login" if settings.oauth else "none" if settings.space else "own_login",
         sessions=arena.live_sessions,
         store=arena.live_battles,
         images=arena.live_images,
@@ -350,6 +353,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             oauth=settings.oauth,
             operators=operators,
             layout=layout,
+            credits=arena.credits,
             logged_in=scoring.jobs.owners.log_in,
         ),
         run_page.routes(run),
@@ -453,7 +457,7 @@ def page_layout(context: AppContext) -> PageLayout:
     oauth = context.settings.oauth
     return PageLayout(
         links=Links(READ_STYLE.address, READ_SCRIPT.address),
-        doors=[door for door in DOORS if door[0] != OWN or context.has_live],
+        doors=DOORS,
         public=f"https://{oauth.host}" if oauth else "",
     )
 
@@ -475,9 +479,8 @@ def build_page(context: AppContext) -> gr.Blocks:
     scoring = context.scoring
     with Page(title=NAME, analytics_enabled=False, fill_width=True) as page:
         battle.battle_place()
-    if context.has_live:
-        with page.route("Your own picture", OWN):
-            battle.battle_place()
+    with page.route("Your own picture", OWN):
+        battle.battle_place()
     with page.route("Score a model", SCORE):
         scored = ScoringTab(scoring.service, arena.networks, copied=arena.backup is not None)
         scored.listen(page)

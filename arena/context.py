@@ -27,20 +27,24 @@ from arena.campaign_battles.task import BattleWork
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility, settle_official
 from arena.inference.catalogue import Models, read_catalogue
+from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
+from arena.live.credits import Credits
 from arena.live.images import OwnImages
+from arena.live.models import LiveModels
 from arena.live.pause import check_pause
 from arena.live.queue import GenerationQueue
 from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
-from arena.live.tidying import tidying
+from arena.live.tidying import Tidier
 from arena.server.hub_backup import HubBackup, HubDataset
-from arena.settings import Settings, secret
+from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
+from arena.settings import Settings
 
 
 class ArenaContext:
@@ -58,14 +62,21 @@ class ArenaContext:
         self.backup = restored_backup(settings, self.database)
         self.networks = Networks(settings.trusted_hops)
         self.voters = Voters(self.database)
+        self.credits = Credits(operator_token if is_visitor(settings) else None)
         self.lending = Lending(self.database, login=settings.oauth is not None)
         self.items = ItemBank(self.database, settings.image_hosts)
         self.pictures = PictureStore(settings.pictures_dir)
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
-        self.models = Models(read_catalogue(settings.models, secret), settings.local_models)
-        self.vlms = [self.models.vlm(card.name) for card in self.models.catalogue.live]
+        self.models = Models(
+            read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
+        )
+        live_cards = self.models.catalogue.live
+        self.live_models = LiveModels(
+            [self.models.vlm(card.name) for card in live_cards],
+            Downloads([card for card in live_cards if card.revision], self.models.load),
+        )
 
         official = "counted" if settings.space and settings.oauth else "everyone"
         settle_official(self.database, settings.counted, official)
@@ -94,19 +105,20 @@ class ArenaContext:
         live = settings.live
         self.live_images = OwnImages(self.database, settings.own_dir)
         self.live_battles = LiveStore(self.database, settings.vote_limits)
-        self.live_battles.register_models([vlm.card.name for vlm in self.vlms])
+        self.live_battles.register_models([vlm.card.name for vlm in self.live_models.vlms])
         self.live_budget = Budget(
             self.database,
             Ceilings(live.battle_budget, live.day_budget, live.total_budget),
             LIVE,
         )
         self.live_sessions = LiveSessions(
-            vlms=self.vlms,
+            models=self.live_models,
             store=self.live_battles,
             votes=self.votes,
             images=self.live_images,
             budget=self.live_budget,
             lending=self.lending,
+            credits=self.credits,
             queue=GenerationQueue(live.at_once, partial(check_pause, self.database)),
         )
 
@@ -117,7 +129,11 @@ class ArenaContext:
         self.draft_worker = DraftWorker(self.projects.store, self.projects.drafting)
 
         self.admin = AdminService(
-            self.database, self.live_images, settings.counted, settings.uploads_dir
+            database=self.database,
+            images=self.live_images,
+            who=settings.counted,
+            uploads=settings.uploads_dir,
+            credits=self.credits,
         )
         self.public_files = PublicFiles(self.database, settings.public_dir)
 
@@ -142,7 +158,7 @@ class ArenaContext:
                 "Draft answers": self.projects.drafting.budget,
             },
             queues={"Live answers": lambda: self.live_sessions.waiting, **queues},
-            live_models=len(self.vlms),
+            live_models=self.live_models,
             campaigns=self.campaign_admin,
             projects=self.projects,
             stopped=stopped,
@@ -156,8 +172,15 @@ class ArenaContext:
                 await asyncio.to_thread(self.backup.start)
                 stack.push_async_callback(asyncio.to_thread, self.backup.stop)
             stack.push_async_callback(self.models.aclose)
-            quotas = self.live_battles.quotas
-            await stack.enter_async_context(tidying(self.live_images, self.live_budget, quotas))
+            tidier = Tidier(
+                images=self.live_images,
+                budget=self.live_budget,
+                quotas=self.live_battles.quotas,
+                credits=self.credits,
+                voters=self.voters,
+            )
+            await stack.enter_async_context(tidier.running())
+            await stack.enter_async_context(self.live_models.running())
             await stack.enter_async_context(self.draft_worker.running())
             yield
 

@@ -56,6 +56,9 @@ _PRIVATE = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 _QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
+_PRESET = re.compile(r"[a-z0-9-]{1,40}")
+PRESETS = Path(__file__).parent / "inference/presets"
+"""Catalogues of models that come with the program, by name."""
 _SPACE_HOPS = "1"
 """A Space is reached only through its platform's proxies; how many there are is not documented. No visitor can forge
 the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
@@ -109,6 +112,17 @@ def _existing(text: str) -> Path:
     if not found:
         raise ValueError("there is no such file or folder")
     return path
+
+
+def _catalogue(text: str) -> Path:
+    """The catalogue of models: a file, or a preset by its name, which never hides a file."""
+    preset = PRESETS / f"{text}.toml"
+    if not _PRESET.fullmatch(text) or Path(text).exists():
+        return _existing(text)
+    if not preset.is_file():
+        names = ", ".join(sorted(path.stem for path in PRESETS.glob("*.toml")))
+        raise ValueError(f"there is no such file, and no such preset; the presets are: {names}")
+    return preset
 
 
 _Count: TypeAlias = Annotated[int, BeforeValidator(_digits)]
@@ -183,17 +197,17 @@ class BackupSettings:
 
 @dataclass(frozen=True)
 class OAuthSettings:
-    """OpenID provider for login, and this app's client id and secret."""
+    """OpenID provider for login, and this app's client id, with its secret if it has one."""
 
     client_id: Annotated[str, Field(alias="OAUTH_CLIENT_ID")]
-    client_secret: Annotated[_Key, Field(alias="OAUTH_CLIENT_SECRET")]
+    client_secret: Annotated[_Key, Field(alias="OAUTH_CLIENT_SECRET")] = Secret("")
+    """Empty: a public app, as one on a laptop is, whose logins PKCE alone protects."""
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
         must_be("an https address, as huggingface.co's", _PROVIDER.fullmatch),
         Field(alias="OPENID_PROVIDER_URL"),
     ] = "https://huggingface.co"
-    scopes: Annotated[str, Field(alias="OAUTH_SCOPES")] = "openid profile"
     host: Annotated[
         str, BeforeValidator(lambda hosts: hosts.split(",")[0].strip()), Field(alias="SPACE_HOST")
     ] = ""
@@ -250,8 +264,10 @@ class Settings:
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
     mm_vet_v2: Annotated[_Existing | None, Field(alias="MM_VET_V2_PATH")] = None
     """Folder with MM-Vet v2's `mm-vet-v2.json`, or that file."""
-    models: Annotated[_Existing | None, Field(alias="MODELS")] = None
-    """Model catalogue (TOML); None: no live battles."""
+    models: Annotated[
+        Annotated[Path, BeforeValidator(_catalogue)] | None, Field(alias="MODELS")
+    ] = None
+    """Model catalogue: a TOML file, or the name of a preset; None: no live battles."""
     local_models: Annotated[_Count, whole(1, 100), Field(alias="LOCAL_MODELS")] = 2
     """Most local models loaded at the same time."""
     live: LiveSettings
@@ -285,9 +301,10 @@ class Settings:
             raise SettingError(
                 "MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it"
             )
-        if ("OAUTH_CLIENT_ID" in given) != ("OAUTH_CLIENT_SECRET" in given):
-            pair = "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
-            raise SettingError(f"{pair} go together; set both, or hf_oauth: true on a Space")
+        if "OAUTH_CLIENT_SECRET" in given and "OAUTH_CLIENT_ID" not in given:
+            raise SettingError(
+                "OAUTH_CLIENT_SECRET needs OAUTH_CLIENT_ID; set both, or hf_oauth: true on a Space"
+            )
         groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {

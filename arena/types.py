@@ -213,7 +213,8 @@ class Generation:
     seed: int | None = None
 
 
-Precision = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["float32", "bfloat16", "float16", "auto"]
+"""auto: bfloat16 where the processor computes in it, else float32."""
 Device = Literal["auto", "cpu", "cuda"]
 
 
@@ -243,6 +244,8 @@ class ModelCard:
     dtype: Precision = "float32"
     device: Device = "auto"
     """auto: the first GPU if there is one."""
+    max_side: int | None = None
+    """Longest side of a picture that a local model sees, in pixels; None: what its processor makes of it."""
     memory_gb: float | None = None
     """Most resident memory of a local model's process; None: three quarters of the machine's."""
     price: Price | None = None
@@ -253,6 +256,8 @@ class ModelCard:
     """Concurrent answers of an offline run: calls to a server, or the batch size of a local model."""
     live: bool = False
     """Whether it answers in live battles."""
+    visitor_key: bool = False
+    """Whether a live battle asks it with the visitor's own key; `key` is the operator's, if any, for other work."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +300,10 @@ class Usage(NamedTuple):
     """Whether the answer ended at the limit of tokens."""
 
 
-ModelTrouble = Literal["down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent"]
+ModelTrouble = Literal[
+    "down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent", "unpaid"
+]
+"""unpaid: nobody pays for the answer, which is no fault of the model."""
 
 
 class ModelError(RuntimeError):
@@ -304,9 +312,11 @@ class ModelError(RuntimeError):
     In a battle the visitor sees only what `kind` means: the message may identify the model.
     """
 
-    def __init__(self, kind: ModelTrouble, text: str) -> None:
+    def __init__(self, kind: ModelTrouble, text: str, status: int | None = None) -> None:
+        """`status` is the server's, if one refused the call, as `Trouble.status` has it."""
         super().__init__(text)
         self.kind: ModelTrouble = kind
+        self.status = status
 
 
 def pass_over(_: Usage) -> None:

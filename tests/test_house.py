@@ -34,7 +34,7 @@ LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 
 DOORS = {
     "gradio": r"app\.py|arena/web/\w+\.py|arena/server/zero_gpu\.py|scoring/web/\w+\.py",
-    "huggingface_hub": r"arena/server/hub_\w+\.py|arena/cli/deploy\.py",
+    "huggingface_hub": r"arena/server/hub_\w+\.py|arena/cli/deploy\.py|arena/inference/weights\.py",
     "torch": r"arena/inference/(local_model|adapter_training)\.py",
     "transformers": r"arena/inference/(local_model|adapter_training)\.py",
     "peft": r"arena/inference/adapter_training\.py",

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tests.support.live_visitor import card, catalogue, picture
 from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
+from tests.support.router_server import MODELS, RouterServer
 from tests.support.servers import AppServer, new_postgresql_database
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
@@ -46,7 +47,11 @@ class Planted(NamedTuple):
     @property
     def pieces(self) -> set[str]:
         """The canaries, and their ends."""
-        return {piece for one in self for piece in (one, one[:14], one[-14:])}
+        return pieces_of(self)
+
+
+def pieces_of(secrets: Iterable[str]) -> set[str]:
+    return {piece for one in secrets for piece in (one, one[:14], one[-14:])}
 
 
 class Scene(NamedTuple):
@@ -56,6 +61,7 @@ class Scene(NamedTuple):
     planted: Planted
     judge: OpenAIServer
     models: OpenAIServer
+    router: RouterServer
     hub: HubServer
     provider: OidcServer
     folder: Path
@@ -67,10 +73,19 @@ def scene(tmp_path_factory) -> Iterator[Scene]:
     cookie = f"canary{secrets.token_hex(13)}"
     planted = Planted(canary("sk"), canary("sk"), canary("sk"), canary("hf"), cookie)
     provider = OidcServer()
-    with OpenAIServer() as judge, OpenAIServer(models=("one", "two")) as models, HubServer() as hub:
+    with (
+        OpenAIServer() as judge,
+        OpenAIServer(models=("one", "two")) as models,
+        HubServer() as hub,
+        RouterServer() as router,
+    ):
         (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
         tables = [
             card(f"Model {name}", name, models, key_from="CARD_KEY") for name in models.models
+        ]
+        tables += [
+            card(name, f"{model}:cheapest", router, key_from="visitor")
+            for model, name in MODELS.items()
         ]
         environ = {
             "JUDGE_MODEL": "test-judge",
@@ -89,7 +104,7 @@ def scene(tmp_path_factory) -> Iterator[Scene]:
         for name in ("gradio_temp_dir", "hf_home", "tmpdir"):
             (folder / name).mkdir()
         app = AppServer(folder / "data", JUDGE_PRICES=str(folder / "prices.csv"), **environ)
-        yield Scene(app, planted, judge, models, hub, provider, folder)
+        yield Scene(app, planted, judge, models, router, hub, provider, folder)
         app.stop()
     provider.close()
 
@@ -182,7 +197,8 @@ def fight(scene: Scene) -> list[str]:
         ):
             answer = client.get(path)
             seen.append(str(answer.headers) + answer.text)
-        return [*seen, *log_in(scene.provider, client), *voter.received]
+        seen += log_in(scene.provider, client)
+        return [*seen, *lend(scene, client), *voter.received]
 
 
 def log_in(provider: OidcServer, client: httpx.Client) -> list[str]:
@@ -196,6 +212,28 @@ def log_in(provider: OidcServer, client: httpx.Client) -> list[str]:
             if "/authorize" not in str(answer.url)
         ]
     assert "Anna" in client.get("/login/who").text
+    return seen
+
+
+def lend(scene: Scene, client: httpx.Client) -> list[str]:
+    """Fight battles with one's own credits, until both models of a pair were asked with them, and refused them."""
+    came = client.get("/login/credits", follow_redirects=True)
+    seen = [
+        str(answer.headers) + answer.text
+        for answer in (*came.history, came)
+        if "/authorize" not in str(answer.url)
+    ]
+    for status in (None, 402):
+        scene.router.refuses = dict.fromkeys(MODELS, status) if status else {}
+        asked = len(scene.router.counts.bodies)
+        while len(scene.router.counts.bodies) == asked:
+            image = client.post("/live/images", content=picture()).json()["image"]
+            request = {"instruction": "What is this?", "images": [image]}
+            begun = client.post("/live/battles", json=request)
+            assert begun.status_code == 200, begun.text
+            path = f"/live/battles/{begun.json()['battle']}"
+            seen += [begun.text, client.get(path, timeout=120).text]
+    assert scene.router.counts.keys == set(scene.provider.tokens)
     return seen
 
 
@@ -243,7 +281,8 @@ def test_no_secret_leaves_its_place(browser, scene):
     seen |= {f"{name} at the end": content for name, content in files_of(scene.folder).items()}
     seen |= {f"hub {path}": content for path, content in scene.hub.files.items()}
     assert len(seen) > 60 and any("server.log" in name for name in seen)
-    found = {name: told(scene.planted.pieces, content) for name, content in seen.items()}
+    pieces = scene.planted.pieces | pieces_of(scene.provider.tokens)
+    found = {name: told(pieces, content) for name, content in seen.items()}
     assert {name: pieces for name, pieces in found.items() if pieces} == {}
 
 

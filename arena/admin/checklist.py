@@ -110,10 +110,10 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
     if live_models >= 2:
         yield ChecklistEntry("Live models", True, f"{live_models} answer here.")
     else:
-        told = f"{'one, and battles take two' if live_models else 'none'}. Add a table [[models]] with live = true to "
-        yield ChecklistEntry(
-            "Live models", False, f"{told}the TOML file that MODELS names (docs/vote.md)."
-        )
+        told = "one is ready, and battles take two" if live_models else "none is ready"
+        if settings.models is None:
+            told = "none. Start with MODELS=small, or with MODELS set to a file of models"
+        yield ChecklistEntry("Live models", False, f"{told} (docs/vote.md).")
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
     missing = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."

@@ -21,6 +21,7 @@ from arena.database import EPOCH, Database, now
 from arena.fraud.eligibility import official_board
 from arena.fraud.flags import raised_flags
 from arena.items.store import Bank
+from arena.live.models import LiveModels
 from arena.live.pause import paused_since
 from arena.live.store import LiveStore
 from arena.server.hub_backup import BackupState, HubBackup
@@ -50,6 +51,9 @@ class Dashboard:
 
     checklist: tuple[ChecklistEntry, ...]
     live_models: int
+    """How many can answer now."""
+    live_problems: Sequence[str]
+    """Why others can't."""
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
@@ -90,7 +94,7 @@ class DashboardService:
     backup: HubBackup | None
     budget_of: Mapping[str, Budget]
     queues: Mapping[str, Callable[[], int]]
-    live_models: int
+    live_models: LiveModels
     campaigns: CampaignAdmin
     projects: ProjectAdmin
     stopped: Callable[[], Sequence[StoppedJob]] = tuple
@@ -112,12 +116,14 @@ class DashboardService:
         }
         bank = self.campaigns.items.bank()
         who = self.settings.counted
+        live_models = len(self.live_models.usable)
         with self.database.read() as connection:
             official = official_board(connection, who)
             flags = raised_flags(connection, who if official == "counted" else CountSettings())
             return Dashboard(
-                checklist=checklist(self.settings, connection, self.live_models),
-                live_models=self.live_models,
+                checklist=checklist(self.settings, connection, live_models),
+                live_models=live_models,
+                live_problems=self.live_models.problems,
                 days=_days(connection, present),
                 queues=queues,
                 stopped=stopped,

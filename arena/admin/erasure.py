@@ -30,6 +30,7 @@ from arena.battles.voters import ADOPTION, LOGIN, PERSON, selves
 from arena.budget import BUDGET, HOLD
 from arena.database import Database, bump_counter, now
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
+from arena.live.credits import Credits
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.seats.links import account_arrival
 from arena.seats.tables import PARTICIPANT, SEAT_ENTRY, SEAT_TRY
@@ -74,8 +75,16 @@ class UnknownVoterError(LookupError):
 class Erasure:
     """Deletion of voters' data from one database and from the folders of own images and of uploaded files."""
 
-    def __init__(self, database: Database, images: OwnImages, uploads: Path | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        images: OwnImages,
+        uploads: Path | None = None,
+        credits: Credits | None = None,
+    ) -> None:
+        """`credits`: the keys in this process's memory; None in a command, whose server drops them when it tidies."""
         self._database = database
+        self._credits = credits
         self._images = images
         self._uploads = uploads
 
@@ -133,6 +142,9 @@ class Erasure:
             bump_counter(connection, FORGOTTEN)
             record_action(connection, who, "forgot a voter")
         self._database.empty_log()
+        if self._credits is not None:
+            for one in mine:
+                self._credits.drop(one)
 
 
 def code_of(cookie_hash: str) -> str:

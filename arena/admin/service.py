@@ -11,6 +11,7 @@ from arena.admin.erasure import Erasure, UnknownVoterError
 from arena.admin.moderation import check_upload, hide, keep, show
 from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import make_official
+from arena.live.credits import Credits
 from arena.live.images import OWN_IMAGE, OwnImages
 from arena.live.pause import pause, resume
 from arena.settings import BoardVoters, CountSettings
@@ -27,12 +28,13 @@ class AdminService:
         images: OwnImages,
         who: CountSettings,
         uploads: Path | None = None,
+        credits: Credits | None = None,
     ) -> None:
         """`who`: whose votes count, and whether COUNTS names the official board; `uploads`: a folder of files."""
         self._database = database
         self._who = who
         self._images = images
-        self._forgetting = Erasure(database, images, uploads)
+        self._forgetting = Erasure(database, images, uploads, credits)
         self._deeds: Mapping[str, Callable[[str, str], str]] = {
             "pause": lambda who, _: self._done(
                 who, "paused live answers", "", lambda one, _: pause(one)

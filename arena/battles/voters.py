@@ -6,7 +6,7 @@ person as well; a guest's cookie used after that login (a stolen or a planted on
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -108,6 +108,15 @@ class Voters:
         """The user name of a cookie's login; None for a guest."""
         found = self.account(cookie_hash)
         return found and found[1]
+
+    def logged_in(self, voters: Collection[int]) -> frozenset[int]:
+        """Return those of these voters who are logged in anywhere."""
+        if not voters:
+            return frozenset()
+        holds = LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
+        with self._database.read() as connection:
+            query = select(LOGIN.c.voter_id).where(LOGIN.c.voter_id.in_(voters), holds)
+            return frozenset(connection.scalars(query))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
         """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""

@@ -16,7 +16,8 @@ from arena.inference.offline import AnswerFile, Task, TaskError, asked, fingerpr
 from arena.io.images import PictureStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
-from arena.settings import Settings, secret
+from arena.server.hub_token import catalogue_keys
+from arena.settings import Settings
 from arena.types import Item, Turn
 
 app = Typer(rich_markup_mode=None)
@@ -28,7 +29,9 @@ def answer(
     model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
 ) -> Iterator[str]:
     settings = Settings.from_env()
-    models = Models(read_catalogue(settings.models, secret), settings.local_models)
+    models = Models(
+        read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
+    )
     card = models.catalogue.card(model)
     kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
     with closing(Database(settings.database_url)) as database:

@@ -20,7 +20,8 @@ from arena.io.tables import read_records
 from arena.items.store import ItemBank
 from arena.seats.spec import CampaignError
 from arena.seats.worker_list import read_workers
-from arena.settings import Settings, secret
+from arena.server.hub_token import catalogue_keys
+from arena.settings import Settings
 from arena.sheets import Sheet, as_csv
 
 app = Typer(rich_markup_mode=None)
@@ -34,7 +35,9 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
     database = Database(settings.database_url)
     bank = ItemBank(database, settings.image_hosts)
     pictures = PictureStore(settings.pictures_dir)
-    models = Models(read_catalogue(settings.models, secret), settings.local_models)
+    models = Models(
+        read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
+    )
     projects = project_admin(settings, database, bank, pictures, models)
     return CampaignAdmin(settings, database, bank, VoteTable(database)), projects
 

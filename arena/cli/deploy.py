@@ -20,7 +20,9 @@ from arena.server.hub_requests import HubDownError, repeat, send_again, status_o
 ROOT = Path(__file__).parents[2]
 _TOP = ("LICENSE", "README.md", "app.py", "requirements.lock", "requirements.txt")
 _FOLDERS = ("arena", "docs", "scoring")
-_KINDS = frozenset(".py .html .css .js .md .txt .json .jsonl .csv .tsv .bib .webp .png".split())
+_KINDS = frozenset(
+    ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .bib .webp .png".split()
+)
 """File suffixes uploaded from these folders; nothing else leaves this folder."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.
 --extra-index-url https://download.pytorch.org/whl/cpu
@@ -74,6 +76,7 @@ def deploy(
     yield _FREE
     yield f"Set these at https://huggingface.co/spaces/{space}/settings (this command sends no secret):"
     yield f"  secret    HF_TOKEN         needed: a fine-grained token that may write to {copy}, and to nothing else"
+    yield "  variable  MODELS           hub, unless you set another: visitors compare models with their own credits"
     yield "  variable  OPERATORS        needed for the operator's page: Hugging Face names, with commas"
     yield "  variable  TRUSTED_HOPS     only if proxies of yours stand before the Space's own, which counts as 1"
     yield "  variable  JUDGE_MODEL      only if you lend a judge; with it the secret OPENAI_API_KEY"
@@ -126,6 +129,8 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
                 space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True
             )
         api.add_space_variable(space, "MIRROR", copy)
+        if "MODELS" not in api.get_space_variables(space):
+            api.add_space_variable(space, "MODELS", "hub")
         repeat(lambda: _update(api, space))
     except ValueError as error:
         raise DeployError(

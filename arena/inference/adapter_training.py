@@ -22,7 +22,6 @@ from arena.inference.local_model import (
     LocalModel,
     first_line,
     line_to_parent,
-    messages,
 )
 
 _NO_LOSS = -100
@@ -85,7 +84,7 @@ class Learner(LocalModel):
         """A sample as the model takes it, with the answer's tokens as labels; None if it is too long."""
         parts = [*({"image": image} for image in sample["images"]), {"text": sample["text"]}]
         asked = {"system": "", "turns": [{"role": "user", "parts": parts}]}
-        found = self._templated(messages(asked))
+        found = self._templated(self._messages(asked))
         said = self._tokenizer(sample["answer"], add_special_tokens=False).input_ids
         answer = torch.tensor([[*said, self._tokenizer.eos_token_id]])
         asked_shape = found["input_ids"].shape

@@ -72,4 +72,5 @@ class ModelKind(NamedTuple):
     vlm: Callable[[ModelCard, ProcessPool], VLM]
     """Makes a card's model; what runs in a process on this machine takes it from the pool."""
     batched: bool = False
-    """Whether an offline run asks `at_once` conversations in one batch; else so many calls run in parallel."""
+    """Whether a model answers one request at a time: an offline run asks `at_once` conversations in one batch, and
+    live battles wait for each other. Else so many calls run in parallel."""

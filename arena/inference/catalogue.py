@@ -121,6 +121,10 @@ class Models:
             self._vlms[name] = KINDS[card.kind].vlm(card, self._process_pool)
         return self._vlms[name]
 
+    def load(self, card: ModelCard) -> None:
+        """Load a model that runs on this machine. Raises ModelError with the reason why it cannot be."""
+        self._process_pool.load(card)
+
     async def aclose(self) -> None:
         for vlm in self._vlms.values():
             await vlm.aclose()

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ValidationInfo, model_validator
 from arena.inference.base import CardTable, ModelKind, Stripped
 from arena.inference.local_process import LocalVLM
 from arena.types import Device, ModelCard, Precision, Secret
-from arena.validation import must_be, number
+from arena.validation import must_be, number, whole
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _HUB_ID = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)?", re.ASCII)
@@ -35,6 +35,7 @@ class LocalTable(CardTable, frozen=True):
     revision: Annotated[Stripped, must_be(_COMMIT_WORDS, _COMMIT.fullmatch)] | None = None
     dtype: Precision = ModelCard.dtype
     device: Device = ModelCard.device
+    max_side: Annotated[int, whole(16, 10_000)] | None = None
     memory_gb: Annotated[float, number(0.1, 100_000)] | None = None
 
     @model_validator(mode="after")

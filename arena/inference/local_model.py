@@ -23,6 +23,8 @@ from PIL import Image
 JSON_LINE = Mapping[str, Any]
 _STEP_SECONDS = 0.5
 """Interval of a silent generation's signs of life."""
+_UNMARKABLE = frozenset({"Idefics3Processor"})
+"""Processors, SmolVLM's among them, that fail where transformers is to take control tokens in user text for text."""
 BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
@@ -37,7 +39,9 @@ class LoadError(RuntimeError):
 class LocalModel:
     """A model in memory."""
 
-    def __init__(self, model: str, revision: str | None, dtype: str, device: str) -> None:
+    def __init__(
+        self, model: str, revision: str | None, dtype: str, device: str, max_side: int | None = None
+    ) -> None:
         """Load processor and weights. Raises LoadError."""
         if device == "cuda" and not torch.cuda.is_available():
             raise LoadError(
@@ -50,13 +54,15 @@ class LocalModel:
             "local_files_only": revision is None,
         }
         self._processor = _processor(model, source)
+        self._max_side = max_side and _most_side(self._processor.image_processor, max_side)
         self._tokenizer = self._processor.tokenizer
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
+        self._is_unmarkable = type(self._processor).__name__ in _UNMARKABLE
         try:
             loaded: Any = transformers.AutoModelForImageTextToText.from_pretrained(
-                model, dtype=getattr(torch, dtype), use_safetensors=True, **source
+                model, dtype=_precision(dtype, self._device), use_safetensors=True, **source
             )
             self._model: Any = loaded.to(self._device).eval()
         except BROKEN as error:
@@ -77,7 +83,7 @@ class LocalModel:
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
         that is too long, and any of `BROKEN` for one that the model cannot take.
         """
-        chats = [messages(conversation) for conversation in conversations]
+        chats = list(map(self._messages, conversations))
         inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
         if self._room is not None and length + settings["max_tokens"] > self._room:
@@ -101,6 +107,16 @@ class LocalModel:
         written = sum(int(token) not in ends for row in tokens for token in row)
         return {"texts": texts, "prompt": prompt, "tokens": written}
 
+    def _messages(self, conversation: JSON_LINE) -> list[dict[str, Any]]:
+        return messages(conversation, self._max_side, self._as_text)
+
+    def _as_text(self, text: str) -> str:
+        """A text without control tokens, where the processor cannot tell those of the template from these."""
+        if self._is_unmarkable:
+            for token in filter(str.strip, map(str, self._tokenizer.added_tokens_decoder.values())):
+                text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
     def _templated(self, chats: list[Any], **more: Any) -> Any:
         """One or several lists of messages as the model takes them; what looks like a control token is text."""
         return self._processor.apply_chat_template(
@@ -109,7 +125,7 @@ class LocalModel:
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            sanitize_control_tokens=True,
+            sanitize_control_tokens=not self._is_unmarkable,
             **more,
         ).to(dtype=self._model.dtype)
 
@@ -178,22 +194,55 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
     return processor
 
 
-def messages(conversation: JSON_LINE) -> list[dict[str, Any]]:
-    """A conversation as chat templates take it; images are pixels, never URLs."""
+def _precision(dtype: str, device: str) -> torch.dtype:
+    """The type of the weights. A processor without bfloat16 of its own computes float32 much faster."""
+    if dtype != "auto":
+        return getattr(torch, dtype)
+    is_fast = (
+        torch.cuda.is_bf16_supported(including_emulation=False)
+        if device == "cuda"
+        else torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    )
+    return torch.bfloat16 if is_fast else torch.float32
+
+
+def _most_side(image_processor: Any, max_side: int) -> int | None:
+    """Have pictures no longer than `max_side`, one tile of SmolVLM's; returns it if we must shrink them ourselves.
+
+    A processor that knows a longest edge would enlarge what we shrank.
+    """
+    if "longest_edge" not in dict(image_processor.size):
+        return max_side
+    image_processor.size = {"longest_edge": max_side}
+    return None
+
+
+def messages(
+    conversation: JSON_LINE, max_side: int | None = None, as_text: Callable[[str], str] = str
+) -> list[dict[str, Any]]:
+    """A conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
         messages.append(
-            {"role": "system", "content": [{"type": "text", "text": conversation["system"]}]}
+            {
+                "role": "system",
+                "content": [{"type": "text", "text": as_text(conversation["system"])}],
+            }
         )
     for turn in conversation["turns"]:
-        messages.append({"role": turn["role"], "content": list(map(_part, turn["parts"]))})
+        content = [_part(part, max_side, as_text) for part in turn["parts"]]
+        messages.append({"role": turn["role"], "content": content})
     return messages
 
 
-def _part(part: Mapping[str, str]) -> dict[str, Any]:
+def _part(
+    part: Mapping[str, str], max_side: int | None, as_text: Callable[[str], str]
+) -> dict[str, Any]:
     if "text" in part:
-        return {"type": "text", "text": part["text"]}
+        return {"type": "text", "text": as_text(part["text"])}
     pixels = Image.open(io.BytesIO(base64.b64decode(part["image"]))).convert("RGB")
+    if max_side:
+        pixels.thumbnail((max_side, max_side))
     return {"type": "image", "image": pixels}
 
 

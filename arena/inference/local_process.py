@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 import psutil
 
 from arena.inference.limits import WHOLE, check_limits, cost
+from arena.inference.weights import weights_folder
 from arena.io.strict_json import storable
 from arena.types import (
     Conversation,
@@ -117,16 +118,20 @@ class Worker:
         self._writing = threading.Lock()
         self._heard = time.monotonic()
         self._unloadable = False
+        self._settled = threading.Event()
+        """Set once it is loaded, or never will be."""
         self._state: Literal["loading", "ready"] | _Ended = "loading"
         self.reader = threading.Thread(target=self._read, daemon=True)
         """Ends once the process has ended and its pipes are closed."""
         self.reader.start()
+        folder = weights_folder(card)
         self._write(
             {
-                "model": card.model,
-                "revision": card.revision,
+                "model": str(folder or card.model),
+                "revision": None if folder else card.revision,
                 "dtype": card.dtype,
                 "device": card.device,
+                "max_side": card.max_side,
             }
         )
 
@@ -143,6 +148,12 @@ class Worker:
     def running(self) -> int:
         """Number of generations in progress or waiting."""
         return len(self._tasks)
+
+    def wait(self) -> None:
+        """Wait until the model is loaded. Raises ModelError with the reason why it cannot be."""
+        self._settled.wait()
+        if isinstance(self._state, _Ended):
+            raise ModelError(self._state.kind, self._state.text)
 
     async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Request:
         """Send a batch and return its request. Raises ModelError if the process has ended."""
@@ -224,6 +235,7 @@ class Worker:
             self._heard = time.monotonic()
             if message["kind"] == "loaded":
                 self._state = "ready"
+                self._settled.set()
             elif message["kind"] == "unloadable":
                 self._state = _Ended("down", message["text"])
                 self._unloadable = True
@@ -238,6 +250,7 @@ class Worker:
                 )
             tasks = list(self._tasks.values())
             self._tasks = {}
+        self._settled.set()
         level = logging.INFO if self._state == _UNLOADED else logging.WARNING
         _LOG.log(level, "the process of %s ended (%s): %s", self.card.name, code, self._state.text)
         for task in tasks:
@@ -282,6 +295,15 @@ class ProcessPool:
                 raise ModelError("slow", "all models of this machine are busy")
             await asyncio.sleep(_TURN_SECONDS)
         return worker
+
+    def load(self, card: ModelCard) -> None:
+        """Load a card's model, once more if that failed a moment ago. Raises ModelError."""
+        with self._lock:
+            if card in self._workers and not self._workers[card].alive:
+                del self._workers[card]
+        while (worker := self._worker_for(card)) is None:
+            time.sleep(_TURN_SECONDS)
+        worker.wait()
 
     def close(self) -> None:
         self._closed.set()

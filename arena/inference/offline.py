@@ -91,6 +91,7 @@ class RunResult:
 def fingerprint(card: ModelCard, questions: str) -> str:
     """Identity of a run: hash of what shapes a model's answers and of the questions' digest."""
     shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
+    shape += [card.max_side] if card.max_side else []
     # a kind's own
     shape += [getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]]
     settings = [

@@ -8,6 +8,7 @@ Errors are in our own words (`trouble.py`): a server's error text may echo the k
 import asyncio
 import base64
 import json
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
@@ -80,7 +81,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
         self._fetcher = (fetcher or Fetcher()) if endpoint.owner is not None else None
         self._pinned: Sequence[str] = ()
         self._transport = httpx2.AsyncHTTPTransport(
-            verify=self._fetcher.tls if self._fetcher else self._url.scheme == "https",
+            verify=self._fetcher.tls if self._fetcher else _verification(self._url),
             trust_env=self._fetcher is None,
             limits=httpx2.Limits(
                 max_connections=connections, max_keepalive_connections=connections or 20
@@ -280,6 +281,16 @@ def _body(response: httpx2.Response, read: object) -> object:
         return json.loads(response.content)
     except (ValueError, RecursionError, httpx2.StreamError):
         return read
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """The TLS of the operator's endpoints, made once: to load the certificates for each visitor's key would be slow."""
+    return httpx2.create_ssl_context()
+
+
+def _verification(url: httpx2.URL) -> ssl.SSLContext | bool:
+    return url.scheme == "https" and tls_context()
 
 
 @cache

@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Annotated, Any
 
 from arena.inference.base import CardTable, ModelKind, Stripped, Text
-from arena.inference.endpoint import Endpoint, KeyRedaction
+from arena.inference.endpoint import Endpoint, EndpointError, KeyRedaction
 from arena.inference.limits import ATTEMPTS, WHOLE, check_limits, cost, most_usage
 from arena.inference.messages import Message, ending, read_message
 from arena.inference.openai_client import Call, OpenAIClient, data_url
@@ -56,7 +56,13 @@ _KINDS: Mapping[str, ModelTrouble] = {
 }
 """Troubles of a call as those of a model; with any other the model is down."""
 
+VISITOR = "visitor"
+"""In place of a variable's name: each visitor's own key."""
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
+_ROUTER = re.compile(
+    r"https://router\.huggingface\.co/v1/?|http://(127\.0\.0\.1|localhost):\d{1,5}/v1/?", re.ASCII
+)
+"""Where visitors' keys may go: the router, or this machine."""
 _JOINER = "\u2060"
 """Word joiner: invisible, and part of no tokenizer's control token."""
 _CONTROL = re.compile(
@@ -78,7 +84,7 @@ class ApiTable(CardTable, frozen=True):
     key_from: Annotated[
         Stripped,
         must_be(
-            "the name of an environment variable, as in OPENAI_API_KEY",
+            f'the name of an environment variable, as in OPENAI_API_KEY, or "{VISITOR}"',
             _VARIABLE.fullmatch,
             hidden="a key",
         ),
@@ -87,7 +93,14 @@ class ApiTable(CardTable, frozen=True):
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
         """Address and key. Raises EndpointError."""
         key = secret(self.key_from) if self.key_from else Secret("")
-        return {"address": Endpoint(self.address, key).shown, "key": key}
+        is_visitors = self.key_from == VISITOR
+        if is_visitors and not _ROUTER.fullmatch(self.address):
+            raise EndpointError(
+                f'key_from is "{VISITOR}", and visitors\' keys are sent to Hugging Face alone; the address must be '
+                "https://router.huggingface.co/v1"
+            )
+        address = Endpoint(self.address, key).shown
+        return {"address": address, "key": key, "visitor_key": is_visitors}
 
 
 class _Channel:
@@ -355,8 +368,8 @@ def _error(trouble: Trouble, answer: _Answer) -> ModelError:
     if trouble.reason:
         words = f"{words}. The server says: {trouble.reason!r}"
     if answer.pieces and trouble.kind in PASSING - {"slow"}:
-        return ModelError("cut", words)
-    return ModelError(_KINDS.get(trouble.kind, "down"), words)
+        return ModelError("cut", words, trouble.status)
+    return ModelError(_KINDS.get(trouble.kind, "down"), words, trouble.status)
 
 
 API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))

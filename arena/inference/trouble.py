@@ -63,6 +63,8 @@ class Trouble(Exception):
     """Fields of a request that the server's error names."""
     reason: str = ""
     """The server's own sentence, bounded and without secrets; it may name the model."""
+    status: int | None = None
+    """HTTP status of a refusal: 402 for an empty account and 404 for no such model, whichever the server chose."""
 
     def __str__(self) -> str:
         return self.words
@@ -108,6 +110,7 @@ _LOAD_FAILED = re.compile(
 )
 _LOADING_WAIT = 5.0
 _MOST_SECONDS = 86_400.0
+_STATUS: Mapping[TroubleKind, int] = {"spent": 402, "unknown": 404}
 _ABOUT_KEY = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
 """Troubles whose sentence may speak of the key or the account, or stands in our words already."""
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
@@ -118,6 +121,8 @@ _MODEL = re.compile(
     r"|\b(?:models?|deployment)\b(?:(?!\b(?:models?|deployment)\b).)*"
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
+_NO_PROVIDER = re.compile(r"model_not_supported|not supported by any provider")
+"""As Hugging Face's router says that nobody whom the key's owner has enabled serves a model."""
 _RETIRED = re.compile(
     r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
     r"|shut down"
@@ -170,6 +175,7 @@ def refusal(
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # as Gemini sends errors
     trouble = _refusal(status, headers, body, redacted)
+    trouble.status = _STATUS.get(trouble.kind, status)
     if trouble.kind not in _ABOUT_KEY:
         error = body.get("error") or body if isinstance(body, dict) else body
         trouble.reason = _sentence(error, redacted)
@@ -232,6 +238,8 @@ def _bad_request(status: int, said: str, error: object, redacted: Callable[[str]
     """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
     named = _FIELDS & set(_WORD.findall(said))
+    if _NO_PROVIDER.search(said):
+        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
     if _POLICY.search(said):
         return Trouble("refused", "the server's content policy refuses this prompt")
     if status == 413 or _LENGTH.search(said):

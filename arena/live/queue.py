@@ -8,8 +8,9 @@ from contextlib import aclosing, asynccontextmanager
 from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
+from arena.live.credits import refusal_of, with_key
 from arena.live.streaming import SideBySide
-from arena.types import VLM, Conversation, ModelError, Side, Usage, pass_over
+from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
 MOST_WAITING = 200
 """Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
@@ -40,39 +41,59 @@ class ElsewhereError(RuntimeError):
 
 
 class LiveBudget:
-    """Budget of one visitor's battle: the most an answer may cost is reserved before it is asked.
+    """Who pays for one visitor's battle.
 
-    `network` is the code of the network that pays beside the visitor.
+    The most an answer may cost the operator is reserved before it is asked. What is asked with the visitor's key costs
+    the operator nothing, unless that is the operator's own.
     """
 
-    def __init__(self, budget: Budget, battle: str, voter: int, network: str | None = None) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        battle: str,
+        voter: int,
+        network: str | None = None,
+        key: Secret | None = None,
+        visitor_pays: bool = True,
+    ) -> None:
+        """`network` is the code of the network that pays beside the visitor, `key` the visitor's key, if any."""
         self._budget = budget.for_job(battle, str(voter), network=network)
-        self.empty: str | None = None
-        """Why no money is left, if so."""
+        self._key = key
+        self._visitor_pays = visitor_pays
+        self.closed: str | None = None
+        """Why nothing more is paid for, if so; it tells no model and no side."""
 
     async def stream_answer(
         self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
         """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
-        most = most_cost(vlm.card, turns, settings)
+        is_free = vlm.card.visitor_key and self._visitor_pays
+        most = 0 if is_free else most_cost(vlm.card, turns, settings)
 
         def note(usage: Usage) -> None:
-            held.spent += usage.cost
+            held.spent += 0 if is_free else usage.cost
             tell(usage)
 
         try:
             async with (
                 reserved(self._budget if most else None, most) as held,
-                aclosing(vlm.stream(turns, settings, note)) as pieces,
+                with_key(vlm, self._key) as asked,
+                aclosing(asked.stream(turns, settings, note)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
         except BudgetError as error:
-            self.empty = str(error)
+            self.closed = str(error)
             raise ModelError(
-                "spent", "the budget for live answers has no room for another"
+                "unpaid", "the budget for live answers has no room for another"
             ) from error
+        except ModelError as error:
+            refusal = refusal_of(vlm, error)
+            if refusal is None:
+                raise
+            self.closed = self.closed or refusal
+            raise ModelError("unpaid", str(error)) from error
 
 
 class GenerationQueue:
@@ -87,7 +108,7 @@ class GenerationQueue:
 
     @property
     def waiting(self) -> int:
-        return max(0, len(self._generations) - self._at_once)
+        return sum(not generation.is_running for generation in self._generations)
 
     async def check_room(self, network: str | None = None) -> None:
         """Raise LiveError when too many wait, of this network or of all, or while nothing may be asked."""
@@ -104,12 +125,16 @@ class GenerationQueue:
             )
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Number of tasks that must end before this one runs: 0 for a running one."""
-        return (
-            max(0, self._generations.index(generation) + 1 - self._at_once)
-            if generation in self._generations
-            else 0
-        )
+        """Number of tasks that must end before this one runs: 0 for a running one.
+
+        Those of all, beyond the limit, or those that need a model which answers one at a time and which this one needs.
+        """
+        if generation.is_running or generation not in self._generations:
+            return 0
+        place = self._generations.index(generation)
+        before = self._generations[:place]
+        sharing = sum(bool(other.alone & generation.alone) for other in before)
+        return max(0, place + 1 - self._at_once, sharing)
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -120,6 +145,7 @@ class GenerationQueue:
             seen = 0
             while self.ahead(generation) and generation.side_by_side.ending is None:
                 seen = await generation.changed(seen)
+            generation.is_running = True
             yield
         finally:
             self._generations.remove(generation)
@@ -132,9 +158,12 @@ class GenerationQueue:
     def _place(self, rank: int) -> int:
         """Where a task goes: after the running ones, and after all that wait and have at most as many before them."""
         place = len(self._generations)
-        while place > self._at_once and self._generations[place - 1].rank > rank:
+        while place and self._is_passed(self._generations[place - 1], rank):
             place -= 1
         return place
+
+    def _is_passed(self, other: "GenerationTask", rank: int) -> bool:
+        return not other.is_running and other.rank > rank
 
 
 class GenerationTask:
@@ -142,6 +171,7 @@ class GenerationTask:
 
     rank = 0
     """How many tasks its network had in the queue when it came."""
+    is_running = False
 
     def __init__(
         self,
@@ -149,10 +179,15 @@ class GenerationTask:
         side_by_side: SideBySide,
         finish: Callable[[SideBySide], Awaitable[None]],
         network: str | None = None,
+        alone: frozenset[str] = frozenset(),
     ) -> None:
-        """Start; `finish` is awaited when the answers have ended."""
+        """Start; `finish` is awaited when the answers have ended.
+
+        `alone` names those of its models that answer one question at a time.
+        """
         self.side_by_side = side_by_side
         self.network = network
+        self.alone = alone
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()

@@ -20,12 +20,15 @@ from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
 from arena.inference.limits import check_limits
+from arena.inference.registry import KINDS
+from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
+from arena.live.models import LiveModels
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
-from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Side, Turn
+from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secret, Side, Turn
 
 MOST_TEXT = 8_000
 DELAY_SECONDS = 0.5, 2.0
@@ -47,11 +50,12 @@ class LiveRequest(NamedTuple):
 
 
 class _Asker(NamedTuple):
-    """Who asks: a visitor, the network, and the network's code if it pays beside the visitor."""
+    """Who asks: a visitor, the network, the network's code if it pays beside the visitor, and the visitor's key."""
 
     voter: int
     network: str | None
     payer: str | None
+    key: Secret | None
 
 
 class LiveState(NamedTuple):
@@ -70,24 +74,26 @@ class LiveState(NamedTuple):
 
 
 class LiveSessions:
-    """Live battles between the models of a catalogue; a catalogue of fewer than two is refused with the reason."""
+    """Live battles between the models that can answer now; fewer than two are refused with the reason."""
 
     def __init__(
         self,
-        vlms: Sequence[VLM],
+        models: LiveModels,
         store: LiveStore,
         votes: VoteTable,
         images: OwnImages,
         budget: Budget,
         lending: Lending,
+        credits: Credits,
         queue: GenerationQueue,
     ) -> None:
-        self.vlms = tuple(vlms)
+        self._models = models
         self._store = store
         self._votes = votes
         self._images = images
         self._budget = budget
         self._lending = lending
+        self._credits = credits
         self._queue = queue
         self._coin = random.SystemRandom()
         self._generations: dict[int, GenerationTask] = {}
@@ -117,7 +123,7 @@ class LiveSessions:
             raise LiveError("Add an image first: the models are to look at something")
         await self._queue.check_room(request.network)
         asker = await self._asker(voter, request.network)
-        (a, b), chance = await self._pair(voter, Turn("user", text, (b"",) * count))
+        (a, b), chance = await self._pair(asker, Turn("user", text, (b"",) * count))
         opening = Opening(
             text, count, item.id if item else None, request.keep, request.network, chance
         )
@@ -148,21 +154,25 @@ class LiveSessions:
             tokens = await asyncio.to_thread(self._images.of_battle, voter, before.id)
             files = await asyncio.to_thread(self._images.files, voter, tokens)
         a, b = await asyncio.to_thread(self._store.models, before.id)
-        by_name = {vlm.card.name: vlm for vlm in self.vlms}
+        asker = await self._asker(voter, network)
+        usable = self._models.usable_with(asker.key)
+        by_name = {vlm.card.name: vlm for vlm in usable}
         if a not in by_name or b not in by_name:
+            with_a_key = {vlm.card.name for vlm in self._models.usable}
+            if {a, b} <= with_a_key:
+                raise LiveError(LOGIN_OVER)
             raise LiveError(
                 "A model of this battle is no longer here; choose A or B, or start another battle"
             )
         vlms = sides(by_name[a], by_name[b])
         # not of these two alone: whose limit it is would tell who they are
         first = conversation((), before.turns[0].question, files)
-        able = [vlm for vlm in self.vlms if vlm in vlms.values() or _takes(vlm, first)]
+        able = [vlm for vlm in usable if vlm in vlms.values() or _takes(vlm, first)]
         asked = [conversation(before.said(side), checked, files) for side in SIDES]
         if not all(_takes(vlm, turns) for vlm in able for turns in asked):
             raise LiveError(
                 "With this the conversation is too long for the models; make it shorter, or choose A or B"
             )
-        asker = await self._asker(voter, network)
         async with self._turn_of(voter):
             battle = await asyncio.to_thread(self._store.ask, voter, token, checked)
             await self._answer(asker, battle, vlms, tuple(files))
@@ -229,14 +239,15 @@ class LiveSessions:
         """Whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
-    async def _pair(self, voter: int, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
+    async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
         """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
-        able = {vlm.card.name: vlm for vlm in self.vlms if _takes(vlm, [turn])}
+        usable = self._models.usable_with(asker.key)
+        able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
         if len(able) < 2:
-            raise _why_not(self.vlms, turn)
+            raise _why_not(usable, turn)
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
-        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, voter)
+        closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, asker.voter)
         pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError(
@@ -248,22 +259,34 @@ class LiveSessions:
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
     async def _asker(self, voter: int, network: str | None) -> _Asker:
-        """Who asks, and who pays if a model costs anything. Raises NotLentError."""
-        costs = any(vlm.card.price for vlm in self.vlms)
+        """Who asks, and who pays if a model costs the operator anything. Raises NotLentError."""
+        key = await asyncio.to_thread(self._credits.key, voter)
+        costs = any(
+            vlm.card.price and not (vlm.card.visitor_key and self._credits.are_visitors)
+            for vlm in self._models.usable_with(key)
+        )
         payer = await asyncio.to_thread(self._lending.to_voter, voter, network) if costs else None
-        return _Asker(voter, network, payer)
+        return _Asker(voter, network, payer, key)
 
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
     ) -> None:
         """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
-        voter, network, payer = asker
-        live_budget = LiveBudget(self._budget, battle.token.partition(".")[0], voter, payer)
-        others = iter(self._coin.sample(self.vlms, len(self.vlms)))
+        voter = asker.voter
+        live_budget = LiveBudget(
+            budget=self._budget,
+            battle=battle.token.partition(".")[0],
+            voter=voter,
+            network=asker.payer,
+            key=asker.key,
+            visitor_pays=self._credits.are_visitors,
+        )
+        usable = self._models.usable_with(asker.key)
+        others = iter(self._coin.sample(usable, len(usable)))
         newest = battle.turns[-1].question
 
         def substitute(_: Side) -> VLM | None:
-            if live_budget.empty or battle.answered:
+            if live_budget.closed or battle.answered:
                 return None
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
@@ -272,7 +295,9 @@ class LiveSessions:
 
         async def finish(ended: SideBySide) -> None:
             try:
-                await self._keep(battle, ended, live_budget.empty)
+                if live_budget.closed == LOGIN_OVER:
+                    self._credits.drop(voter, asker.key)
+                await self._keep(battle, ended, live_budget.closed)
             finally:
                 del self._generations[battle.id]
                 if self._of_voter.get(voter) == battle.id:
@@ -286,14 +311,16 @@ class LiveSessions:
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
         earlier = self._generations.get(self._of_voter.get(voter, 0))
-        generation = GenerationTask(self._queue, side_by_side, finish, network)
+        cards = [vlm.card for vlm in vlms.values()]
+        alone = frozenset(card.name for card in cards if KINDS[card.kind].batched)
+        generation = GenerationTask(self._queue, side_by_side, finish, asker.network, alone)
         self._generations[battle.id] = generation
         self._of_voter[voter] = battle.id
         if earlier is not None:
             await earlier.stop()
 
     async def _keep(self, battle: LiveBattle, ended: SideBySide, closed: str | None) -> None:
-        failures = [one for one in ended.failures if not (closed and one.kind == "spent")]
+        failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
             await asyncio.to_thread(self._store.fail, failures)
         unsaid = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
@@ -304,7 +331,7 @@ class LiveSessions:
         models = Names(a.vlm.card.name, b.vlm.card.name)
         shown = (a.answer, b.answer)
         answers = Names(shown[0].text, shown[1].text)
-        known = [vlm.card.name for vlm in self.vlms]
+        known = [vlm.card.name for vlm in self._models.vlms]
         named = await asyncio.to_thread(
             lambda: any(
                 names_itself(text, known) for answer in shown for text in answer[:2] if text
@@ -368,7 +395,7 @@ def _takes(vlm: VLM, turns: Conversation) -> bool:
 def _why_not(vlms: Sequence[VLM], turn: Turn) -> LiveError:
     if len(vlms) < 2:
         return LiveError(
-            "Live battles need two models; the operator can add some to the catalogue that MODELS names"
+            "A battle takes two models, and they aren't here yet. Reload the page to see why."
         )
     if sorted(vlm.card.images for vlm in vlms)[-2] < len(turn.images):
         most = sorted(vlm.card.images for vlm in vlms)[-2]

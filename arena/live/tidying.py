@@ -4,10 +4,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from arena.battles.quotas import Quotas
+from arena.battles.voters import Voters
 from arena.budget import Budget
 from arena.database import DatabaseError, now
+from arena.live.credits import Credits
 from arena.live.images import OwnImages
 
 TIDY_SECONDS = 600
@@ -15,23 +18,38 @@ TIDY_SECONDS = 600
 log = logging.getLogger(__name__)
 
 
-@asynccontextmanager
-async def tidying(images: OwnImages, budget: Budget, quotas: Quotas) -> AsyncIterator[None]:
-    """Tidy while the server runs."""
-    task = asyncio.create_task(_tidy(images, budget, quotas))
-    try:
-        yield
-    finally:
-        task.cancel()
+@dataclass(frozen=True)
+class Tidier:
+    """What is tidied up, every ten minutes while the server runs."""
 
+    images: OwnImages
+    budget: Budget
+    quotas: Quotas
+    credits: Credits
+    voters: Voters
 
-async def _tidy(images: OwnImages, budget: Budget, quotas: Quotas) -> None:
-    """Delete expired images and networks, and commit the reservations of dead servers."""
-    while True:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._keep_tidying())
         try:
-            await asyncio.to_thread(images.sweep, now())
-            await asyncio.to_thread(budget.commit_lost)
-            await asyncio.to_thread(quotas.forget_networks)
-        except (DatabaseError, OSError) as error:
-            log.warning("own images were not tidied up: %s", error)
-        await asyncio.sleep(TIDY_SECONDS)
+            yield
+        finally:
+            task.cancel()
+
+    def tidy(self) -> None:
+        """Delete expired images and networks, commit the reservations of dead servers, and drop expired keys.
+
+        A visitor may have logged out or been forgotten by another process.
+        """
+        self.images.sweep(now())
+        self.budget.commit_lost()
+        self.quotas.forget_networks()
+        self.credits.tidy(self.voters.logged_in(self.credits.voters))
+
+    async def _keep_tidying(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self.tidy)
+            except (DatabaseError, OSError) as error:
+                log.warning("own images were not tidied up: %s", error)
+            await asyncio.sleep(TIDY_SECONDS)

@@ -16,9 +16,10 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.inference.catalogue import CatalogueError, read_catalogue
+from arena.server.hub_token import catalogue_keys
 from arena.server.logs import start_logging
 from arena.server.uvicorn_server import CLOSING_SECONDS, allow_many_connections, leave
-from arena.settings import SettingError, Settings, known_secrets, secret
+from arena.settings import SettingError, Settings, known_secrets
 
 _LAUNCH = "/gradio_api/startup-events"
 """URL that launch() requests, once, when the server listens."""
@@ -55,7 +56,7 @@ def _is_launch(scope: Scope) -> bool:
 
 def prepare(settings: Settings) -> None:
     """Prepare the app for a ZeroGPU Space. Raises CatalogueError for a local model, SettingError without `spaces`."""
-    for card in read_catalogue(settings.models, secret).cards:
+    for card in read_catalogue(settings.models, catalogue_keys(settings)).cards:
         if card.kind == "local":
             raise CatalogueError(
                 f"{card.name!r} is a local model, and a ZeroGPU Space runs none for this app; "

@@ -25,7 +25,7 @@ from arena.database import DatabaseError
 from arena.kept import Kept
 from arena.markdown import visible_name
 from arena.templates import macros
-from arena.web.addresses import NAME, OWN, VOTE, Address, opened, plain
+from arena.web.addresses import NAME, VOTE, Address, opened, plain
 from arena.web.heads import PAGES, Head
 from arena.web.layout import KEPT, PageLayout, etag_of, is_known
 from arena.web.static_files import Links
@@ -92,7 +92,7 @@ class BuiltPages:
         self._layout = layout
         config, described = asyncio.run(_asked(gradio, "/config"))
         self._config = _built(config.encode(), described)
-        there = [page for page in PAGES if opened(f"/{page}") and (page != OWN or page in frames)]
+        there = [page for page in PAGES if opened(f"/{page}")]
         self._pages = {page: asyncio.run(_asked(gradio, f"/{page}")) for page in there}
         self._documents: Kept[Mapping[bool, BuiltPage]] = Kept(_KEPT)
 

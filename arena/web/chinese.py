@@ -121,8 +121,31 @@ CHINESE: Mapping[str, str] = {
     "days": "{} 天",
     "live_lead": "两个匿名模型并排回答。您先选择，然后就知道它们是谁。",
     "live_send": "比较两个模型",
+    "live_wait": "就绪后比较",
+    "live_waits": "模型就绪后会立即发送您的问题。请保持页面打开。",
+    "live_waits_not": "取消",
     "live_keep": "我的图片可以保留用于研究。不勾选则在显示名称时删除，最迟 24 小时后删除。",
     "live_terms": "投票即表示您同意：您的选择将以 CC BY 4.0 许可保存并公开，不含您的姓名。",
+    "offer_unset": "尚未设置模型。请用 {}（两个小模型，下载 1.5 GB）或 {}（您的 Hugging Face 额度）启动，或在模型文件中列出您自己的模型（docs/vote.md）。",
+    "offer_none": "这里还没有可以回答的模型。本站的运营者可以添加。",
+    "offer_one": "一个模型已就绪。对比需要两个。",
+    "offer_getting": "正在准备模型。",
+    "offer_loading": "正在下载模型：{:,.0f} MB，共 {:,.0f} MB。",
+    "offer_progress": "下载进度",
+    "offer_minutes": "还需约 {} 分钟。",
+    "offer_minute": "还需约 1 分钟。",
+    "offer_waits": "您可以先放好图片，在这里等待。",
+    "offer_offline": "无法下载模型：连接不到 {}。",
+    "offer_off": "这里没有模型，且已关闭下载（HF_HUB_OFFLINE）。",
+    "offer_room": "磁盘空间不足，放不下模型。",
+    "offer_failed": "模型加载失败。",
+    "offer_why": "给运营者的详细信息",
+    "offer_login": "用您自己的 Hugging Face 额度比较模型。",
+    "offer_credits": "使用我的 Hugging Face 额度",
+    "offer_cost": "每场对比约花费您 ${}。",
+    "offer_own_login": "这些模型由您的 Hugging Face 账户付费。请在本机运行 {}，然后重试。",
+    "offer_unserved": "Hugging Face 目前没有提供其中两个模型。请稍后再试。",
+    "billing": "Hugging Face 账单",
     "live_more": "再问两个模型一次",
     "add": "选择图片",
     "photo": "拍照",
@@ -236,11 +259,20 @@ CHINESE: Mapping[str, str] = {
     "A model of this battle is no longer here; choose A or B, or start another battle": (
         "这场对比的一个模型已不在；请选择 A 或 B，或开始新的对比"
     ),
+    "Your Hugging Face login has run out. Log in again.": "您的 Hugging Face 登录已过期。请重新登录。",
+    "Your Hugging Face credits are used up.": "您的 Hugging Face 额度已用完。",
+    "This login may not use Inference Providers.": "此登录无权使用 Inference Providers。",
+    "Hugging Face has no server for this battle at the moment. Please try again.": (
+        "Hugging Face 目前没有可用于这场对比的服务器。请再试一次。"
+    ),
+    "Hugging Face takes no more questions from you at the moment. Please try again in a minute.": (
+        "Hugging Face 目前不再接受您的问题。请过一分钟再试。"
+    ),
     "With this the conversation is too long for the models; make it shorter, or choose A or B": (
         "加上这句，对话对模型来说太长；请缩短，或选择 A 或 B"
     ),
-    "Live battles need two models; the operator can add some to the catalogue that MODELS names": (
-        "实时对比需要两个模型；运营者可以在 MODELS 指定的目录中添加"
+    "A battle takes two models, and they aren't here yet. Reload the page to see why.": (
+        "对比需要两个模型，它们还没有就绪。重新加载页面可查看原因。"
     ),
     "Two models that take {} images are not here; use at most {}": "这里没有两个能接受 {} 张图片的模型；请最多使用 {} 张",
     "The instruction is too long for the models here; make it shorter": "问题对这里的模型来说太长；请缩短",

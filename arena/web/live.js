@@ -3,6 +3,49 @@
   const told = (error) => (error instanceof Refused ? error.message : word("no_answer"));
   const discard = ({ token }) => { if (token) post(`/live/images/${token}/discard`, {}).catch(() => {}); };
 
+  // What stands in the place of the form's button until two models can answer.
+  class Offer {
+    constructor(changed) {
+      this.state = this.html = "";
+      this.place = byId("live-offer");
+      this.changed = changed;
+      this.place.addEventListener("click", (event) => {
+        if (event.target.closest("button")) this.take(post("/live/models", {}));
+      });
+      this.look();
+    }
+    look() { return this.take(fetched("/live/models")); }
+    async take(asked) {
+      clearTimeout(this.timer);
+      try {
+        const { state, html } = await asked;
+        if (html !== this.html) this.place.innerHTML = this.html = html;
+        this.state = state;
+      } catch { this.state ||= "ready"; }  // what is missing is said once it is asked
+      this.place.ariaLive = this.state === "loading" ? "off" : "polite";
+      if (this.state === "loading") this.timer = setTimeout(() => this.look(), 1000);
+      this.changed(this.state);
+    }
+  }
+
+  // The form as its visitor leaves it to log in, in this browser alone, and gone once it is back.
+  const DRAFT = "stereoscope-draft";
+  const inDraft = (use) => new Promise((done, failed) => {
+    const opening = indexedDB.open(DRAFT);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(DRAFT);
+    opening.onerror = () => failed(opening.error);
+    opening.onsuccess = () => {
+      const database = opening.result;
+      const turn = database.transaction(DRAFT, "readwrite");
+      const asked = use(turn.objectStore(DRAFT));
+      turn.onabort = () => failed(turn.error);
+      turn.oncomplete = () => {
+        database.close();
+        done(asked.result);
+      };
+    };
+  });
+
   // The form: images and text.
   class Form {
     constructor(most, send) {
@@ -11,7 +54,29 @@
       this.item = null;
       this.sending = new Set();
       this.problems = [];  // of the pictures that came together
-      this.part("form").addEventListener("submit", (event) => { event.preventDefault(); send(); });
+      this.waits = false;  // for models that are being loaded
+      this.offer = new Offer((state) => {
+        const begins = this.waits && state === "ready";
+        if (state !== "loading") this.waits = false;
+        this.show();
+        if (begins) send();
+      });
+      this.part("form").addEventListener("submit", (event) => {
+        event.preventDefault();
+        if (this.offer.state === "ready") return send();
+        this.waits = this.offer.state === "loading" && !this.waits;
+        this.show();
+      });
+      this.part("offer").addEventListener("click", (event) => {
+        const link = event.target.closest("a.button");
+        if (!link) return;
+        if (window.top !== window.self) {  // no login runs inside a frame
+          link.target = "_blank";
+          return;
+        }
+        event.preventDefault();
+        this.leave().catch(() => {}).finally(() => { location.href = link.href; });
+      });
       for (const way of ["files", "photo"]) {
         this.part(way).addEventListener("change", (event) => { this.add(event.target.files); event.target.value = ""; });
       }
@@ -35,6 +100,28 @@
       this.part("form-problem").textContent = problems.join("\n");
     }
 
+    leave() {
+      store("sessionStorage", DRAFT, "left");
+      const draft = {
+        text: this.part("text").value,
+        keep: this.part("keep").checked,
+        item: this.item,
+        files: this.images.map(({ file }) => file),
+      };
+      return inDraft((drafts) => drafts.put(draft, 0));
+    }
+    async comeBack() {
+      if (!stored("sessionStorage", DRAFT)) return;
+      store("sessionStorage", DRAFT, null);
+      const draft = await inDraft((drafts) => drafts.get(0));
+      indexedDB.deleteDatabase(DRAFT);
+      if (!draft || !this.empty()) return;
+      this.part("text").value = draft.text;
+      this.part("keep").checked = draft.keep;
+      this.add(draft.files);
+      this.item = draft.item;
+      this.show();
+    }
     add(files) {
       this.say("");
       this.item = this.drawing = null;
@@ -113,7 +200,12 @@
       this.part("chosen").innerHTML = this.item?.html ?? "";
       this.part("form").classList.toggle("with-item", this.item !== null);
       this.part("item").textContent = word(this.item ? "take_another" : "take_item");
+      const { state } = this.offer;
+      this.part("form").dataset.offer = state;
       this.part("send").disabled = this.sending.size > 0;
+      this.part("send").textContent = word(state !== "loading" ? "live_send" : this.waits ? "live_waits_not" : "live_wait");
+      this.part("send").classList.toggle("primary", !this.waits);
+      this.part("waits").hidden = !this.waits;
     }
     wish() {
       return {
@@ -184,6 +276,7 @@
     // An unfinished battle goes on.
     async look() {
       frameComes();
+      await this.form.comeBack().catch(() => {});
       const { battle } = await fetched("/live/unfinished").catch(() => ({ battle: null }));
       if (battle && !this.token && this.form.empty()) this.watch(battle);
     }
@@ -229,6 +322,7 @@
       this.form.part("text").focus();
     }
     to(phase) {
+      if (phase === "form") this.form.offer.look();
       this.phase = phase;
       this.check();
     }

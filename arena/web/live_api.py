@@ -20,14 +20,17 @@ from arena.battles.voters import Voters
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
 from arena.items.store import ItemBank
+from arena.live.credits import Credits
 from arena.live.images import OwnImages
+from arena.live.models import LiveModels
+from arena.live.offer import OfferState, offer_of
 from arena.live.queue import LiveError
 from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
 from arena.types import Item, Names, Phase, Side
 from arena.web.cookies import NO_STORE
-from arena.web.live_view import bank_html, head_html, scene
+from arena.web.live_view import bank_html, head_html, offer_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
 from arena.web.words import Words, words_of
 
@@ -39,6 +42,13 @@ IMAGES = "/live/images"
 class LiveApi:
     """The handlers; each accepts only images and battles of the visitor who calls."""
 
+    models: LiveModels
+    has_catalogue: bool
+    """Whether MODELS is set."""
+    is_space: bool
+    credits: Credits
+    keyless: OfferState
+    """Where a visitor stands who has no key, if the models need one."""
     sessions: LiveSessions
     store: LiveStore
     images: OwnImages
@@ -53,6 +63,8 @@ class LiveApi:
     def router(self, voters: Voters) -> APIRouter:
         router = visitor_router(voters)
         battle = "/live/battles/{token}"
+        router.get("/live/models")(self.offered)
+        router.post("/live/models")(self.try_again)
         router.post(IMAGES)(self.upload)
         router.get(f"{IMAGES}/{{token}}")(self.image)
         router.post(f"{IMAGES}/{{token}}/discard")(self.discard)
@@ -66,6 +78,18 @@ class LiveApi:
         router.post(f"{battle}/undo")(self.undo)
         router.post(f"{battle}/names")(self.names)
         return router
+
+    def offered(self, request: Request) -> Response:
+        """Return whether a battle can begin, and what is missing."""
+        key = self.credits.key(request.state.voter)
+        offer = offer_of(self.models, key, self.keyless, self.has_catalogue)
+        html = offer_html(offer, self.is_space, words_of(request.headers))
+        return JSONResponse({"state": offer.state, "html": html}, headers=NO_STORE)
+
+    def try_again(self, request: Request) -> Response:
+        """Try once more what has failed, and return what a battle waits for now."""
+        self.models.try_again()
+        return self.offered(request)
 
     async def upload(self, request: Request) -> Response:
         image = await self.images.receive(

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
+from arena.live.credits import CREDITS_USED
+from arena.live.offer import Dollars, Offer
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle
 from arena.templates import macros
@@ -24,6 +26,23 @@ def head_html(
     if item is not None:
         return bank_html(item, scaled, words)
     return HTML.own_item(instruction, own_pictures(images, words), words)
+
+
+def offer_html(offer: Offer, is_space: bool, words: Words) -> str:
+    """Render what stands in the place of the form's button, or above it: what a battle costs the visitor."""
+    cost = cost_text(offer.cost, words) if offer.cost else ""
+    return HTML.offer(offer, cost, is_space, words)
+
+
+def cost_text(cost: Dollars, words: Words) -> str:
+    ordinary = dollars(cost.ordinary)
+    large = dollars(cost.large)
+    return words["offer_cost"].format(ordinary if ordinary == large else f"{ordinary}–{large}")
+
+
+def dollars(amount: float) -> str:
+    """An amount to one significant digit, or to the cent from a dollar on."""
+    return f"{amount:.2f}" if amount >= 1 else f"{max(amount, 0.0001):.1g}"
 
 
 def bank_html(item: Item, scaled: ScaledPictures, words: Words) -> str:
@@ -73,7 +92,8 @@ def _phase(shown: LiveState) -> str:
 def status_text(shown: LiveState, names: Names | None, words: Words) -> str:
     battle = shown.battle
     if battle.void is not None:
-        return said(battle.void, words)
+        sentence = said(battle.void, words)
+        return HTML.used_up(sentence, words) if battle.void == CREDITS_USED else sentence
     if shown.growing:
         return waiting_text(shown.ahead, words) if shown.ahead else words["answering"]
     if battle.phase is Phase.OPEN:

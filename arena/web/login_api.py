@@ -3,6 +3,8 @@
 A login sets a new cookie, so that one planted before it is worthless after it. It returns to the page itself, or to a
 campaign whose link asked for it: no other address is taken from the browser. Without the settings of an OpenID provider
 there is no login.
+
+`/login/credits` is a login that also asks for the use of the person's credits. It returns to the page for own pictures.
 """
 
 import asyncio
@@ -18,9 +20,10 @@ from starlette.datastructures import Headers
 from arena.battles.voters import Account, Voters
 from arena.database import DatabaseError
 from arena.fraud.eligibility import VoteEligibility
+from arena.live.credits import Credits
 from arena.settings import OAuthSettings
 from arena.templates import macros
-from arena.web.addresses import NAME
+from arena.web.addresses import NAME, OWN
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.cookies import (
     COOKIE,
@@ -34,12 +37,24 @@ from arena.web.cookies import (
 )
 from arena.web.heads import Head
 from arena.web.layout import WHOLE, PageLayout
-from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, Provider, new_key
+from arena.web.oauth import (
+    ATTEMPT_SECONDS,
+    CREDITS_SCOPES,
+    SCOPES,
+    Attempt,
+    Grant,
+    LoginError,
+    Provider,
+    new_key,
+)
 from arena.web.words import said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 BACK_COOKIE = "stereoscope_back"
 CALLBACK = "/login/callback"
+WITH_CREDITS = "/login/credits"
+AFTER_CREDITS = f"/{OWN}"
+"""Where a login returns to that asked for credits; no other does."""
 _CAMPAIGN = re.compile(r"/c/[A-Za-z0-9][\w.-]{0,63}\?[\w.~%+&=-]{1,1000}", re.ASCII)
 """A campaign's link."""
 
@@ -53,6 +68,7 @@ def routes(
     oauth: OAuthSettings | None,
     operators: Operators,
     layout: PageLayout,
+    credits: Credits,
     logged_in: Callable[[Account, str], None] = lambda account, before: None,
 ) -> APIRouter:
     """Return the routes; without a provider, only that of the account line.
@@ -80,8 +96,9 @@ def routes(
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
-        login = _Login(voters, cookies, oauth, layout, logged_in)
+        login = _Login(voters, cookies, oauth, layout, credits, logged_in)
         router.get("/login")(login.begin)
+        router.get(WITH_CREDITS)(login.begin_with_credits)
         router.get(CALLBACK)(login.come_back)
         router.post("/logout")(login.log_out)
     return router
@@ -94,9 +111,11 @@ class _Login:
         cookies: VoterCookies,
         oauth: OAuthSettings,
         layout: PageLayout,
+        credits: Credits,
         logged_in: Callable[[Account, str], None],
     ) -> None:
         self._layout = layout
+        self._credits = credits
         self._logged_in = logged_in
         self._voters = voters
         self._cookies = cookies
@@ -104,45 +123,60 @@ class _Login:
         self._provider = Provider(oauth)
 
     async def begin(self, request: Request) -> Response:
+        back = request.query_params.get("back", "")
+        return await self._begin(request, SCOPES, back if _CAMPAIGN.fullmatch(back) else "")
+
+    async def begin_with_credits(self, request: Request) -> Response:
+        """Begin a login that also asks for the use of the person's credits."""
+        return await self._begin(request, CREDITS_SCOPES, AFTER_CREDITS)
+
+    async def _begin(self, request: Request, scopes: str, back: str) -> Response:
         cookie = sent_cookie(request.headers)
         key = new_key()
         voter_cookie = cookie or self._cookies.new()
         try:
-            where = await self._provider.address(Attempt.of(key, voter_cookie), self._back(request))
+            attempt = Attempt.of(key, voter_cookie)
+            where = await self._provider.address(attempt, self._back(request), scopes)
         except LoginError as error:
             return self._failed(error, request)
         fresh = {} if cookie else {COOKIE: (voter_cookie, YEAR)}
-        back = request.query_params.get("back", "")
-        asked = {BACK_COOKIE: (back, ATTEMPT_SECONDS)} if _CAMPAIGN.fullmatch(back) else {}
-        return self._redirect(
-            request, where, {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS), **fresh, **asked}
-        )
+        kept = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
+        if back or BACK_COOKIE in request.cookies:
+            kept[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
+        return self._redirect(request, where, {**kept, **fresh})
 
     async def come_back(self, request: Request) -> Response:
         """Log in a person who returns from the provider, under a new cookie."""
         cookie = sent_cookie(request.headers) or ""
         fresh = self._cookies.new()
         try:
-            account = await self._account(request, cookie)
+            grant = await self._grant(request, cookie)
+            account = grant.account
             before = cookie_hash(cookie)
-            await asyncio.to_thread(self._voters.log_in, account, before, cookie_hash(fresh))
+            voter = await asyncio.to_thread(
+                self._voters.log_in, account, before, cookie_hash(fresh)
+            )
             await asyncio.to_thread(self._logged_in, account, before)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
         back = request.cookies.get(BACK_COOKIE, "")
-        return self._home(request, fresh, back if _CAMPAIGN.fullmatch(back) else "/")
+        if back == AFTER_CREDITS:
+            self._credits.keep(voter, grant.token, grant.seconds)
+        is_known = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
+        return self._home(request, fresh, back if is_known else "/")
 
     async def log_out(self, request: Request) -> Response:
+        """End this login, and the use of the person's credits."""
+        hashed = cookie_hash(sent_cookie(request.headers) or "")
         try:
-            await asyncio.to_thread(
-                self._voters.log_out, cookie_hash(sent_cookie(request.headers) or "")
-            )
+            self._credits.drop(await asyncio.to_thread(self._voters.known, hashed))
+            await asyncio.to_thread(self._voters.log_out, hashed)
         except DatabaseError as error:
             return self._failed(error, request)
         return self._home(request, self._cookies.new())
 
-    async def _account(self, request: Request, cookie: str) -> Account:
-        """Return the account from the provider, if this browser made the attempt. Raises LoginError."""
+    async def _grant(self, request: Request, cookie: str) -> Grant:
+        """Return what the provider grants, if this browser made the attempt. Raises LoginError."""
         key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
         attempt = Attempt.of(key, cookie)
         state, code = (request.query_params.get(name, "") for name in ("state", "code"))
@@ -150,7 +184,7 @@ class _Login:
             raise LoginError("This login was begun in another browser or tab. Please log in again.")
         if not code:
             raise LoginError("You were not logged in. You can vote as a guest, or log in again.")
-        return await self._provider.account(attempt, code, self._back(request))
+        return await self._provider.grant(attempt, code, self._back(request))
 
     def _home(self, request: Request, cookie: str, where: str = "/") -> Response:
         """Redirect to the page with a new voter cookie, and delete the attempt's cookies."""

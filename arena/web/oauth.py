@@ -1,4 +1,4 @@
-"""OpenID Connect client for login with Hugging Face: the authorization URL, and the account behind a code.
+"""OpenID Connect client for login with Hugging Face: the authorization URL, and what a code stands for.
 
 The authorization code flow with PKCE (RFC 6749, 7636; OpenID Connect Core 3.1). The id token comes from the provider's
 token endpoint over TLS, which stands in for its signature (3.1.3.7, rule 6).
@@ -22,12 +22,19 @@ import httpx
 from arena.battles.voters import Account
 from arena.io.strict_json import JSON, RowsError, parse_json
 from arena.settings import OAuthSettings
+from arena.types import Secret
 
 ATTEMPT_SECONDS = 600
 """How long a login may take at the provider."""
 SKEW_SECONDS = 60
 """Largest difference between the provider's clock and ours."""
 _SECONDS = 10.0
+SCOPES = "openid profile"
+"""What a login asks for: who somebody is."""
+CREDITS_SCOPES = f"{SCOPES} inference-api"
+"""What the use of somebody's credits asks for (https://huggingface.co/docs/hub/oauth#currently-supported-scopes)."""
+_TOKEN_SECONDS = 8 * 3600.0
+"""How long a token is taken to hold where the provider does not say."""
 _NOBODY = "Hugging Face did not say who you are. Please log in again."
 _BEGUN = re.compile(r"[0-9a-f]{8}")
 
@@ -54,6 +61,15 @@ class Attempt(NamedTuple):
         return cls(*(_digest(f"{what} {key} {voter_cookie}".encode()) for what in cls._fields))
 
 
+class Grant(NamedTuple):
+    """What a login brought: the account, and a token with the scopes that were asked for."""
+
+    account: Account
+    token: Secret
+    seconds: float
+    """How long the token holds."""
+
+
 def new_key() -> str:
     """Return a fresh attempt key in the form of our cookies: its start time and 144 random bits."""
     return f"{int(time.time()):08x}{secrets.token_urlsafe(18)}"
@@ -65,13 +81,13 @@ class Provider:
 
     oauth: OAuthSettings
 
-    async def address(self, attempt: Attempt, back: str) -> str:
+    async def address(self, attempt: Attempt, back: str, scopes: str) -> str:
         """Return the authorization URL, with `back` as the redirect URI. Raises LoginError."""
         asked = {
             "response_type": "code",
             "client_id": self.oauth.client_id,
             "redirect_uri": back,
-            "scope": self.oauth.scopes,
+            "scope": scopes,
             "state": attempt.state,
             "nonce": attempt.nonce,
             "code_challenge": _digest(attempt.verifier.encode()),
@@ -79,8 +95,8 @@ class Provider:
         }
         return f"{await self._endpoint('authorization_endpoint')}?{urlencode(asked)}"
 
-    async def account(self, attempt: Attempt, code: str, back: str) -> Account:
-        """Return the account behind a code. Raises LoginError."""
+    async def grant(self, attempt: Attempt, code: str, back: str) -> Grant:
+        """Return what a code stands for. Raises LoginError."""
         sent = {
             "grant_type": "authorization_code",
             "code": code,
@@ -100,7 +116,13 @@ class Provider:
             and 0 < len(name) <= 96
         ):
             raise LoginError(_NOBODY)
-        return Account(subject, name)
+        token = answer.get("access_token")
+        seconds = answer.get("expires_in")
+        return Grant(
+            account=Account(subject, name),
+            token=Secret(token if isinstance(token, str) else ""),
+            seconds=seconds if isinstance(seconds, int | float) else _TOKEN_SECONDS,
+        )
 
     def _check(self, claims: dict[str, JSON], attempt: Attempt) -> None:
         """Refuse an id token for another client or another attempt, or one that is too old. Raises LoginError."""
@@ -127,7 +149,8 @@ class Provider:
     async def _ask(
         self, method: str, address: str, sent: dict[str, str] | None = None
     ) -> dict[str, JSON]:
-        us = (self.oauth.client_id, self.oauth.client_secret.reveal()) if sent else None
+        client_secret = self.oauth.client_secret
+        us = (self.oauth.client_id, client_secret.reveal()) if sent and client_secret else None
         try:
             async with httpx.AsyncClient(timeout=_SECONDS, verify=_tls()) as client:
                 answer = await client.request(method, address, data=sent, auth=us)

@@ -11,7 +11,8 @@ from arena.drawings import svg_file
 from arena.inference.catalogue import Models, read_catalogue
 from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
 from arena.interval_text import interval_text
-from arena.settings import Settings, secret
+from arena.server.hub_token import catalogue_keys
+from arena.settings import Settings
 from arena.types import ModelCard
 from scoring.benchmarks.choice import decided
 from scoring.benchmarks.mode_answers import mode_papers, quote_lines
@@ -79,7 +80,9 @@ def answer(
                 f"{file} is there already, from a run that is complete; delete it or choose another --out"
             )
     settings = Settings.from_env()
-    asking = _Asking(settings, read_catalogue(settings.models, secret).card(model))
+    asking = _Asking(
+        settings, read_catalogue(settings.models, catalogue_keys(settings)).card(model)
+    )
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
         yield from asking.answered(_paper(benchmark, where, images, early_stop), out)
@@ -97,7 +100,10 @@ class _Asking(NamedTuple):
         self, paper: OfflineBenchmark, out: Path
     ) -> Generator[str, None, tuple[Mapping[str, str], RunResult]]:
         """Ask what is not answered yet and write the prediction file; answers and usage. Raises UnfinishedError."""
-        models = Models(read_catalogue(self.settings.models, secret), self.settings.local_models)
+        models = Models(
+            read_catalogue(self.settings.models, catalogue_keys(self.settings)),
+            self.settings.local_models,
+        )
         with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
             outcome = asked(models, self.card.name, paper.rounds, paper.count, file)
             whole = out.with_name(f".{out.name}.new")

@@ -45,7 +45,7 @@ def test_blank_variables_are_as_if_absent():
         "JUDGE_MODEL JUDGE_URL JUDGE_PRICES JUDGE_CONCURRENCY JUDGE_REQUESTS_PER_MINUTE "
         "JUDGE_TOKENS_PER_MINUTE JUDGE_JOB_BUDGET JUDGE_DAY_BUDGET JUDGE_TOTAL_BUDGET MM_VET_PATH "
         "MM_VET_V2_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET LIVE_TOTAL_BUDGET "
-        "OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OAUTH_SCOPES OPENID_PROVIDER_URL SPACE_HOST OPERATORS COUNTS "
+        "OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OPENID_PROVIDER_URL SPACE_HOST OPERATORS COUNTS "
         "CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT LIVE_AT_ONCE "
         "TRUSTED_HOPS SPACES_ZERO_GPU"
     ).split()
@@ -86,7 +86,6 @@ def test_every_variable_is_read(tmp_path):
             "TRUSTED_HOPS": "2",
             "OAUTH_CLIENT_ID": "our-id",
             "OAUTH_CLIENT_SECRET": "our-secret",
-            "OAUTH_SCOPES": "openid profile email",
             "OPENID_PROVIDER_URL": "https://hub.example/",
             "SPACE_HOST": "someone-space.hf.space, votes.example.org",
             "OPERATORS": "Anna, ben-2 ,",
@@ -132,7 +131,6 @@ def test_every_variable_is_read(tmp_path):
             "our-id",
             Secret("our-secret"),
             "https://hub.example",
-            "openid profile email",
             "someone-space.hf.space",
         ),
         operators=frozenset({"anna", "ben-2"}),
@@ -160,8 +158,7 @@ def test_without_a_provider_nobody_can_log_in_and_everybody_counts():
             "set COUNTS=counted to count both",
         ),
         ({"COUNTS": "campaign", "CAMPAIGNS": "spring time"}, "CAMPAIGNS holds 'spring time'"),
-        ({"OAUTH_CLIENT_ID": "id"}, "go together"),
-        ({"OAUTH_CLIENT_SECRET": SECRET}, "go together"),
+        ({"OAUTH_CLIENT_SECRET": SECRET}, "needs OAUTH_CLIENT_ID"),
     ],
 )
 def test_a_login_that_would_be_a_mock_is_refused(environ, told):

@@ -127,6 +127,7 @@ class HubServer:
             ),
             Route("/api/spaces/{owner}/{name}/revision/{revision}", self._space_info),
             Route("/api/spaces/{owner}/{name}/runtime", self._space_runtime),
+            Route("/api/spaces/{owner}/{name}/variables", self._space_variables),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variable, methods=["POST"]),
             Route("/api/repos/create", self._create, methods=["POST"]),
             Route("/api/datasets/{owner}/{name}", self._info),
@@ -223,6 +224,10 @@ class HubServer:
         space = self._space(request)
         asked = json.loads(await request.body())
         space.variables[asked["key"]] = asked["value"]
+        return await self._space_variables(request)
+
+    async def _space_variables(self, request: Request) -> Response:
+        space = self._space(request)
         return JSONResponse({key: {"value": value} for key, value in space.variables.items()})
 
     async def _space_commit(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 CLIENT, SECRET = "our-client", "canary-oauth-secret"
+CREDENTIALS = f"{CLIENT}:{SECRET}".encode()
 Fault = Literal[
     "expired", "other client", "other nonce", "other issuer", "no name", "no subject", "no token", "two parts",
     "not JSON", "a list", "500", "moved", "other discovery",
@@ -32,6 +33,12 @@ class OidcServer:
     def __init__(self) -> None:
         self.person = Person("65f0c0ffee", "Anna")
         self.fault: Fault | None = None
+        self.is_public = False
+        """Whether our app is registered without a secret."""
+        self.expires_in: object = 28_800
+        """Seconds for which a token holds."""
+        self.tokens: list[str] = []
+        """The tokens that were given to who allowed more than a login."""
         self.asked: list[dict[str, str]] = []
         """What was asked at /authorize."""
         self._codes: dict[str, dict[str, str]] = {}
@@ -48,7 +55,7 @@ class OidcServer:
         return {
             "OAUTH_CLIENT_ID": CLIENT,
             "OAUTH_CLIENT_SECRET": SECRET,
-            "OAUTH_SCOPES": "openid profile",
+            "OAUTH_SCOPES": "openid profile inference-api",
             "OPENID_PROVIDER_URL": self.address,
         }
 
@@ -70,15 +77,25 @@ class OidcServer:
     def token(self, sent: dict[str, str], who: str) -> bytes | None:
         """Return the answer to a code; None refuses it."""
         asked = self._codes.pop(sent.get("code", ""), None)
-        us = "Basic " + base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
+        us = "" if self.is_public else f"Basic {base64.b64encode(CREDENTIALS).decode()}"
         if asked is None or who != us or sent["redirect_uri"] != asked["redirect_uri"]:
             return None
         if asked["client_id"] != CLIENT or digest(sent["code_verifier"]) != asked["code_challenge"]:
             return None
         if self.fault in ("not JSON", "a list", "no token"):
             return {"not JSON": b"<html>", "a list": b"[]", "no token": b"{}"}[self.fault]
+        token = "never-used"
+        if "inference-api" in asked["scope"]:
+            token = f"hf_oauth_{secrets.token_hex(16)}-{asked['name']}"
+            self.tokens.append(token)
         return json.dumps(
-            {"id_token": self._id_token(asked), "access_token": "never-used"}
+            {
+                "id_token": self._id_token(asked),
+                "access_token": token,
+                "token_type": "bearer",
+                "expires_in": self.expires_in,
+                "scope": asked["scope"],
+            }
         ).encode()
 
     def _id_token(self, asked: dict[str, str]) -> str:

@@ -284,9 +284,7 @@ class OpenAIServer:
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split(" ")[1]
         if path == "/v1/models":
-            await _send(
-                writer, 200, {"data": [{"id": model, "object": "model"} for model in self.models]}
-            )
+            await _send(writer, 200, self.listing())
             return True
         if self.batches and path.startswith(("/v1/files", "/v1/batches")):
             answer = self.batches.answer(
@@ -316,10 +314,21 @@ class OpenAIServer:
         counts.headers.append(headers)
         counts.times.append(time.monotonic())
 
+    def listing(self) -> Mapping[str, Any]:
+        """What it says of its models."""
+        return {"data": [{"id": model, "object": "model"} for model in self.models]}
+
+    def refusal(self, body: Body) -> tuple[int, Mapping[str, Any]] | None:
+        """Status and content of what it always answers to a request, if it does."""
+        return None
+
     async def _complete(self, body: Body, authorization: str, writer: asyncio.StreamWriter) -> bool:
         if self.answers:
             writer.write(self.answers.pop(0))
             await writer.drain()
+            return True
+        if refusal := self.refusal(body):
+            await _send(writer, *refusal)
             return True
         if body["model"] not in self.models:
             await _send(

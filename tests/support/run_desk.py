@@ -33,6 +33,7 @@ from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.layout import PageLayout
 from arena.web.run_page import RunPage
 from arena.web.static_files import Links
+from tests.support.scripted_vlm import two_models
 from tests.support.writers import projects_of
 
 
@@ -65,7 +66,7 @@ class RunDesk:
             backup=None,
             budget_of={"Live": Budget(database, Ceilings(1, 1, 20_000_000), LIVE)},
             queues={"Live": lambda: 0},
-            live_models=2,
+            live_models=two_models(),
             campaigns=campaigns,
             projects=projects,
         )

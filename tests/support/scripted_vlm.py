@@ -5,6 +5,9 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import ClassVar
 
+from arena.inference.local_process import LocalVLM, ProcessPool
+from arena.inference.weights import Downloads
+from arena.live.models import LiveModels
 from arena.types import (
     Conversation,
     Generation,
@@ -76,3 +79,9 @@ def pieces(text: str) -> Sequence[str]:
     """Cut a text before its spaces, as tokens are."""
     words = text.split(" ")
     return [words[0], *(f" {word}" for word in words[1:])]
+
+
+def two_models() -> LiveModels:
+    """Return two live models that are ready."""
+    cards = [ModelCard(name, "api", f"id-of-{name}") for name in ("one", "two")]
+    return LiveModels([LocalVLM(card, ProcessPool(1)) for card in cards], Downloads((), print))

@@ -1,4 +1,4 @@
-"""A tiny VLM of LLaVA's layout with random weights: built here, saved as people save theirs, no download.
+"""Tiny VLMs of LLaVA's and SmolVLM's layouts with random weights: built here, saved as people save theirs.
 
 `python -m tests.support.tiny_vlm FOLDER [SEED]` builds one in a folder. It says words, not
 sense, and seldom stops by itself.
@@ -6,7 +6,7 @@ sense, and seldom stops by itself.
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -63,16 +63,8 @@ def build(folder: Path, seed: int = 0) -> Path:
         vision_feature_layer=-1,
     )
     model = LlavaForConditionalGeneration(config).eval()
-    with torch.no_grad():  # words come out, no lone bytes and no special tokens
-        head = model.lm_head.weight
-        head *= 50
-        head[
-            [
-                number
-                for token, number in tokenizer.get_vocab().items()
-                if token.removeprefix("Ġ") not in WORDS
-            ]
-        ] = 0
+    _say_words(model, tokenizer)
+    with torch.no_grad():
         for (
             layer
         ) in model.model.multi_modal_projector.parameters():  # what the image shows is heard
@@ -92,6 +84,76 @@ def build(folder: Path, seed: int = 0) -> Path:
     )
     processor.save_pretrained(folder)
     return folder
+
+
+def build_smol(folder: Path, seed: int = 0) -> Path:
+    """Build and save a model of SmolVLM's layout, which cuts a picture into tiles. Returns the folder."""
+    import torch
+    from transformers import (
+        Idefics3Config,
+        Idefics3ForConditionalGeneration,
+        Idefics3ImageProcessorPil,
+        Idefics3Processor,
+    )
+
+    torch.manual_seed(seed)
+    tokenizer = _tokenizer()
+    tiles = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
+    tokenizer.add_special_tokens(
+        {
+            "additional_special_tokens": [
+                *("<fake_token_around_image>", "<global-img>", "<end_of_utterance>"),
+                *tiles,
+            ]
+        }
+    )
+    small = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    config = Idefics3Config(
+        vision_config={**small, "image_size": 512, "patch_size": 16},
+        text_config={
+            **small,
+            "model_type": "llama",
+            "vocab_size": len(tokenizer),
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 8_192,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+            "pad_token_id": 0,
+        },
+        scale_factor=4,
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        pad_token_id=0,
+    )
+    model = Idefics3ForConditionalGeneration(config).eval()
+    _say_words(model, tokenizer)
+    model.save_pretrained(folder)
+    pictures = Idefics3ImageProcessorPil(
+        size={"longest_edge": 2048}, max_image_size={"longest_edge": 512}
+    )
+    processor = Idefics3Processor(pictures, tokenizer, image_seq_len=64, chat_template=TEMPLATE)
+    processor.save_pretrained(folder)
+    return folder
+
+
+def _say_words(model: Any, tokenizer: "PreTrainedTokenizerFast") -> None:
+    """Let words come out of a model, no lone bytes and no special tokens."""
+    import torch
+
+    with torch.no_grad():
+        head = model.lm_head.weight
+        head *= 50
+        head[
+            [
+                number
+                for token, number in tokenizer.get_vocab().items()
+                if token.removeprefix("Ġ") not in WORDS
+            ]
+        ] = 0
 
 
 def _tokenizer() -> "PreTrainedTokenizerFast":

@@ -35,6 +35,7 @@ from arena.settings import CountSettings, Settings
 from arena.web.run_view import RunInputs, run_html
 from tests.support.backup import FolderHub, backup_of
 from tests.support.live_votes import COOKIE, bring, live_vote
+from tests.support.scripted_vlm import two_models
 from tests.support.visitors import Visitor
 from tests.support.writers import projects_of
 
@@ -61,7 +62,6 @@ def watch(
     database: Database,
     folder: Path,
     backup: HubBackup | None = None,
-    live_models: int = 2,
     **environ: str,
 ) -> DashboardService:
     settings = Settings.from_env({"DATA_DIR": str(folder), **environ})
@@ -72,7 +72,7 @@ def watch(
         projects_of(settings, database),
     )
     return DashboardService(
-        database, settings, backup, budgets, queues, live_models, campaigns, projects
+        database, settings, backup, budgets, queues, two_models(), campaigns, projects
     )
 
 

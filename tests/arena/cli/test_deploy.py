@@ -50,7 +50,7 @@ def test_a_space_and_its_private_dataset_are_made(hub):
     space = hub.spaces["ada/arena"]
     assert (space.sdk, space.private, space.commits) == ("gradio", False, 1)
     assert hub.private is True, "the dataset holds votes and workers"
-    assert space.variables == {"MIRROR": "ada/arena-votes"}
+    assert space.variables == {"MIRROR": "ada/arena-votes", "MODELS": "hub"}
     assert set(space.files) == set(deploy.shipped(ROOT))
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
     for name in (

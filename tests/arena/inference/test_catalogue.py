@@ -132,7 +132,10 @@ def test_a_model_of_the_hub_has_its_commit(tmp_path):
         (HUB.replace(f'revision = "{COMMIT}"', ""), "revision is missing"),
         (HUB.replace("owner/model", "../model"), "hub is '../model'"),
         (HUB + 'folder = "x"', "either folder or hub"),
-        (HUB + 'dtype = "int4"', "dtype is 'int4'; it must be 'float32', 'bfloat16' or 'float16'"),
+        (
+            HUB + 'dtype = "int4"',
+            "dtype is 'int4'; it must be 'float32', 'bfloat16', 'float16' or 'auto'",
+        ),
         ('name = "X"\nkind = "local"\nfolder = "nothing"', "holds no model"),
     ],
 )

@@ -137,7 +137,7 @@ def test_a_toy_kind_streams_live(models, tmp_path):
 
     async def run() -> list[str]:
         async with context.running():
-            assert [vlm.card.name for vlm in context.vlms] == ["Toy", "Toy too"]
+            assert [vlm.card.name for vlm in context.live_models.usable] == ["Toy", "Toy too"]
             image = await context.live_images.receive(voter, upload())
             battle = await sessions.begin(
                 voter, LiveRequest("What is it?", (image.token,)), None, ()

@@ -19,7 +19,9 @@ from tests.support.scripted_vlm import ScriptedVLM
 CROWD = "198.51.100.0/24"
 
 
-def asked(queue: GenerationQueue, network: str | None, begun: list[str | None]) -> GenerationTask:
+def asked(
+    queue: GenerationQueue, network: str | None, begun: list[str | None], *alone: str
+) -> GenerationTask:
     """Ask a model that never comes to an end; `begun` tells the networks in the order of their turns."""
     vlm = ScriptedVLM("endless", first=3_600.0)
 
@@ -30,7 +32,8 @@ def asked(queue: GenerationQueue, network: str | None, begun: list[str | None]) 
     async def finish(_: SideBySide) -> None:
         """Nothing is kept."""
 
-    return GenerationTask(queue, SideBySide({"a": vlm}, ask), finish, network)  # pyright: ignore[reportArgumentType]
+    side_by_side = SideBySide({"a": vlm}, ask)  # pyright: ignore[reportArgumentType]
+    return GenerationTask(queue, side_by_side, finish, network, frozenset(alone))
 
 
 async def rest() -> None:
@@ -57,6 +60,25 @@ def test_one_network_never_fills_the_queue_for_others():
         await queue.check_room(None)
         await stopped(tasks)
         await queue.check_room(CROWD)
+
+    asyncio.run(run())
+
+
+def test_battles_wait_for_a_model_that_answers_one_at_a_time():
+    async def run() -> None:
+        queue = GenerationQueue(20)
+        tasks = [
+            asked(queue, CROWD, [], *alone)
+            for alone in (("one", "two"), ("two", "three"), ("four",), ("one", "two"))
+        ]
+        await rest()
+        assert [queue.ahead(task) for task in tasks] == [0, 1, 0, 2]
+        assert queue.waiting == 2
+        await tasks[0].stop()
+        await rest()
+        assert [queue.ahead(task) for task in tasks[1:]] == [0, 0, 1]
+        await stopped(tasks[1:])
+        assert queue.waiting == 0
 
     asyncio.run(run())
 

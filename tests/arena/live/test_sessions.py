@@ -658,7 +658,7 @@ def test_without_models_a_live_battle_is_refused_with_what_is_missing(server):
     async def run() -> None:
         async with Visitor(server.address) as visitor:
             image = await visitor.upload(picture())
-            assert "MODELS" in await visitor.refused(
+            assert "takes two models" in await visitor.refused(
                 "/live/battles", {"instruction": "x", "images": [image]}
             )
             await visitor.post(f"/live/images/{image}/discard")

@@ -21,7 +21,9 @@ from sqlalchemy import select
 from arena.battles.voters import ADOPTION, LOGIN, PERSON, Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import VoteEligibility
+from arena.live.credits import Credits
 from arena.settings import Settings
+from arena.types import Secret
 from arena.web import login_api as login
 from arena.web.admin_auth import OPERATOR_COOKIE, Operators
 from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
@@ -40,6 +42,7 @@ class Site:
     voters: Voters
     database: Database
     operators: Operators
+    credits: Credits
     browsers: list[httpx.Client] = field(default_factory=list)
 
     def browser(self, **cookies: str) -> httpx.Client:
@@ -81,14 +84,17 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     app = FastAPI()
     eligibility = VoteEligibility(database, settings.counted)
     layout = PageLayout(Links("/style.css", "/script.js"))
-    app.include_router(login.routes(voters, cookies, eligibility, settings.oauth, known, layout))
+    credits = Credits()
+    app.include_router(
+        login.routes(voters, cookies, eligibility, settings.oauth, known, layout, credits)
+    )
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    site = Site(f"http://127.0.0.1:{listener.getsockname()[1]}", voters, database, known)
+    site = Site(f"http://127.0.0.1:{listener.getsockname()[1]}", voters, database, known, credits)
     yield site
     for client in site.browsers:
         client.close()
@@ -306,6 +312,54 @@ def test_secrets_are_in_no_answer_and_no_database(site, tmp_path):
     assert SECRET not in told and SECRET.encode() not in kept
     assert client.cookies[COOKIE].encode() not in kept
     assert b"65f0c0ffee" not in kept
+
+
+def lend(client: httpx.Client) -> httpx.Response:
+    """Lend one's credits, and come back from the provider, as a browser does."""
+    there = client.get("/login/credits")
+    assert there.status_code == 303, there.text
+    return client.get(at_provider(there.headers["location"]))
+
+
+def test_a_second_consent_lends_credits_until_the_logout(site, provider, tmp_path):
+    client = site.visitor()
+    log_in(client)
+    voter = site.voters.voter(cookie_hash(client.cookies[COOKIE]))
+    assert site.credits.key(voter) is None
+    back = lend(client)
+    assert back.headers["location"] == "/own"
+    assert site.voters.voter(cookie_hash(client.cookies[COOKIE])) == voter
+    (token,) = provider.tokens
+    assert site.credits.key(voter) == Secret(token)
+    scopes = [asked["scope"] for asked in provider.asked]
+    assert scopes == ["openid profile", "openid profile inference-api"]
+    kept = b"".join(file.read_bytes() for file in tmp_path.glob("arena.db*"))
+    told = str(back.headers) + back.text + str(dict(client.cookies)) + who(client)
+    assert token not in told and token.encode() not in kept
+    assert log_in(client).headers["location"] == "/", "a login after it is one for the page itself"
+    assert site.credits.key(voter) == Secret(token)
+    client.post("/logout", headers={"origin": site.address})
+    assert site.credits.voters == ()
+
+
+@pytest.mark.parametrize("expires_in", [0, -5, True, "soon", None, 10**12])
+def test_a_token_is_kept_no_longer_than_the_provider_says(site, provider, expires_in):
+    provider.expires_in = expires_in
+    client = site.visitor()
+    lend(client)
+    voter = site.voters.voter(cookie_hash(client.cookies[COOKIE]))
+    is_kept = site.credits.key(voter) is not None
+    assert is_kept == (expires_in not in (0, -5))
+
+
+def test_a_public_app_logs_people_in_without_a_secret(tmp_path, provider):
+    provider.is_public = True
+    environ = {**provider.environ(), "OAUTH_CLIENT_SECRET": ""}
+    with running_site(tmp_path, environ) as site:
+        client = site.visitor()
+        lend(client)
+        assert "<b>Anna</b>" in who(client)
+        assert len(site.credits.voters) == 1
 
 
 def test_names_are_shown_as_text(site, provider):

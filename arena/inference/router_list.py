@@ -1,0 +1,144 @@
+"""Router's list: which models a router of Hugging Face can ask now, and at which price.
+
+`GET /models` names each model's input modalities, and of each provider its status and its prices in dollars per million
+tokens (https://huggingface.co/docs/inference-providers/hub-api). It is read without a key. What it holds is a
+stranger's: whatever is not as it should be counts as absent.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import httpx2
+
+from arena.inference.openai_client import tls_context
+from arena.io.strict_json import JSON, FileLimits, RowsError, parse_json
+from arena.types import ModelCard, Price
+
+MOST_BYTES = 3_000_000
+_SECONDS = 15.0
+_LIMITS = FileLimits(bytes=MOST_BYTES, rows=None)
+_POLICIES = frozenset(("cheapest", "fastest", "preferred"))
+"""What may stand behind a model's colon instead of a provider's name."""
+_MOST_DOLLARS = 100_000
+
+JSONObject: TypeAlias = Mapping[str, JSON]
+
+log = logging.getLogger(__name__)
+
+
+class ListError(RuntimeError):
+    """A router's list can't be read; says why."""
+
+
+class UnlistedError(LookupError):
+    """A card that can't be asked by a router's list; says why, to the operator."""
+
+
+class RouterList:
+    """The last list of one router."""
+
+    def __init__(self, address: str) -> None:
+        """Read nothing yet; `address` is that of the router's cards."""
+        self._address = address
+        self._models: Mapping[str, JSONObject] | None = None
+        self.is_fresh = False
+        """Whether it could be read the last time."""
+
+    async def read(self) -> None:
+        """Read the list; one that can't be read leaves the last one as it was."""
+        try:
+            content = await fetched(f"{self._address}/models")
+            self._models = await asyncio.to_thread(models_of, content)
+            self.is_fresh = True
+        except ListError as error:
+            self.is_fresh = False
+            log.warning("the list of models at %s was not read: %s", self._address, error)
+
+    def price(self, card: ModelCard) -> Price:
+        """Return what the router's cheapest live provider takes for a card. Raises UnlistedError."""
+        if self._models is None:
+            raise UnlistedError(
+                f"not checked: the list at {self._address}/models can't be read yet"
+            )
+        model, _, provider = card.model.partition(":")
+        listed = self._models.get(model)
+        if listed is None:
+            raise UnlistedError(f"the router doesn't list {model}")
+        if not _takes_images(listed):
+            raise UnlistedError(f"the router lists {model} without image input")
+        live = [
+            offer
+            for offer in _objects(listed.get("providers"))
+            if offer.get("status") == "live" and provider in ("", *_POLICIES, offer.get("provider"))
+        ]
+        if not live:
+            raise UnlistedError(f"no provider of {model} is live")
+        prices = [price for offer in live if (price := _price(offer)) is not None]
+        if not prices:
+            raise UnlistedError(f"no live provider of {model} says its price")
+        return min(prices, key=lambda price: (price.completion, price.prompt))
+
+
+async def fetched(url: str) -> bytes:
+    """The body at a router's address, without a key and without redirects. Raises ListError."""
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    verify = tls_context() if url.startswith("https:") else False
+    try:
+        async with (
+            asyncio.timeout(_SECONDS),
+            httpx2.AsyncClient(verify=verify, timeout=_SECONDS) as client,
+            client.stream("GET", url, headers=headers) as answer,
+        ):
+            if answer.status_code != 200:
+                raise ListError(f"it answered {answer.status_code}")
+            body = bytearray()
+            async for piece in answer.aiter_raw():
+                body += piece
+                if len(body) > MOST_BYTES:
+                    raise ListError(f"it has more than {MOST_BYTES:,} bytes")
+            return bytes(body)
+    except TimeoutError as error:
+        raise ListError(f"no answer within {_SECONDS:g} seconds") from error
+    except httpx2.HTTPError as error:
+        raise ListError(f"no connection ({type(error).__name__})") from error
+
+
+def models_of(content: bytes) -> Mapping[str, JSONObject]:
+    """The models of a list by their ids. Raises ListError for what is no list of models."""
+    try:
+        listing = parse_json(content.decode(), _LIMITS)
+    except (UnicodeDecodeError, RowsError) as error:
+        raise ListError("it is no JSON") from error
+    data = listing.get("data") if isinstance(listing, dict) else None
+    models = {str(model["id"]): model for model in _objects(data) if model.get("id")}
+    if not models:
+        raise ListError("it lists no models")
+    return models
+
+
+def _objects(value: JSON) -> Sequence[JSONObject]:
+    return [part for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+
+
+def _takes_images(model: JSONObject) -> bool:
+    architecture = model.get("architecture")
+    modalities = architecture.get("input_modalities") if isinstance(architecture, dict) else None
+    return isinstance(modalities, list) and "image" in modalities
+
+
+def _price(offer: JSONObject) -> Price | None:
+    pricing = offer.get("pricing")
+    if not isinstance(pricing, dict):
+        return None
+    prompt = _dollars(pricing.get("input"))
+    completion = _dollars(pricing.get("output"))
+    return None if prompt is None or completion is None else Price(prompt, completion)
+
+
+def _dollars(value: JSON) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= _MOST_DOLLARS else None

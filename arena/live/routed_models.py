@@ -1,0 +1,87 @@
+"""Routed models: live models that are asked with visitors' keys, as the lists of their routers have them now."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+from arena.inference.openai_model import ApiVLM
+from arena.inference.router_list import RouterList, UnlistedError
+from arena.types import VLM
+
+EVERY_SECONDS = 3600.0
+SOON_SECONDS = 60.0
+"""Time until a list that could not be read is asked for again."""
+LEAST_SECONDS = 10.0
+"""Shortest time between two readings, however often visitors ask for one."""
+
+
+class RoutedModels:
+    """The models of a catalogue whose key is the visitor's."""
+
+    def __init__(self, vlms: Sequence[VLM]) -> None:
+        self._cards = [vlm.card for vlm in vlms]
+        self._lists = {card.address: RouterList(card.address) for card in self._cards}
+        self._wanted = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._read_at = 0.0
+        self.usable: tuple[VLM, ...] = ()
+        """Those that can be asked now, their cards with today's prices."""
+        self.problems: tuple[str, ...] = ()
+        """Why the others can't, each in a line for the operator."""
+        self.is_reading = bool(vlms)
+        """Whether the lists are being read, so that more may be usable in a moment."""
+        self._settle()
+
+    def read_soon(self) -> None:
+        """Have the lists read once more, unless that was done just now; from any thread."""
+        if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
+            return
+        self.is_reading = True
+        self._loop.call_soon_threadsafe(self._wanted.set)
+
+    async def read(self) -> None:
+        """Read the routers' lists."""
+        self.is_reading = True
+        try:
+            await asyncio.gather(*(router.read() for router in self._lists.values()))
+            self._settle()
+        finally:
+            self._read_at = time.monotonic()
+            self.is_reading = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Read the lists now and every hour while the server runs."""
+        if not self._cards:
+            yield
+            return
+        self._loop = asyncio.get_running_loop()
+        task = asyncio.create_task(self._keep_reading())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _keep_reading(self) -> None:
+        while True:
+            self._wanted.clear()
+            await self.read()
+            is_known = all(router.is_fresh for router in self._lists.values())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):
+                    await self._wanted.wait()
+
+    def _settle(self) -> None:
+        usable: list[VLM] = []
+        problems: list[str] = []
+        for card in self._cards:
+            try:
+                price = self._lists[card.address].price(card)
+            except UnlistedError as error:
+                problems.append(f"{card.name}: {error}.")
+            else:
+                usable.append(ApiVLM(replace(card, price=price)))
+        self.usable = tuple(usable)
+        self.problems = tuple(problems)

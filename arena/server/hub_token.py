@@ -1,0 +1,43 @@
+"""Hub token: the operator's own login at Hugging Face, for models that are asked with visitors' keys.
+
+Where nobody can log in, the operator is the visitor. Elsewhere the server's own token is never used for a model: on a
+Space it belongs to the copy of the votes.
+"""
+
+import logging
+from collections.abc import Callable
+
+import httpx2
+from huggingface_hub import get_token
+from huggingface_hub.errors import HfHubHTTPError
+
+from arena.inference.openai_model import VISITOR
+from arena.settings import Settings, secret
+from arena.types import Secret
+
+log = logging.getLogger(__name__)
+
+
+def operator_token() -> Secret:
+    """Return the token in HF_TOKEN, else that of `hf auth login`; empty if there is none."""
+    try:
+        return Secret(get_token() or "")
+    except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError) as error:
+        log.warning("the login at Hugging Face cannot be used (%s)", type(error).__name__)
+        return Secret("")
+
+
+def catalogue_keys(settings: Settings) -> Callable[[str], Secret]:
+    """Return what finds a catalogue's keys by the names of their variables."""
+
+    def key(name: str) -> Secret:
+        if name != VISITOR:
+            return secret(name)
+        return operator_token() if is_visitor(settings) else Secret("")
+
+    return key
+
+
+def is_visitor(settings: Settings) -> bool:
+    """Whether the operator is the only visitor who can have a key: nobody can log in here."""
+    return settings.oauth is None and not settings.space

@@ -1,0 +1,215 @@
+"""Weights from a Hub on loopback: where a model stands, what goes on after a cut, and why it can't be had."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from huggingface_hub import constants, snapshot_download
+
+from arena.inference import weights
+from arena.inference.weights import Downloads, Trouble, weights_folder
+from arena.types import ModelCard, ModelError
+from tests.support.model_hub import ModelHub
+
+COMMIT = "7e3e67edbbed1bf9888184d9df282b700a323964"
+OTHER = "a7da5b986cb59b408707209984f360a5f4ad7e47"
+LARGE = 40_000
+TOKEN = "hf_canary0123456789"
+
+
+def card(name: str = "one", revision: str = COMMIT) -> ModelCard:
+    return ModelCard(f"Model {name}", "local", f"ada/{name}", revision=revision)
+
+
+ONE = card()
+TWO = card("two", OTHER)
+
+
+def model(folder: Path, byte: bytes) -> Path:
+    """Write the files of a model, which is never loaded here."""
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "tiny"}')
+    (folder / "chat_template.jinja").write_text("{{ messages }}")
+    (folder / "model.safetensors").write_bytes(byte * LARGE)
+    (folder / "picture.png").write_bytes(b"of no use")
+    return folder
+
+
+class Place(NamedTuple):
+    """A Hub and an empty cache."""
+
+    hub: ModelHub
+    cache: Path
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Iterator[Place]:
+    models = {
+        (ONE.model, COMMIT): model(tmp_path / "one", b"1"),
+        (TWO.model, OTHER): model(tmp_path / "two", b"2"),
+    }
+    with ModelHub(models) as hub:
+        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(weights, "_PAUSE_SECONDS", 0.0)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield Place(hub, tmp_path / "cache")
+
+
+def loads(_: ModelCard) -> None:
+    """Load a model, which always works."""
+
+
+def ended(downloads: Downloads) -> Downloads:
+    """Start downloads and wait for their end."""
+    downloads.start()
+    thread = downloads._thread
+    assert thread is not None
+    thread.join(20)
+    assert not thread.is_alive()
+    return downloads
+
+
+def trouble(downloads: Downloads, of: ModelCard = ONE) -> tuple[Trouble, str]:
+    standing = downloads.standing(of)
+    assert standing.state == "failed" and standing.error is not None
+    return standing.error.trouble, str(standing.error)
+
+
+def until(true: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if true():
+            return
+        weights.time.sleep(0.005)
+    raise AssertionError("it did not come")
+
+
+def test_a_model_is_absent_then_loading_then_ready_and_after_that_in_the_cache(place, caplog):
+    downloads = Downloads([ONE, TWO], loads)
+    assert downloads.standing(ONE).state == "absent"
+    assert weights_folder(ONE) is None
+    place.hub.holds_at = LARGE // 2
+    downloads.start()
+    until(lambda: downloads.progress.done >= LARGE // 4)
+    standing = downloads.standing(ONE)
+    assert standing.state == "loading" and LARGE // 4 <= standing.done < standing.total
+    assert downloads.progress.total == 2 * standing.total
+    place.hub.go_on()
+    ended(downloads)
+    assert [downloads.standing(one).state for one in (ONE, TWO)] == ["ready", "ready"]
+    assert "Downloading 2 models from 127.0.0.1" in caplog.text and "0 MB" in caplog.text
+
+    folder = weights_folder(TWO)
+    assert folder is not None
+    assert (folder / "model.safetensors").read_bytes() == b"2" * LARGE
+    assert not (folder / "picture.png").exists()
+    found = snapshot_download(
+        TWO.model, revision=OTHER, cache_dir=place.cache, local_files_only=True
+    )
+    assert Path(found) == folder, "other programs find it"
+    assert all(TOKEN not in str(request) for request in place.hub.asked)
+
+    asked = len(place.hub.asked)
+    again = ended(Downloads([ONE, TWO], loads))
+    assert again.standing(TWO).state == "ready" and len(place.hub.asked) == asked
+
+
+def test_what_was_stopped_half_way_goes_on_from_there(place):
+    first = Downloads([ONE], loads)
+    place.hub.holds_at = LARGE // 2
+    first.start()
+    until(lambda: first.progress.done > LARGE // 4)
+    first.stop()
+    place.hub.go_on()
+    ended(first)
+    assert first.standing(ONE).state == "failed"
+    place.hub.sent = 0
+    here = sum(path.stat().st_size for path in place.cache.rglob("*.part"))
+    assert here >= LARGE // 4
+    assert ended(Downloads([ONE], loads)).standing(ONE).state == "ready"
+    assert place.hub.sent == LARGE - here, "nothing came twice"
+
+
+def test_a_connection_that_breaks_off_goes_on_by_itself(place):
+    place.hub.cuts_at = LARGE // 2
+    assert ended(Downloads([ONE], loads)).standing(ONE).state == "ready"
+    ranges = [request.headers.get("range") for request in place.hub.asked]
+    assert any(part not in (None, "bytes=0-") for part in ranges)
+
+
+def test_without_network_it_says_so_and_tries_again(place):
+    downloads = Downloads([ONE, TWO], loads)
+    place.hub.is_away = True
+    ended(downloads)
+    assert len(place.hub.asked) == 1, "the others are not waited for"
+    for of in (ONE, TWO):
+        assert trouble(downloads, of)[0] == "offline"
+    assert "No connection to 127.0.0.1" in trouble(downloads)[1]
+    place.hub.is_away = False
+    assert ended(downloads).standing(TWO).state == "ready"
+
+
+def test_a_hub_that_is_gone_half_way_is_told(place):
+    downloads = Downloads([ONE], loads)
+    place.hub.holds_at = LARGE // 2
+    downloads.start()
+    until(lambda: downloads.progress.done > LARGE // 4)
+    place.hub.is_away = True
+    place.hub.cuts_at = 0
+    place.hub.go_on()
+    ended(downloads)
+    assert trouble(downloads)[0] == "offline"
+
+
+def test_where_downloads_are_switched_off_nothing_is_asked(place, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    kind, text = trouble(ended(Downloads([ONE], loads)))
+    assert kind == "switched off" and "HF_HUB_OFFLINE is set" in text
+    assert not place.hub.asked
+
+
+def test_a_disk_without_room_is_told_before_anything_is_fetched(place, monkeypatch):
+    full = shutil.disk_usage(place.cache.parent)._replace(free=100_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    kind, text = trouble(ended(Downloads([ONE], loads)))
+    assert kind == "no room" and "0.1 GB free" in text and "HF_HOME" in text
+    assert place.hub.sent == 0
+
+
+def test_a_wrong_commit_stops_its_own_model_alone(place):
+    wrong = card("two", "f" * 40)
+    downloads = ended(Downloads([wrong, ONE], loads))
+    assert downloads.standing(ONE).state == "ready"
+    kind, text = trouble(downloads, wrong)
+    assert kind == "failed" and f"no model ada/two at commit {'f' * 40}" in text
+
+
+def test_damaged_bytes_are_thrown_away(place):
+    downloads = Downloads([ONE], loads)
+    place.hub.is_damaged = True
+    kind, text = trouble(ended(downloads))
+    assert kind == "failed" and "arrived damaged" in text
+    assert not list(place.cache.rglob("*.part"))
+    assert weights_folder(ONE) is None
+    place.hub.is_damaged = False
+    assert ended(downloads).standing(ONE).state == "ready"
+
+
+def test_a_model_that_cannot_be_loaded_is_not_ready(place):
+    def refuse(_: ModelCard) -> None:
+        raise ModelError("down", "the model's processor needs torchvision: pip install torchvision")
+
+    downloads = ended(Downloads([ONE], refuse))
+    assert trouble(downloads) == (
+        "failed",
+        "the model's processor needs torchvision: pip install torchvision",
+    )
+
+
+def test_names_that_lead_elsewhere_are_not_fetched(place):
+    place.hub.more_files = ("../../outside.json", "..\\outside.json", "onnx/config.json")
+    assert ended(Downloads([ONE], loads)).standing(ONE).state == "ready"
+    assert not [path for path in place.cache.parent.rglob("outside.json")]
+    assert not [request for request in place.hub.asked if "outside" in request.path]

@@ -1,0 +1,117 @@
+"""What a visitor can begin, by where the models stand, and in which words."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from arena.inference.weights import Downloads, Progress, Standing, WeightsError
+from arena.live.models import LiveModels
+from arena.live.offer import Offer, offer_of
+from arena.types import ModelCard
+from arena.web.live_view import offer_html
+from arena.web.words import CHINESE, ENGLISH
+from tests.support.scripted_vlm import two_models
+
+ABSENT = Standing("absent")
+LOADING = Standing("loading", 312_000_000, 1_540_000_000)
+READY = Standing("ready")
+OFFLINE = Standing("failed", error=WeightsError("offline", "No connection to the Hub."))
+FULL = Standing("failed", error=WeightsError("no room", "The disk is full."))
+BROKEN = Standing("failed", error=WeightsError("failed", "pip install torchvision"))
+
+
+@dataclass
+class Stopped(Downloads):
+    """Downloads that stand where they are told."""
+
+    standings: tuple[Standing, ...]
+    seconds: float | None = None
+
+    def standing(self, card: ModelCard) -> Standing:
+        return self.standings[("one", "two").index(card.name)]
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(
+            sum(standing.done for standing in self.standings),
+            sum(standing.total for standing in self.standings),
+            self.seconds,
+        )
+
+
+def models(*standings: Standing, seconds: float | None = None) -> LiveModels:
+    return LiveModels(two_models().vlms, Stopped(standings, seconds))
+
+
+@pytest.mark.parametrize(
+    "standings, state",
+    [
+        ((READY, READY), "ready"),
+        ((READY, LOADING), "loading"),
+        ((OFFLINE, LOADING), "loading"),
+        ((OFFLINE, OFFLINE), "offline"),
+        ((READY, FULL), "failed"),
+        ((BROKEN, BROKEN), "failed"),
+        ((READY, ABSENT), "one"),
+        ((ABSENT, ABSENT), "none"),
+    ],
+)
+def test_a_battle_begins_once_two_models_are_ready(standings, state):
+    offer = offer_of(models(*standings), has_catalogue=True)
+    assert offer.state == state
+    assert bool(offer_html(offer, False, ENGLISH).strip()) == (state != "ready")
+
+
+def test_a_model_that_is_not_ready_is_in_no_battle():
+    live = models(READY, LOADING)
+    assert [vlm.card.name for vlm in live.usable] == ["one"]
+    assert [vlm.card.name for vlm in live.vlms] == ["one", "two"]
+
+
+def test_the_operator_reads_why():
+    live = models(BROKEN, LOADING)
+    assert live.problems == ("one: pip install torchvision", "Being loaded: two.")
+    assert two_models().problems == ()
+
+
+def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
+    nothing = offer_of(LiveModels([], Downloads((), print)), has_catalogue=False)
+    assert nothing == Offer("unset")
+    assert "<code>MODELS=small python app.py</code>" in offer_html(nothing, False, ENGLISH)
+    assert "MODELS" not in offer_html(nothing, True, ENGLISH)
+    assert "<code>" in offer_html(nothing, False, CHINESE)
+
+
+@pytest.mark.parametrize(
+    "seconds, words",
+    [
+        (None, "312 of 1,540 MB. Your picture"),
+        (250.0, "312 of 1,540 MB. About 4 minutes left. Your picture"),
+        (20.0, "About a minute left."),
+    ],
+)
+def test_progress_is_told_in_megabytes_and_minutes(seconds, words):
+    offer = offer_of(models(LOADING, ABSENT, seconds=seconds), has_catalogue=True)
+    html = offer_html(offer, False, ENGLISH)
+    assert words in " ".join(html.split())
+    assert '<progress value="312000000" max="1540000000"' in html
+
+
+def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
+    offer = offer_of(models(Standing("loading"), READY), has_catalogue=True)
+    html = offer_html(offer, False, ENGLISH)
+    assert "Getting the models ready." in html and "<progress" not in html
+
+
+@pytest.mark.parametrize(
+    "standing, words",
+    [
+        (OFFLINE, "couldn&#39;t be downloaded: no connection to "),
+        (FULL, "enough disk space"),
+        (BROKEN, "couldn&#39;t be loaded"),
+    ],
+)
+def test_what_failed_can_be_tried_again(standing, words):
+    html = offer_html(offer_of(models(standing, standing), True), False, ENGLISH)
+    assert words in html and "Try again</button>" in html
+    assert "torchvision" not in html, "the reason in full is for the operator"
