@@ -11,6 +11,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from arena.model_facts import NOTHING_STATED, StatedFacts
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -253,6 +255,8 @@ class ModelCard:
     """Concurrent answers of an offline run: calls to a server, or the batch size of a local model."""
     live: bool = False
     """Whether it answers in live battles."""
+    facts: StatedFacts = NOTHING_STATED
+    """What the operator states of it, for pages; no battle that is open shows it."""
 
 
 @dataclass(frozen=True)
