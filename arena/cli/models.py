@@ -55,9 +55,7 @@ def facts(
     file: Annotated[
         Path | None, Argument(help="a TOML file with a table [[models]] for each model")
     ] = None,
-    export: Annotated[
-        bool, Option("--export", help="print what is known, as such a file")
-    ] = False,
+    export: Annotated[bool, Option("--export", help="print what is known, as such a file")] = False,
 ) -> Iterator[str]:
     """Take in what a file states of models: maker, licence, size, day, price, link."""
     if (file is None) is not export:
