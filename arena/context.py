@@ -154,7 +154,7 @@ class ArenaContext:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Copy, tidy, have drafts answered and read models' facts while the server runs, and close the models with it."""
+        """Copy, tidy, answer drafts and read models' facts while the server runs, and close the models with it."""
         async with AsyncExitStack() as stack:
             if self.backup:
                 await asyncio.to_thread(self.backup.start)

@@ -1,9 +1,9 @@
 """Facts view: what is known of a model as pages say it, at a reveal, on a board and on the model's page."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from arena.model_facts import ON_HUB, Fact, FactSource, ModelFacts, size_text
+from arena.model_facts import ON_HUB, FactSource, ModelFacts, size_text
 from arena.sheets import Column
 from arena.web.words import Words
 
@@ -66,29 +66,28 @@ def _cost_text(cost: int) -> str:
 
 def fact_rows(facts: ModelFacts) -> list[FactRow]:
     """Return all that is known of a model, each fact with its source."""
-    rows = _rows(facts)
-    return [FactRow(name, value, _source(fact), link) for name, value, fact, link in rows]
+    on_hub = None if facts.released else facts.text(ON_HUB)
+    link = facts.text("link") or ""
+    rows = (
+        _row(facts, "Maker", "organisation", facts.organisation),
+        _row(facts, "Licence", "licence", facts.licence, _licence_link(facts)),
+        _row(facts, "Weights", "open", weights_text(facts)),
+        _row(facts, "Parameters", "parameters", _parameters_text(facts)),
+        _row(facts, "Released", "released", facts.released),
+        _row(facts, "On the Hub since", ON_HUB, on_hub),
+        _row(facts, "Price", "completion_price", _price_text(facts)),
+        _row(facts, "Link", "link", link.removeprefix("https://"), link),
+    )
+    return [row for row in rows if row]
 
 
-def _rows(facts: ModelFacts) -> Iterator[tuple[str, str, Fact, str]]:
-    known = facts.facts
-    if facts.organisation:
-        yield "Maker", facts.organisation, known["organisation"], ""
-    if facts.licence:
-        yield "Licence", facts.licence, known["licence"], _licence_link(facts)
-    if facts.is_open is not None:
-        yield "Weights", weights_text(facts), known["open"], ""
-    if facts.parameters:
-        yield "Parameters", _parameters_text(facts), known["parameters"], ""
-    if facts.released:
-        yield "Released", facts.released, known["released"], ""
-    elif ON_HUB in known:
-        yield "On the Hub since", known[ON_HUB].value, known[ON_HUB], ""
-    if "prompt_price" in known and "completion_price" in known:
-        yield "Price", _price_text(facts), known["completion_price"], ""
-    if "link" in known:
-        link = known["link"].value
-        yield "Link", link.removeprefix("https://"), known["link"], link
+def _row(
+    facts: ModelFacts, name: str, field: str, value: str | None, link: str = ""
+) -> FactRow | None:
+    fact = facts.facts.get(field)
+    if fact is None or not value:
+        return None
+    return FactRow(name, value, f"{SOURCE_WORDS[fact.source]}, {fact.read_at:%Y-%m-%d}", link)
 
 
 def weights_text(facts: ModelFacts) -> str:
@@ -100,26 +99,22 @@ def weights_text(facts: ModelFacts) -> str:
 def _licence_link(facts: ModelFacts) -> str:
     """Return where the licence is to be read; not one that another source has of another licence."""
     link = facts.facts.get("licence_link")
-    is_same = link is not None and link.source == facts.facts["licence"].source
-    return link.value if link and is_same else ""
+    licence = facts.facts.get("licence")
+    return link.value if link and licence and link.source == licence.source else ""
 
 
-def _parameters_text(facts: ModelFacts) -> str:
-    active = f", {size_text(facts.active)} active" if facts.active else ""
-    return f"{facts.size}{active}"
+def _parameters_text(facts: ModelFacts) -> str | None:
+    return f"{facts.size}, {size_text(facts.active)} active" if facts.active else facts.size
 
 
 def _price_text(facts: ModelFacts) -> str:
-    prompt = _dollars(facts.text("prompt_price"))
-    completion = _dollars(facts.text("completion_price"))
-    return f"{prompt} in, {completion} out, for a million tokens"
+    prompt = facts.text("prompt_price")
+    completion = facts.text("completion_price")
+    if prompt is None or completion is None:
+        return ""
+    return f"{_dollars(prompt)} in, {_dollars(completion)} out, for a million tokens"
 
 
-def _dollars(text: str | None) -> str:
-    price = float(text or 0)
+def _dollars(text: str) -> str:
+    price = float(text)
     return f"${price:,.2f}" if price >= 0.1 or price == 0 else f"${price:.4f}".rstrip("0")
-
-
-def _source(fact: Fact) -> str:
-    day = f"{fact.read_at:%Y-%m-%d}"
-    return f"{SOURCE_WORDS[fact.source]}, {day}"

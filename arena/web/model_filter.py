@@ -4,15 +4,14 @@ What isn't known of a model never passes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from arena.model_facts import MOST_LETTERS, ModelFacts, licence_text, parse_size, size_text
 from arena.templates import plural
 
 FIELDS = ("open", "most", "organisation", "licence", "facts")
 """The parameters of an address, `facts` for the column."""
-FilterName = Literal["open", "most", "organisation", "licence"]
-_UNKNOWN: Mapping[FilterName, str] = {
+_UNKNOWN: Mapping[str, str] = {
     "open": "whether the weights are open",
     "most": "the size",
     "organisation": "the maker",
@@ -25,7 +24,7 @@ class Filtered(NamedTuple):
 
     shown: frozenset[str]
     notes: Sequence[str]
-    unknown: Mapping[FilterName, int]
+    unknown: Mapping[str, int]
     """Of each filter in use, how many models it leaves out because nobody knows."""
 
 
@@ -55,8 +54,8 @@ class ModelFilter(NamedTuple):
         return {field: value for field, value in self._asdict().items() if value}
 
     @property
-    def in_use(self) -> tuple[FilterName, ...]:
-        return tuple(name for name in _UNKNOWN if getattr(self, name))
+    def in_use(self) -> list[str]:
+        return [name for name in _UNKNOWN if getattr(self, name)]
 
     def apply(self, models: Sequence[str], facts: Mapping[str, ModelFacts]) -> Filtered | None:
         """Return what it leaves of models by name; None where it asks nothing."""
@@ -80,7 +79,7 @@ class ModelFilter(NamedTuple):
             notes.append(f"Not known, so not shown: {', '.join(gaps)}.")
         return Filtered(shown, notes, unknown)
 
-    def _passes(self, name: FilterName, facts: ModelFacts | None) -> bool | None:
+    def _passes(self, name: str, facts: ModelFacts | None) -> bool | None:
         """Whether a model passes one filter; None where that isn't known."""
         if facts is None:
             return None
@@ -96,15 +95,14 @@ class ModelFilter(NamedTuple):
     @property
     def _nobody(self) -> str:
         """Say that no model passes."""
-        said: Mapping[FilterName, str] = {
+        said: Mapping[str, str] = {
             "open": "No model here is known to have open weights.",
             "most": f"No model here is known to have at most {size_text(parse_size(self.most) or 1)} parameters.",
             "organisation": f"No model here is known to be made by {self.organisation}.",
             "licence": f"No model here is known to have the licence {licence_text(self.licence)}.",
         }
-        if len(self.in_use) > 1:
-            return "No model here is known to fit all these filters."
-        return said[self.in_use[0]]
+        first, *others = self.in_use
+        return "No model here is known to fit all these filters." if others else said[first]
 
 
 class FilterMenu(NamedTuple):

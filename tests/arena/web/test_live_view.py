@@ -5,22 +5,30 @@ from dataclasses import replace
 import pytest
 
 from arena.clock import UNDO_SECONDS
+from arena.items.fact_store import FactsSnapshot
 from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
 from arena.templates import macros
 from arena.thinking import ShownAnswer
 from arena.types import Names, Phase
-from arena.web.live_view import scene
+from arena.web.live_view import Revealed, scene
 from arena.web.words import ENGLISH
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
 OPEN = LiveBattle(1, "name.1", None, 1, Phase.OPEN, TURNS, 1, None, None, None, 1)
 CHOSEN = replace(OPEN, phase=Phase.VOTED, choice="b")
+NOTHING_KNOWN = FactsSnapshot((0, 0), {})
 NAMES = Names("Model <One>", "Model Two")
 
 
-def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False) -> dict:
-    return scene(LiveState(battle, growing, 0, {}), names, "", ENGLISH)
+def shown(
+    battle: LiveBattle,
+    names: Names | None = None,
+    growing: bool = False,
+    facts: FactsSnapshot = NOTHING_KNOWN,
+) -> dict:
+    revealed = names and Revealed(names, facts)
+    return scene(LiveState(battle, growing, 0, {}), revealed, "", ENGLISH)
 
 
 def test_each_side_shows_its_own_words():
