@@ -12,10 +12,10 @@ from arena.templates import plural
 FIELDS = ("open", "most", "organisation", "licence", "facts")
 """The parameters of an address, `facts` for the column."""
 _UNKNOWN: Mapping[str, str] = {
-    "open": "whether the weights are open",
-    "most": "the size",
-    "organisation": "the maker",
-    "licence": "the licence",
+    "open": "weights",
+    "most": "size",
+    "organisation": "maker",
+    "licence": "licence",
 }
 
 
@@ -74,9 +74,9 @@ class ModelFilter(NamedTuple):
         notes = [f"{len(shown)} of {plural(len(models), 'model')} shown; ratings are of all."]
         if not shown:
             notes = [self._nobody]
-        gaps = [f"{_UNKNOWN[name]} of {count}" for name, count in unknown.items() if count]
+        gaps = [f"{_UNKNOWN[name]} of {plural(count, 'model')}" for name, count in unknown.items() if count]
         if gaps:
-            notes.append(f"Not known, so not shown: {', '.join(gaps)}.")
+            notes.append(f"Not shown because unknown: {', '.join(gaps)}.")
         return Filtered(shown, notes, unknown)
 
     def _passes(self, name: str, facts: ModelFacts | None) -> bool | None:
