@@ -16,6 +16,7 @@ from arena.items.fact_store import FactError, FactStore
 from arena.model_facts import ON_HUB, FactSource, ModelFacts, StatedFacts, is_repository
 from arena.server.hub_facts import read_facts
 from arena.settings import Settings
+from arena.templates import plural
 from arena.validation import one_line
 
 SOURCE_WORDS: Mapping[FactSource, str] = {
@@ -67,7 +68,7 @@ def facts(
     stated = read_stated(file)
     store.state(stated)
     count = sum(len(one.values) for one in stated.values())
-    yield f"{count} facts of {len(stated)} models taken in."
+    yield f"Taken in: {plural(count, 'fact')} of {plural(len(stated), 'model')}."
 
 
 @models.command()

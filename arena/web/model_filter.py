@@ -74,7 +74,11 @@ class ModelFilter(NamedTuple):
         notes = [f"{len(shown)} of {plural(len(models), 'model')} shown; ratings are of all."]
         if not shown:
             notes = [self._nobody]
-        gaps = [f"{_UNKNOWN[name]} of {plural(count, 'model')}" for name, count in unknown.items() if count]
+        gaps = [
+            f"{_UNKNOWN[name]} of {plural(count, 'model')}"
+            for name, count in unknown.items()
+            if count
+        ]
         if gaps:
             notes.append(f"Not shown because unknown: {', '.join(gaps)}.")
         return Filtered(shown, notes, unknown)

@@ -1,4 +1,4 @@
-"""A Hub on loopback that knows one dataset, Spaces, models, and as much of the protocol as the real client needs for them."""
+"""A Hub on loopback: one dataset, Spaces, models, and as much of the protocol as the real client needs for them."""
 
 import asyncio
 import base64

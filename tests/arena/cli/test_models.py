@@ -1,14 +1,19 @@
 """`python -m arena models`: facts from a file and back, and a repository of the Hub."""
 
+from contextlib import closing
+
 import pytest
 from huggingface_hub import constants
 
+from arena.database import Database
+from arena.items.ingest import Ingest
 from tests.support.commands import run
 from tests.support.hub_server import HubServer
+from tests.support.servers import drafts
 
 FACTS = """
 [[models]]
-name = "demo-dodo"
+name = "m1"
 organisation = 'The "Dodo" Laboratory'
 parameters = "8B"
 open = true
@@ -25,14 +30,15 @@ def arena(tmp_path):
     def command(*words: object):
         return run("arena", *words, environ=environ)
 
-    assert command("items", "demo").code == 0
+    with closing(Database(f"sqlite:///{tmp_path / 'data' / 'arena.db'}")) as database:
+        Ingest(database).add_items("bank", "folder", drafts(2))
     return command
 
 
 def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
     file = tmp_path / "facts.toml"
     file.write_text(FACTS, "utf-8")
-    assert arena("models", "facts", file).out == "6 facts of 1 models taken in.\n"
+    assert arena("models", "facts", file).out == "Taken in: 6 facts of 1 model.\n"
     exported = arena("models", "facts", "--export").out
     assert 'organisation = "The \\"Dodo\\" Laboratory"  # stated, ' in exported
     assert "parameters = 8000000000  #" in exported
@@ -45,13 +51,13 @@ def test_what_is_exported_can_be_taken_in_again(arena, tmp_path):
     "text, told",
     [
         (
-            FACTS.replace("demo-dodo", "nobody"),
+            FACTS.replace("m1", "nobody"),
             "There is no model named 'nobody'; `models list` names",
         ),
-        (FACTS.replace("8B", "big"), "facts.toml, model 1 ('demo-dodo'): parameters is 'big'"),
+        (FACTS.replace("8B", "big"), "facts.toml, model 1 ('m1'): parameters is 'big'"),
         (FACTS.replace("open", "weights"), "'weights' is no fact; known are organisation, "),
         (FACTS.replace("name", "named", 1), "facts.toml, model 1: name is missing; add it"),
-        (FACTS + FACTS, "two tables are of 'demo-dodo'; make them one"),
+        (FACTS + FACTS, "two tables are of 'm1'; make them one"),
         ("models = 3", "expected tables [[models]] and nothing else"),
         ("[[models]", "facts.toml is no TOML"),
     ],
@@ -68,16 +74,17 @@ def test_a_model_is_linked_to_the_hub_and_back(arena, monkeypatch):
     with HubServer() as hub:
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)
         hub.models["Dodo/dodo"] = {"author": "Dodo", "gated": "auto"}
-        done = arena("models", "link", "demo-dodo", "Dodo/dodo")
-        assert done.out == "demo-dodo is Dodo/dodo; the Hub shows organisation, gated.\n"
-        assert 'organisation = "Dodo"  # Hugging Face Hub, ' in arena(
-            "models", "facts", "--export"
-        ).out
-        assert arena("models", "unlink", "demo-dodo").code == 0
+        done = arena("models", "link", "m1", "Dodo/dodo")
+        assert done.out == "m1 is Dodo/dodo; the Hub shows organisation, gated.\n"
+        assert (
+            'organisation = "Dodo"  # Hugging Face Hub, '
+            in arena("models", "facts", "--export").out
+        )
+        assert arena("models", "unlink", "m1").code == 0
         assert arena("models", "facts", "--export").out == ""
         for wrong, told in (
-            (("demo-dodo", "Dodo/none"), "The Hub has no public model Dodo/none"),
-            (("demo-dodo", "dodo"), "it must be OWNER/REPO"),
+            (("m1", "Dodo/none"), "The Hub has no public model Dodo/none"),
+            (("m1", "dodo"), "it must be OWNER/REPO"),
             (("nobody", "Dodo/dodo"), "There is no model named 'nobody'"),
         ):
             done = arena("models", "link", *wrong)
