@@ -175,7 +175,14 @@ class AppContext:
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
-        self.models = ModelPages(self.arena.leaderboard, self.arena.items, self.arena.blindness)
+        self.published = PublishedReports(self.scoring.jobs)
+        self.models = ModelPages(
+            self.arena.leaderboard,
+            self.arena.items,
+            self.arena.blindness,
+            self.arena.facts,
+            reports=self.published.of_model,
+        )
         self.question_pictures = QuestionPictures(
             self.arena.pictures,
             (settings.mm_vet, settings.mm_vet_v2),
@@ -327,6 +334,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         scaled=arena.scaled,
         terms=context.terms.version,
         networks=arena.networks,
+        facts=arena.facts,
     )
     scenes = BattleScenes(
         store=arena.battles,
@@ -334,7 +342,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         sampler=arena.sampler,
         terms=context.terms.version,
         copy=lambda: arena.backup.seen if arena.backup else None,
-        reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard),
+        reveal=Reveal(arena.battles, arena.items, arena.outcomes, arena.leaderboard, arena.facts),
         scaled=arena.scaled,
         batch=WriteBatch(arena.battles),
     )
@@ -364,7 +372,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
         *report_routes(context, heads, layout),
         *results_routes(context, heads, layout),
-        leaderboard_api.routes(arena.leaderboard),
+        leaderboard_api.routes(arena.leaderboard, arena.facts),
         preview_api.routes(heads, arena.scaled),
         scoring_api.board_routes(scoring.submissions),
         scoring_api.agreement_routes(scoring.agreement),
@@ -426,7 +434,7 @@ def results_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tup
     )
     return (
         results_page.routes(
-            boards=ResultsPages(arena.leaderboard, overview, arena.items, tabs),
+            boards=ResultsPages(arena.leaderboard, overview, arena.items, arena.facts, tabs),
             models=context.models,
             battles=BattlePages(arena.outcomes, arena.items, arena.scaled),
             head=heads.of,
@@ -469,7 +477,7 @@ def page_heads(context: AppContext) -> Heads:
         outcomes=arena.outcomes,
         leaderboard=arena.leaderboard,
         overview=context.models.overview,
-        report=PublishedReports(context.scoring.jobs).words,
+        report=context.published.words,
     )
 
 

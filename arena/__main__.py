@@ -8,7 +8,7 @@ from arena.cli.lazy_group import Command, LazyGroup
 
 COMMANDS = {
     "items": Command("bring items and answers in", "arena.cli.items"),
-    "models": Command("the models", "arena.cli.items"),
+    "models": Command("the models, and what is known of them", "arena.cli.models"),
     "campaign": Command(
         "paid judgements: campaigns, their links, pay sheets and votes", "arena.cli.campaign"
     ),

@@ -30,6 +30,7 @@ from arena.inference.catalogue import Models, read_catalogue
 from arena.inference.weights import Downloads
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
+from arena.items.fact_store import FactStore
 from arena.items.importers import ItemImporter
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -43,6 +44,7 @@ from arena.live.sessions import LiveSessions
 from arena.live.store import LiveStore
 from arena.live.tidying import Tidier
 from arena.server.hub_backup import HubBackup, HubDataset
+from arena.server.hub_facts import refreshing
 from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
 from arena.settings import Settings
 
@@ -106,6 +108,8 @@ class ArenaContext:
         self.live_images = OwnImages(self.database, settings.own_dir)
         self.live_battles = LiveStore(self.database, settings.vote_limits)
         self.live_battles.register_models([vlm.card.name for vlm in self.live_models.vlms])
+        self.facts = FactStore(self.database)
+        self.facts.take_cards(self.models.catalogue.cards)
         self.live_budget = Budget(
             self.database,
             Ceilings(live.battle_budget, live.day_budget, live.total_budget),
@@ -166,7 +170,7 @@ class ArenaContext:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Copy, tidy and have drafts answered while the server runs, and close the models with it."""
+        """Copy, tidy, answer drafts and read models' facts while the server runs, and close the models with it."""
         async with AsyncExitStack() as stack:
             if self.backup:
                 await asyncio.to_thread(self.backup.start)
@@ -182,6 +186,7 @@ class ArenaContext:
             await stack.enter_async_context(tidier.running())
             await stack.enter_async_context(self.live_models.running())
             await stack.enter_async_context(self.draft_worker.running())
+            await stack.enter_async_context(refreshing(self.facts))
             yield
 
 

@@ -11,6 +11,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from arena.model_facts import NOTHING_STATED, StatedFacts
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -258,6 +260,8 @@ class ModelCard:
     """Whether it answers in live battles."""
     visitor_key: bool = False
     """Whether a live battle asks it with the visitor's own key; `key` is the operator's, if any, for other work."""
+    facts: StatedFacts = NOTHING_STATED
+    """What the operator states of it, for pages; no battle that is open shows it."""
 
 
 @dataclass(frozen=True)

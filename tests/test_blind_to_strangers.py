@@ -20,7 +20,9 @@ from starlette.routing import compile_path
 import app
 from arena.battles.tables import BATTLE
 from arena.database import Database
+from arena.items.fact_store import FactStore
 from arena.items.ingest import ImageDraft, Ingest, ItemDraft
+from arena.model_facts import StatedFacts
 from arena.settings import Settings
 from arena.web.battle import FIELDS
 from arena.web.scenes import ACTS
@@ -38,6 +40,10 @@ ITEMS = 16
 BATTLES = 40
 SOURCE = "open bank"
 OWNER = "somebody's cookie"
+FACTS = ("Maker-zqf1", "licence-zqf2", "7570000000", "7.6B", "1987-03-13", "https://fact.zqf3/")
+"""Of every model, as stored and as shown."""
+WITH_FACTS = re.compile(r"/(model/|results|boards/board\.(csv|json)\?).*")
+"""The addresses that show what is known of models."""
 OPEN_BATTLE = ("next", "hold", "skip")
 """Acts that show a voter the two texts of an open battle."""
 FILES = (
@@ -98,6 +104,15 @@ class Site:
         coin = random.Random(7)
         with closing(Database(f"sqlite:///{folder}/arena.db")) as database:
             Ingest(database).add_items(SOURCE, "folder", bank(ITEMS))
+            maker, licence, parameters, _, day, link = FACTS
+            facts = StatedFacts(
+                organisation=maker,
+                licence=licence,
+                parameters=int(parameters),
+                released=day,
+                link=link,
+            )
+            FactStore(database).state(dict.fromkeys(MODELS, facts))
             pairs = [(coin.randint(1, ITEMS), *coin.sample(MODELS, 2)) for _ in range(BATTLES)]
             plant(database, [Planted(*pair, left=coin.random() < 0.5) for pair in pairs])
             submissions = Submissions(database, None)
@@ -150,6 +165,7 @@ class Reader(Voter):
     def __init__(self, site: Site) -> None:
         self.site = site
         self.found: list[tuple[str, bytes]] = []
+        self.with_facts: list[str] = []
         self.answers = 0
         self._networks = (f"10.{n // 250 % 250}.{n % 250}.1" for n in count())
         super().__init__(site.server.address, timeout=60, network=next(self._networks))
@@ -165,6 +181,8 @@ class Reader(Voter):
         self.answers += 1
         if any(text in answer.content for text in MARKS):
             self.found.append((what, answer.content))
+        if any(fact.encode() in answer.content for fact in FACTS):
+            self.with_facts.append(what)
         return answer
 
     def _sent(self, method: str, address: str, more: Mapping[str, object]) -> httpx.Response:
@@ -240,6 +258,9 @@ def test_a_stranger_finds_no_text_beside_its_name(site, most):
         public = [what for what, _ in stranger.found if what not in OPEN_BATTLE]
         assert public == [], "no text of the bank outside of one's own open battle"
         assert stranger.found and stranger.harvested() == {}
+        strange = [what for what in stranger.with_facts if not WITH_FACTS.fullmatch(what)]
+        assert strange == [], "no fact of a model beside an open battle, nor in a preview"
+        assert {what[:6] for what in stranger.with_facts} >= {"/model", "/board"}
 
 
 def test_a_voter_reads_both_under_their_names_on_chosen_items_alone(site):

@@ -18,10 +18,10 @@ from arena.templates import ENVIRONMENT, macros
 ROOT = Path(__file__).parents[1]
 FILES = sorted([ROOT / "app.py", *ROOT.glob("arena/**/*.py"), *ROOT.glob("scoring/**/*.py")])
 
-ARENA = """validation errors formulas interval_text network kept < types io markdown < reasoning < thinking templates <
-    sheets drawings < drawing_png plots < settings formats inference < ratings storage < database < clock < items
-    budget < battles < seats < live fraud server < campaign_battles authoring < admin imports < leaderboard <
-    context < web < cli < __main__"""
+ARENA = """validation errors formulas interval_text network kept < model_facts < types io markdown < reasoning <
+    thinking templates < sheets drawings < drawing_png plots < settings formats inference < ratings storage <
+    database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
+    imports < leaderboard < context < web < cli < __main__"""
 SCORING = """serialize text_lists intervals < failures < no_answers < report < judges < multiple_choice < score_sheets
     < benchmarks < visit_bench < registry < jobs < people task_map < context < web < cli < __main__"""
 LAYERS = (

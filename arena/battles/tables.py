@@ -174,6 +174,8 @@ TURN = Table(
     Column("thinking_b", Text),
     Column("tokens_a", Integer),
     Column("tokens_b", Integer),
+    Column("cost_a", Integer),
+    Column("cost_b", Integer),
     Column("cut_a", Boolean, nullable=False, server_default=false()),
     Column("cut_b", Boolean, nullable=False, server_default=false()),
     Column("stopped", Boolean, nullable=False, server_default=false()),
@@ -185,7 +187,8 @@ TURN = Table(
 )
 """The turns of live battles; the answers are stored when both have ended. `named`: an answer tells its model.
 
-`thinking`: what a model thought before its answer; `cut`: the answer ended at the limit of tokens.
+`thinking`: what a model thought before its answer; `cost`: millionths of a US dollar, none where it isn't known;
+`cut`: the answer ended at the limit of tokens.
 """
 HELD = Table(
     "held_battle",

@@ -1,4 +1,4 @@
-"""Commands `items` and `models`: manage the database, also while the server runs."""
+"""Commands `items`: manage the item bank, also while the server runs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,9 +17,9 @@ from arena.items.store import ItemBank
 from arena.settings import Settings
 
 SHOWN_PROBLEMS = 20
-app, items, models = (Typer(rich_markup_mode=None) for _ in "123")
+app = Typer(rich_markup_mode=None)
+items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
-app.add_typer(models, name="models")
 FolderName = Annotated[str | None, Option(help="name of the source; the folder's name if left out")]
 
 
@@ -136,25 +136,3 @@ def list_items() -> Iterator[str]:
         yield f"{shown}, {ready} with answers of two models or more{f'; {lacks}' if lacks else ''}"
     for part in store.contributions():
         yield f"{part.file}: {part.answers} answers of {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"
-
-
-@models.command("list")
-def list_models() -> Iterator[str]:
-    """Names."""
-    for model in OpenBank().items.models():
-        shown = f", shown as {model.display}" if model.display != model.name else ""
-        yield f"{model.name}{shown}{', retired' if model.retired else ''}"
-
-
-@models.command()
-def rename(model: str, display: str) -> Iterator[str]:
-    """Show a model under another name."""
-    OpenBank().ingest.rename(model, display)
-    yield f"{model} is now shown as {display}."
-
-
-@models.command()
-def retire(model: str) -> Iterator[str]:
-    """Take a model out of the draw."""
-    OpenBank().ingest.retire(model)
-    yield f"{model} is retired; its votes stay."

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 from pydantic import BaseModel, StringConstraints, model_validator
 
 from arena.inference.local_process import ProcessPool
+from arena.model_facts import NOTHING_STATED, StatedFacts
 from arena.types import VLM, Generation, ModelCard, Price, Secret
 from arena.validation import must_be, number, whole
 
@@ -38,6 +39,7 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
     timeout: Annotated[float, number(0.1, 3600)] = ModelCard.timeout
     at_once: Annotated[int, whole(1, 1000)] = ModelCard.at_once
     live: Annotated[bool, must_be("true or false")] = False
+    facts: StatedFacts = NOTHING_STATED
 
     @model_validator(mode="after")
     def _check_prices(self) -> Self:

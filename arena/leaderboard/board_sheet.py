@@ -1,12 +1,13 @@
 """Board sheet: a board as a table, for its page and its files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from arena.leaderboard.board import Board, Span, Standing
 from arena.leaderboard.headline import only_for
 from arena.leaderboard.statistics import FLOOR, ORDERS, TRUSTED, WIDE
+from arena.model_facts import NO_FACTS, ModelFacts
 from arena.ratings.intervals import FEW
 from arena.ratings.settled import LOOK_EVERY, ORDER_WORDS
 from arena.ratings.shares import Share
@@ -134,14 +135,21 @@ class BoardLine(NamedTuple):
     """How many votes the board had when its intervals, ranges and Elo were computed."""
     interval_for: str | None
     """Whose choices the intervals hold for."""
+    organisation: str | None
+    licence: str | None
+    parameters: int | None
+    released: str | None
+    """What is known of the model."""
 
 
-def board_sheet(board: Board, title: str = "Elo ranking") -> Sheet:
-    """Return a board's table, without the columns that have nothing to say there."""
+def board_sheet(
+    board: Board, title: str = "Elo ranking", facts: Mapping[str, ModelFacts] | None = None
+) -> Sheet:
+    """Return a board's table, without the columns that have nothing to say there; `facts` are by model."""
     return Sheet(
         "board",
         title,
-        frame_of(BoardLine, _lines(board)),
+        frame_of(BoardLine, _lines(board, facts or {})),
         tuple(_columns(board)),
         note=f"{plural(board.votes, 'vote')}. Intervals are of 95%; Elo's is its spread over orders of them.",
         whole=True,
@@ -174,15 +182,17 @@ def _columns(board: Board) -> Iterator[Column]:
             yield column
 
 
-def _lines(board: Board) -> Iterator[BoardLine]:
+def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]:
     votes = board.statistics and board.statistics.votes
     whose = board.statistics and (only_for(board) or "for voters like these")
     for number, group in enumerate(board.groups, 1):
         for line in group:
-            yield _line(number, line, votes, whose)
+            yield _line(number, line, votes, whose, facts.get(line.model, NO_FACTS))
 
 
-def _line(group: int, line: Standing, votes: int | None, whose: str | None) -> BoardLine:
+def _line(
+    group: int, line: Standing, votes: int | None, whose: str | None, facts: ModelFacts
+) -> BoardLine:
     rate = line.win_rate
     order = line.order
     return BoardLine(
@@ -206,6 +216,10 @@ def _line(group: int, line: Standing, votes: int | None, whose: str | None) -> B
         order_progress=order and order.progress,
         interval_votes=votes,
         interval_for=whose,
+        organisation=facts.organisation,
+        licence=facts.licence,
+        parameters=facts.parameters,
+        released=facts.released,
     )
 
 

@@ -345,6 +345,7 @@ class LiveSessions:
             named,
             bool(failures),
             tokens=(a.tokens, b.tokens),
+            cost=(a.cost, b.cost),
             thinking=(shown[0].thinking, shown[1].thinking),
             cut=(shown[0].cut, shown[1].cut),
         )

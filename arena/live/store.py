@@ -42,6 +42,8 @@ class LiveTurn(NamedTuple):
     thinking: tuple[str, str] = ("", "")
     cut: tuple[bool, bool] = (False, False)
     """Of both sides: what the model thought, and whether its answer ended at the limit of tokens."""
+    cost: tuple[int | None, int | None] = (None, None)
+    """Of both answers, in millionths of a US dollar."""
 
     def shown(self, side: Side) -> ShownAnswer:
         place = SIDES.index(side)
@@ -74,6 +76,11 @@ class LiveBattle:
             (turn.question, turn.a if side == "a" else turn.b)
             for turn in self.turns[: self.answered]
         ]
+
+    def cost(self, side: Side) -> int | None:
+        """Return what all answers of a side cost, in millionths of a US dollar; None where one isn't known."""
+        costs = [turn.cost[SIDES.index(side)] for turn in self.turns]
+        return None if None in costs else sum(filter(None, costs))
 
     @property
     def settled(self) -> bool:
@@ -121,6 +128,8 @@ class Answered(NamedTuple):
     """Whether another model answered for one that was drawn and failed."""
     tokens: tuple[int | None, int | None] = (None, None)
     """Completion tokens of both answers."""
+    cost: tuple[int | None, int | None] = (None, None)
+    """Of both answers, in millionths of a US dollar."""
     thinking: tuple[str, str] = ("", "")
     cut: tuple[bool, bool] = (False, False)
 
@@ -189,6 +198,8 @@ class LiveStore(ChoiceStore[LiveBattle]):
             tokens_a, tokens_b = answered.tokens
             values = {"answer_a": a, "answer_b": b, "answered_at": now()}
             values |= {"tokens_a": tokens_a, "tokens_b": tokens_b}
+            cost_a, cost_b = answered.cost
+            values |= {"cost_a": cost_a, "cost_b": cost_b}
             values |= {"stopped": answered.stopped, "named": answered.named}
             thinking_a, thinking_b = answered.thinking if question else ("", "")
             cut_a, cut_b = answered.cut
@@ -328,6 +339,7 @@ def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], i
             named=row.named,
             thinking=(row.thinking_a or "", row.thinking_b or ""),
             cut=(row.cut_a, row.cut_b),
+            cost=(row.cost_a, row.cost_b),
         )
         for row in rows
     )

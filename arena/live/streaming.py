@@ -96,6 +96,8 @@ class SideText:
         """Whether nothing visible has arrived."""
         self.tokens: int | None = None
         """Completion tokens, hidden ones included; None where the model does not tell them."""
+        self.cost: int | None = None
+        """Millionths of a US dollar; None where it isn't known."""
         self.cut = False
         """Whether the answer ended at the limit of tokens."""
         self.loading = False
@@ -105,6 +107,7 @@ class SideText:
 
     def note(self, usage: Usage) -> None:
         self.tokens = usage.completion
+        self.cost = usage.cost
         self.cut = usage.cut
 
     def take(self, piece: str) -> str:

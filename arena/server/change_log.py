@@ -60,7 +60,7 @@ VOTER_KEY = Table(
     Column("key", Text, nullable=False, unique=True),
 )
 COPIED = frozenset(
-    "source family model predictions item image answer hidden_item seat battle turn job budget live_failure "
+    "source family model model_fact predictions item image answer hidden_item seat battle turn job budget live_failure "
     "person adoption act pause official_board voter_network settlement board_model campaign campaign_end "
     "seat_entry seat_event seat_try campaign_participant mark mark_value "
     "draft draft_event draft_picture".split()

@@ -51,6 +51,8 @@ CHINESE: Mapping[str, str] = {
     "alike_few": "{} 人（共 {} 人）与您选择相同。",
     "alike_one": "另外一位在此选择的人与您选择相同。",
     "unlike_one": "另外一位在此选择的人与您选择不同。",
+    "cost_one": "此回答约 {}",
+    "cost_many": "共约 {}（{} 个回答）",
     "reference": "参考答案",
     "battle_link": "本场对比的链接",
     "mine": "到目前为止您更喜欢的模型",

@@ -14,6 +14,7 @@ from fastapi.responses import PlainTextResponse
 
 from arena.drawing_png import png
 from arena.drawings import Drawing, TextMark, svg_file
+from arena.items.fact_store import FactsSnapshot, FactStore
 from arena.leaderboard.board import Board, BoardKey
 from arena.leaderboard.board_sheet import board_sheet
 from arena.leaderboard.chart import board_chart, chart_png
@@ -29,11 +30,24 @@ PATIENCE_SECONDS = 20.0
 KEPT_FILES = 32
 AT_ONCE = 4
 """Downloads that are worked on at the same time, so that they hold no thread that others need."""
-_Made = Callable[[str, Board, Leaderboard, str], str | bytes]
+
+
+class WantedFile(NamedTuple):
+    """What a file is made of."""
+
+    title: str
+    board: Board
+    leaderboard: Leaderboard
+    plot: str
+    """The name of the plot in it; "" for none."""
+    facts: FactsSnapshot
+
+
+_Made = Callable[[WantedFile], str | bytes]
 
 
 def _table(form: Callable[[Sheet], str]) -> _Made:
-    return lambda title, board, boards, plot: form(board_sheet(board, title))
+    return lambda wanted: form(board_sheet(wanted.board, wanted.title, wanted.facts.models))
 
 
 FILES: Mapping[str, tuple[str, _Made]] = {
@@ -41,27 +55,25 @@ FILES: Mapping[str, tuple[str, _Made]] = {
     "board.md": ("text/markdown", _table(as_markdown)),
     "board.tex": ("application/x-tex", _table(as_latex)),
     "board.json": ("application/json", _table(as_json)),
-    "board.svg": ("image/svg+xml", lambda title, board, boards, plot: svg_file(board_chart(board))),
-    "board.png": ("image/png", lambda title, board, boards, plot: chart_png(board, title)),
-    "plot.svg": (
-        "image/svg+xml",
-        lambda title, board, boards, plot: svg_file(_drawn(board, boards, plot)),
-    ),
-    "plot.png": ("image/png", lambda title, board, boards, plot: png(_drawn(board, boards, plot))),
+    "board.svg": ("image/svg+xml", lambda wanted: svg_file(board_chart(wanted.board))),
+    "board.png": ("image/png", lambda wanted: chart_png(wanted.board, wanted.title)),
+    "plot.svg": ("image/svg+xml", lambda wanted: svg_file(_drawn(wanted))),
+    "plot.png": ("image/png", lambda wanted: png(_drawn(wanted))),
 }
-"""Each file's media type, and what makes it, given its title and the name of the plot in it, if it has one."""
+"""Each file's media type, and what makes it."""
 OF_ONE_PLOT = frozenset({"plot.svg", "plot.png"})
 
 
-def _drawn(board: Board, leaderboard: Leaderboard, name: str) -> Drawing:
+def _drawn(wanted: WantedFile) -> Drawing:
     """Return the drawing of a plot of `FURTHER`, or of the words that stand in its place."""
-    plot = PLOTS[FURTHER[name]](board, leaderboard)
+    plot = PLOTS[FURTHER[wanted.plot]](wanted.board, wanted.leaderboard)
     return plot.drawing or Drawing(plot.title, plot.note, 720, 30, (TextMark(0, 20, plot.note),))
 
 
 class _KeptFile(NamedTuple):
     board: Board
-    """What it shows: a board that changes is another object."""
+    facts: FactsSnapshot
+    """What it shows: each is another object once it changes."""
     plain: bytes
     zipped: bytes
 
@@ -71,20 +83,22 @@ class BoardFiles:
     """Files of boards by name and board, the least recently used dropped first."""
 
     leaderboard: Leaderboard
+    facts: FactStore
     _kept: OrderedDict[tuple[str, BoardKey, str, str], _KeptFile] = field(
         default_factory=OrderedDict
     )
     _lock: Lock = field(default_factory=Lock)
 
     def file(self, name: str, title: str, key: BoardKey, plot: str = "") -> _KeptFile:
-        """Return a board's file, made anew if the board has changed."""
+        """Return a board's file, made anew if the board or its models' facts have changed."""
         board = self.leaderboard.board(key, PATIENCE_SECONDS)
+        facts = self.facts.snapshot()
         place = (name, key, title, plot)
         kept = self._kept.get(place)
-        if kept is None or kept.board is not board:
-            made = FILES[name][1](title, board, self.leaderboard, plot)
+        if kept is None or kept.board is not board or kept.facts is not facts:
+            made = FILES[name][1](WantedFile(title, board, self.leaderboard, plot, facts))
             plain = made.encode() if isinstance(made, str) else made
-            kept = _KeptFile(board, plain, gzip.compress(plain, mtime=0))
+            kept = _KeptFile(board, facts, plain, gzip.compress(plain, mtime=0))
         with self._lock:
             self._kept[place] = kept
             self._kept.move_to_end(place)
@@ -93,10 +107,10 @@ class BoardFiles:
         return kept
 
 
-def routes(leaderboard: Leaderboard) -> APIRouter:
+def routes(leaderboard: Leaderboard, facts: FactStore) -> APIRouter:
     """Return the routes; their query parameters are those of `Leaderboard.choose`."""
     router = APIRouter()
-    files = BoardFiles(leaderboard)
+    files = BoardFiles(leaderboard, facts)
     turns = CapacityLimiter(AT_ONCE)
 
     @router.get("/boards/{name}")

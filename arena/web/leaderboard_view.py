@@ -12,11 +12,14 @@ from arena.leaderboard.headline import names, needs, only_for, places_in_words, 
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
+from arena.model_facts import ModelFacts
 from arena.ratings.bradley_terry import Status
 from arena.ratings.settled import ALPHA, ORDER_WORDS, Order
 from arena.settings import BoardVoters, CountRule
 from arena.sheets import Column, Sheet, cell_of
 from arena.templates import macros, plural
+from arena.web.facts_view import COLUMN as FACTS
+from arena.web.facts_view import in_short
 from arena.web.results_address import board_query, model_addresses
 
 HTML = macros("leaderboard.html")
@@ -47,16 +50,33 @@ VOTES_SHOWN: Mapping[BoardVoters | None, str] = {
 }
 
 
-def board_html(board: Board, choice: BoardSelection) -> str:
+class BoardTable(NamedTuple):
+    """Which models a board's table shows, and whether with what is known of them."""
+
+    facts: Mapping[str, ModelFacts] | None = None
+    """For their column; None: without it."""
+    models: frozenset[str] | None = None
+    """None: all."""
+
+    def shows(self, line: Standing) -> bool:
+        return self.models is None or line.model in self.models
+
+
+WHOLE_TABLE = BoardTable()
+
+
+def board_html(board: Board, choice: BoardSelection, table: BoardTable = WHOLE_TABLE) -> str:
     """Render a board of some votes: table, downloads, and what its numbers can and cannot tell."""
     title = f"{choice.source}, {'several pictures' if board.key.multi else 'one picture'}{_narrowed(choice)}"
     sheet = board_sheet(board, title)
     model, rank, *others = sheet.columns
-    columns = (rank, model, *others)
+    about = () if table.facts is None else (FACTS,)
+    columns = (rank, model, *about, *others)
     query = board_query(choice)
     links = model_addresses(board, query)
     tells = HTML.summary(paragraphs(board), written(line.model for line in board.standings))
-    return HTML.board(title, board.votes, tells, columns, [*_bodies(board, sheet)], query, links)
+    bodies = [*_bodies(board, sheet, table)]
+    return HTML.board(title, board.votes, tells, columns, bodies, query, links)
 
 
 def facts_of(board: Board, model: str) -> list[tuple[Column, "TableCell"]]:
@@ -331,6 +351,8 @@ class TableCell(NamedTuple):
     hint: str = ""
     """The meaning of what stands beside it."""
     doubts: Sequence[str] = ()
+    facts: Sequence[str] = ()
+    """What is known of the model."""
     bar: tuple[str, ...] = ()
     """The ends of a rating's interval and the rating, as percentages of the group's scale: from, at, to."""
 
@@ -338,19 +360,32 @@ class TableCell(NamedTuple):
 TableRow = tuple[Standing, Mapping[str, TableCell]]
 
 
-def _bodies(board: Board, sheet: Sheet) -> Iterator[tuple[list[str], list[TableRow]]]:
+def _bodies(
+    board: Board, sheet: Sheet, table: BoardTable
+) -> Iterator[tuple[list[str], list[TableRow]]]:
     """Yield the bodies of the table with their headings: each group's trusted models, and its provisional ones."""
     rows = sheet.rows
     for number, group in enumerate(board.groups, 1):
         told = f"Group {number} of {len(board.groups)}: {len(group)} models, not comparable with the others"
         headings = [told] if len(board.groups) > 1 else []
         scale = _scale(group)
-        lines = [(line, _cells(line, next(rows), sheet.columns, scale)) for line in group]
+        cells = [(line, _cells(line, next(rows), sheet.columns, scale)) for line in group]
+        lines = [(line, _with_facts(line, row, table)) for line, row in cells if table.shows(line)]
         for trust, shown in groupby(lines, key=lambda line: line[0].trust):
             if trust == "provisional":
                 headings = [*headings, "Still gathering votes: no rank yet"]
             yield headings, list(shown)
             headings = []
+
+
+def _with_facts(
+    line: Standing, cells: Mapping[str, TableCell], table: BoardTable
+) -> Mapping[str, TableCell]:
+    facts = table.facts.get(line.model) if table.facts else None
+    if facts is None:
+        return cells
+    cell = TableCell(facts.parameters or "", "", "", facts=in_short(facts))
+    return {**cells, FACTS.key: cell}
 
 
 def _scale(group: Sequence[Standing]) -> tuple[float, float]:

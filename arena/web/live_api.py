@@ -19,6 +19,7 @@ from arena.battles.sampling import in_draw
 from arena.battles.voters import Voters
 from arena.io.images import PictureStore
 from arena.io.scaled_pictures import ScaledPictures
+from arena.items.fact_store import FactStore
 from arena.items.store import ItemBank
 from arena.live.credits import Credits
 from arena.live.images import OwnImages
@@ -28,9 +29,9 @@ from arena.live.queue import LiveError
 from arena.live.sessions import LiveRequest, LiveSessions, LiveState
 from arena.live.store import LiveBattle, LiveStore
 from arena.settings import DemoBank
-from arena.types import Item, Names, Phase, Side
+from arena.types import Item, Phase, Side
 from arena.web.cookies import NO_STORE
-from arena.web.live_view import bank_html, head_html, offer_html, scene
+from arena.web.live_view import Revealed, bank_html, head_html, offer_html, scene
 from arena.web.visitor_api import JsonBody, events, visitor_router
 from arena.web.words import Words, words_of
 
@@ -59,6 +60,7 @@ class LiveApi:
     terms: str
     """Version of the terms that the page shows."""
     networks: Networks
+    facts: FactStore
 
     def router(self, voters: Voters) -> APIRouter:
         router = visitor_router(voters)
@@ -182,18 +184,20 @@ class LiveApi:
         voter = request.state.voter
         words = words_of(request.headers)
         shown = LiveState(battle, False, 0, {})
-        names = await asyncio.to_thread(self._names, voter, battle)
-        return JSONResponse(scene(shown, names, None, words), headers=NO_STORE)
+        revealed = await asyncio.to_thread(self._revealed, voter, battle)
+        return JSONResponse(scene(shown, revealed, None, words), headers=NO_STORE)
 
     def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
         """Return all that the page shows of a battle."""
         battle = shown.battle
         own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
         subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
-        return scene(shown, self._names(voter, battle), subject, words)
+        return scene(shown, self._revealed(voter, battle), subject, words)
 
-    def _names(self, voter: int, battle: LiveBattle) -> Names | None:
-        return self.store.names(voter, battle.token) if battle.phase is Phase.REVEALED else None
+    def _revealed(self, voter: int, battle: LiveBattle) -> Revealed | None:
+        if battle.phase is not Phase.REVEALED:
+            return None
+        return Revealed(self.store.names(voter, battle.token), self.facts.snapshot())
 
     def _item(self, battle: LiveBattle) -> Item | None:
         return None if battle.item is None else self.items.bank().items.get(battle.item)

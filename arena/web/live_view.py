@@ -1,15 +1,18 @@
 """Live view: what the page shows of a live battle, and its status in words."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
 from arena.live.credits import CREDITS_USED
 from arena.live.offer import Dollars, Offer
+from arena.items.fact_store import FactsSnapshot
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle
 from arena.templates import macros
 from arena.types import SIDES, Item, Names, Outside, Phase, Side
+from arena.web.facts_view import at_reveal
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
 
@@ -57,10 +60,23 @@ def own_pictures(tokens: Sequence[str], words: Words) -> Sequence[Shown]:
     ]
 
 
+class Revealed(NamedTuple):
+    """What is told of the models once a battle is revealed."""
+
+    names: Names
+    facts: FactsSnapshot
+
+    def about(self, battle: LiveBattle, side: Side, words: Words) -> Sequence[str]:
+        """Return what is known of a side's model, and what its answers cost."""
+        facts = self.facts.of(getattr(self.names, side))
+        return at_reveal(facts, words, battle.cost(side), len(battle.turns))
+
+
 def scene(
-    shown: LiveState, names: Names | None, subject: str | None, words: Words
+    shown: LiveState, revealed: Revealed | None, subject: str | None, words: Words
 ) -> dict[str, object]:
     """Return the scene of a battle, with names only once revealed; without a `subject`, of an act inside it."""
+    names = revealed and revealed.names
     battle = shown.battle
     parts = {"status": status_text(shown, names, words)}
     if subject is not None:
@@ -68,7 +84,8 @@ def scene(
     for side in SIDES:
         name = names and getattr(names, side)
         is_chosen = bool(names) and battle.choice == side
-        parts[f"title-{side}"] = BATTLE.title(side, words, name, is_chosen)
+        about = revealed.about(battle, side, words) if revealed else ()
+        parts[f"title-{side}"] = BATTLE.title(side, words, name, is_chosen, about=about)
         parts[side] = HTML.side_turns(battle.turns, side, shown.growing, words)
     first_choice = battle.phase is Phase.VOTED and battle.attempt == 1
     return {

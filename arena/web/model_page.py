@@ -1,11 +1,12 @@
 """Model page: one model's rank, wins and losses on a board, its best and worst items, and the battles it lost."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from arena.battles.blindness import Blindness
 from arena.drawings import shortened
+from arena.items.fact_store import FactStore
 from arena.items.store import ItemBank
 from arena.leaderboard.model_results import ItemShare, model_results
 from arena.leaderboard.overview import Overview
@@ -16,6 +17,7 @@ from arena.sheets import Column, Sheet, as_html, frame_of
 from arena.templates import macros
 from arena.types import Item
 from arena.web.addresses import MOST_NAME
+from arena.web.facts_view import NamedLink, fact_rows
 from arena.web.leaderboard_view import facts_of, judges
 from arena.web.results_address import (
     ResultsAddress,
@@ -61,11 +63,21 @@ class ModelPage(NamedTuple):
 class ModelPages:
     """Pages of models, from the boards and the item bank."""
 
-    def __init__(self, leaderboard: Leaderboard, items: ItemBank, blindness: Blindness) -> None:
+    def __init__(
+        self,
+        leaderboard: Leaderboard,
+        items: ItemBank,
+        blindness: Blindness,
+        facts: FactStore,
+        reports: Callable[[str], Sequence[NamedLink]] = lambda name: (),
+    ) -> None:
+        """`reports` returns the published reports of a model's name."""
         self.overview = Overview(leaderboard)
         self._leaderboard = leaderboard
         self._items = items
         self._blindness = blindness
+        self._facts = facts
+        self._reports = reports
 
     def page(self, address: ResultsAddress, reader: int) -> ModelPage:
         """Return a model's page for a voter, on the board that the address names, else where it has most votes.
@@ -97,9 +109,10 @@ class ModelPages:
             if name in models and (source, images) != (selection.source, query["images"])
         ]
         if found is None:
-            html = MODEL.unknown(shortened(name, 80), where, back, elsewhere)
-            is_known = self._items.is_model(name, self._leaderboard.closed())
-            return ModelPage(html, is_here=bool(elsewhere) or is_known)
+            is_here = bool(elsewhere) or self._items.is_model(name, self._leaderboard.closed())
+            about = self._about(name) if is_here else ""
+            html = MODEL.unknown(shortened(name, 80), where, back, elsewhere, about)
+            return ModelPage(html, is_here)
         links = model_addresses(board, query)
         lost = self._leaderboard.lost_battles(
             selection.key, found.standing.code, before, MOST_LOST + 1
@@ -110,6 +123,7 @@ class ModelPages:
         html = MODEL.page(
             found,
             facts_of(board, name),
+            self._about(name),
             (where, back, elsewhere),
             (
                 _shares_html("By family", "Family", found.families, {}),
@@ -127,6 +141,11 @@ class ModelPages:
             judges(board, board.statistics) if board.statistics else "",
         )
         return ModelPage(html)
+
+    def _about(self, name: str) -> str:
+        """Return what is known of a model, and its reports."""
+        rows = fact_rows(self._facts.snapshot().of(name))
+        return MODEL.about(rows, self._reports(name))
 
     def _seen(self, found: Iterable[ItemShare]) -> list[SeenItem]:
         """Return what is on items that may be shown: not on those that operators took out."""

@@ -11,12 +11,15 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.plots import PLOTS
 from arena.leaderboard.selection import BoardSelection, BoardSelectionError
 from arena.web.addresses import MOST_NAME, RESULTS, Address, described
+from arena.web.model_filter import FIELDS as FILTERS
+from arena.web.model_filter import ModelFilter
 
 MOST_ADDRESS = 4_000
 FURTHER = {"-".join(name.lower().replace(".", "").split()): name for name in PLOTS}
 """The plots below a board by their names in addresses."""
 _FIELDS = ("source", "images", "family", "since", "until", "voters", "votes")
 """What `Leaderboard.choose` takes."""
+_KNOWN = (*_FIELDS, *FILTERS, "plot", "before")
 _REFUSED = tuple(
     chain.from_iterable(combinations(("since", "until", "votes"), count) for count in range(4))
 )
@@ -31,7 +34,8 @@ class ResultsAddress(NamedTuple):
     battle: str | None
     """The token of a finished battle, as it was sent."""
     asked: Mapping[str, str]
-    """The fields of a board, the plot below it, and the lost battle `before` which a model's page goes on."""
+    """The fields of a board, which models it shows, the plot below it, and the lost battle `before` which a model's
+    page goes on."""
 
     @classmethod
     def parse(cls, sent: object) -> "ResultsAddress":
@@ -40,7 +44,7 @@ class ResultsAddress(NamedTuple):
         query = dict(parse_qsl(search, max_num_fields=50)) if search.count("&") < 50 else {}
         about = described(path) or Address(RESULTS)
         names = {about.kind: about.name}
-        asked = {name: query[name] for name in (*_FIELDS, "plot", "before") if name in query}
+        asked = {name: query[name] for name in _KNOWN if name in query}
         if "board" in names:
             asked = {"source": about.name, **asked}
         return cls(names.get("model"), names.get("battle"), asked)
@@ -50,6 +54,10 @@ class ResultsAddress(NamedTuple):
         """A plot of FURTHER; empty: none."""
         plot = self.asked.get("plot", "")
         return plot if plot in FURTHER else ""
+
+    @property
+    def filter(self) -> ModelFilter:
+        return ModelFilter.of(self.asked if self.model is None else {})
 
     @property
     def before(self) -> int | None:
@@ -73,6 +81,7 @@ class ResultsAddress(NamedTuple):
         found = {
             "votes": "everyone",
             **board_query(choice),
+            **self.filter.query,
             "plot": self.plot,
             "before": str(self.before or ""),
         }

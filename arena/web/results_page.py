@@ -12,6 +12,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request, Response
 
 from arena.battles.voters import NOBODY
+from arena.items.fact_store import FactsSnapshot, FactStore
 from arena.items.store import ItemBank
 from arena.kept import Kept
 from arena.leaderboard.board import Board
@@ -25,13 +26,23 @@ from arena.web.addresses import NAME, OWN, RESULTS, Address
 from arena.web.battle_page import HTML as FINISHED
 from arena.web.battle_page import BattlePages
 from arena.web.cookies import cookie_hash, sent_cookie
+from arena.web.facts_view import COLUMN as FACTS
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from arena.web.leaderboard_view import board_html
+from arena.web.leaderboard_view import BoardTable, board_html
+from arena.web.model_filter import ModelFilter
 from arena.web.model_page import PATIENCE_SECONDS, ModelPages
-from arena.web.results_address import FURTHER, ResultsAddress
+from arena.web.results_address import FURTHER, ResultsAddress, board_query
 from arena.web.results_view import RESULTS as HTML
-from arena.web.results_view import ResultsTabs, head_html, opening_html, plots_html
+from arena.web.results_view import (
+    ModelChoice,
+    ResultsTabs,
+    filter_note,
+    head_html,
+    opening_html,
+    picture_html,
+    plots_html,
+)
 
 AT_ONCE = 20
 """Pages that are worked on at the same time: who waits for a board's intervals holds no thread that others need."""
@@ -47,8 +58,9 @@ class BoardParts(NamedTuple):
 
     opening: str
     board: str
-    """The table; "" on a board without votes."""
-    plots: str
+    """The table; "" on a board without votes, or where no model is shown."""
+    picture: str
+    """The plot that is chosen; "" for none."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,7 @@ class ResultsPages:
     leaderboard: Leaderboard
     overview: Overview
     items: ItemBank
+    facts: FactStore
     tabs: ResultsTabs
     _numbers: WeakKeyDictionary[Board, int] = field(default_factory=WeakKeyDictionary)
     _count: "count[int]" = field(default_factory=count)
@@ -71,30 +84,44 @@ class ResultsPages:
             return self.closed("") if self.leaderboard.closed() else HTML.no_source()
         board = self.leaderboard.board(choice.key, PATIENCE_SECONDS)
         number = self._numbers.setdefault(board, next(self._count))
-        made_of = (number, choice.source, choice.votes, choice.family, address.plot)
-        parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot))
+        facts = self.facts.snapshot()
+        models = _model_choice(board, facts, address.filter)
+        table = BoardTable(
+            facts=models.facts if models.filter.facts else None,
+            models=models.filtered.shown if models.filtered else None,
+        )
+        names = None if table.models is None else sorted(table.models)
+        shown = (facts.version, bool(models.filter.facts), names)
+        made_of = (number, choice.source, choice.votes, choice.family, address.plot, shown)
+        parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot, table))
         rule = self.leaderboard.who.rule
+        query = {**board_query(choice), **models.filter.query}
+        is_empty = models.filtered is not None and not models.filtered.shown
+        note = filter_note(models, query)
         return HTML.page(
             self.tabs.html(RESULTS),
             address.strange(choice),
-            _part("board-head", head_html(self.overview.entries(), choice, rule)),
+            _part("board-head", head_html(self.overview.entries(), choice, rule, models)),
             _part("board-opening", parts.opening),
-            _part("board", parts.board) if parts.board else "",
-            COLUMNS,
-            parts.plots,
+            _part("board", note if is_empty else note + parts.board) if board.votes else "",
+            (*COLUMNS, FACTS) if table.facts else COLUMNS,
+            plots_html(query, address.plot, parts.picture),
         )
 
     def closed(self, source: str) -> str:
         """Return the page of a board that is closed while a campaign runs; `source`: "" where all are."""
         return HTML.closed(self.tabs.html(RESULTS), source)
 
-    def _parts(self, board: Board, choice: BoardSelection, plot: str) -> BoardParts:
+    def _parts(
+        self, board: Board, choice: BoardSelection, plot: str, table: BoardTable
+    ) -> BoardParts:
         models = self._models(choice)
         opening = opening_html(board, choice, models, _where_to_vote(choice, models))
         if not board.votes:
             return BoardParts(opening, "", "")
-        plots = plots_html(choice, plot, self._plot(board, plot))
-        return BoardParts(opening, board_html(board, choice), plots)
+        query = {**board_query(choice), "plot": plot}
+        picture = picture_html(self._plot(board, plot), "plot", "/boards/plot", query)
+        return BoardParts(opening, board_html(board, choice, table), picture)
 
     def _plot(self, board: Board, name: str) -> Plot | None:
         return PLOTS[FURTHER[name]](board, self.leaderboard) if name else None
@@ -113,6 +140,12 @@ class ResultsPages:
                 for contestant in item.contestants
             }
         )
+
+
+def _model_choice(board: Board, facts: FactsSnapshot, wanted: ModelFilter) -> ModelChoice:
+    names = [line.model for line in board.standings]
+    known = {name: facts.models[name] for name in names if name in facts.models}
+    return ModelChoice(wanted, wanted.apply(names, known), known)
 
 
 def _part(name: str, html: str) -> str:

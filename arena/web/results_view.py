@@ -11,12 +11,14 @@ from arena.leaderboard.chart import board_chart
 from arena.leaderboard.headline import headline, leaders, votes_for, written
 from arena.leaderboard.overview import BoardEntry
 from arena.leaderboard.selection import BoardSelection
+from arena.model_facts import ModelFacts
 from arena.plots import Plot
 from arena.settings import CountRule
 from arena.templates import macros
 from arena.web.addresses import AGREEMENT, JUDGES
 from arena.web.addresses import RESULTS as RANKING
 from arena.web.leaderboard_view import COUNTED, cast_sentence, own_notes
+from arena.web.model_filter import Filtered, ModelFilter, menus
 from arena.web.results_address import FURTHER, board_address, board_query
 
 RESULTS = macros("results.html")
@@ -58,20 +60,35 @@ class Chip(NamedTuple):
     choices: Sequence[Choice]
 
 
+class ModelChoice(NamedTuple):
+    """Which models of a board a page shows, by what is known of them."""
+
+    filter: ModelFilter
+    filtered: Filtered | None
+    """None: all are shown."""
+    facts: Mapping[str, ModelFacts]
+    """Of the board's models, by name."""
+
+
 def head_html(
     entries: Sequence[BoardEntry],
     choice: BoardSelection,
     rule: CountRule,
+    models: ModelChoice,
 ) -> str:
     """Return the overview and the chips of a board."""
-    query = board_query(choice)
+    query = {**board_query(choice), **models.filter.query}
     listed = []
     for entry in entries if len(entries) > 1 else ():
         chosen = (entry.source, entry.images) == (choice.source, query["images"])
         address = board_address({"source": entry.source, "images": entry.images})
         listed.append((entry, written(entry.models), PICTURES[entry.images], address, chosen))
     all_days = board_address(query, since="", until="")
-    return RESULTS.head(listed, [*_chips(choice, query, rule)], query, all_days)
+    groups = {
+        "Which votes": [*_chips(choice, query, rule)],
+        "Which models": [*_model_chips(models, query)],
+    }
+    return RESULTS.head(listed, groups, query, all_days)
 
 
 def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) -> Iterator[Chip]:
@@ -96,6 +113,18 @@ def _chips(choice: BoardSelection, query: Mapping[str, str], rule: CountRule) ->
         yield _menu(query, "voters", "Flagged voters", {"left out": "", "included": "all"})
 
 
+def _model_chips(models: ModelChoice, query: Mapping[str, str]) -> Iterator[Chip]:
+    """Yield the filters of models, each with how many it leaves out because nobody knows."""
+    unknown = models.filtered.unknown if models.filtered else {}
+    for field, label, values, shown in menus(models.filter, [*models.facts.values()]):
+        menu = _menu(query, field, label, {ALL: "", **values})
+        count = unknown.get(field, 0)
+        gap = f", {count} unknown" if count else ""
+        yield menu._replace(value=f"{shown or ALL}{gap}")
+    if models.facts:
+        yield _menu(query, "facts", "Facts", {"hidden": "", "shown": "1"})
+
+
 def _menu(
     query: Mapping[str, str], name: str, label: str, values: Mapping[str, str], **changed: str
 ) -> Chip:
@@ -105,6 +134,14 @@ def _menu(
         for text, value in values.items()
     ]
     return Chip(name, label, next((one.label for one in choices if one.chosen), ALL), choices)
+
+
+def filter_note(models: ModelChoice, query: Mapping[str, str]) -> str:
+    """Return what a filter of models leaves of a board; "" without one."""
+    if models.filtered is None:
+        return ""
+    everything = board_address(query, **dict.fromkeys(models.filter.in_use, ""))
+    return RESULTS.filter_note(models.filtered.notes, everything)
 
 
 def opening_html(board: Board, choice: BoardSelection, models: int | None, vote: str) -> str:
@@ -144,13 +181,10 @@ def picture_html(plot: Plot | None, name: str, path: str, query: Mapping[str, st
     return RESULTS.plot_part(plot, svg(plot.drawing, name) if plot.drawing else "", path, query)
 
 
-def plots_html(choice: BoardSelection, chosen: str, plot: Plot | None) -> str:
-    """Return the plots to choose from, and the chosen one with its table and its files."""
-    query = board_query(choice)
+def plots_html(query: Mapping[str, str], chosen: str, picture: str) -> str:
+    """Return the plots to choose from on a page with this query, and the chosen one's picture."""
     others = [
         Choice(name, board_address(query, plot=slug), slug == chosen)
         for slug, name in FURTHER.items()
     ]
-    return RESULTS.plots(
-        others, picture_html(plot, "plot", "/boards/plot", {**query, "plot": chosen})
-    )
+    return RESULTS.plots(others, picture)

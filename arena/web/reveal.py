@@ -7,11 +7,13 @@ from typing import NamedTuple
 from arena.battles.outcomes import BattleOutcome, Outcomes
 from arena.battles.store import BattleStore
 from arena.interval_text import dashed
+from arena.items.fact_store import FactStore
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
 from arena.leaderboard.service import Leaderboard
 from arena.templates import macros
 from arena.types import SIDES, Battle, Names, Side
+from arena.web.facts_view import at_reveal
 from arena.web.words import Words
 
 HTML = macros("battle.html")
@@ -38,6 +40,7 @@ class Reveal:
     items: ItemBank
     outcomes: Outcomes
     leaderboard: Leaderboard
+    facts: FactStore
 
     def prepare(self, battle: Battle) -> None:
         """Have the battle's board computed in time for the reveal."""
@@ -48,12 +51,19 @@ class Reveal:
         board = self._board(battle)
         outcome = self.outcomes.of(voter, battle)
         lines = {line.model: line for line in board.standings} if board else {}
-        titles: dict[Side, str] = {
-            side: _title(
-                side, words, names, battle, _standing(lines.get(getattr(names, side)), board, words)
+        facts = self.facts.snapshot()
+        titles: dict[Side, str] = {}
+        for side in SIDES:
+            name = getattr(names, side)
+            titles[side] = HTML.title(
+                side,
+                words,
+                name,
+                chosen=battle.choice == side,
+                standing=_standing(lines.get(name), board, words),
+                linked=True,
+                about=at_reveal(facts.of(name), words),
             )
-            for side in SIDES
-        }
         votes = self.store.votes_of(voter)
         mine = self.outcomes.preferences(voter) if votes and votes % EVERY == 0 else ()
         return Told(
@@ -67,10 +77,6 @@ class Reveal:
         item = self.items.bank().items.get(battle.item)
         key = item and self.leaderboard.official_key(item.source, item.multi)
         return key and self.leaderboard.latest(key)
-
-
-def _title(side: Side, words: Words, names: Names, battle: Battle, standing: str) -> str:
-    return HTML.title(side, words, getattr(names, side), battle.choice == side, standing, True)
 
 
 def _standing(line: Standing | None, board: Board | None, words: Words) -> str:

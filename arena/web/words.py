@@ -73,6 +73,8 @@ ENGLISH: Words = {
     "alike_few": "{} of {} others chose as you.",
     "alike_one": "The one other person here chose as you.",
     "unlike_one": "The one other person here chose differently.",
+    "cost_one": "about {} for this answer",
+    "cost_many": "about {} for its {} answers",
     "reference": "The reference's answer",
     "battle_link": "Link to this battle",
     "mine": "The models you preferred so far",

@@ -324,6 +324,13 @@ class Jobs:
             query = _jobs().where(JOB.c.link.in_(chosen)).order_by(newest, JOB.c.link)
             return tuple(map(_job, connection.execute(query)))
 
+    def published_as(self, title: str, most: int) -> tuple[Job, ...]:
+        """Return published reports with this title, the newest first."""
+        titled = (JOB.c.title == title) & JOB.c.published & (JOB.c.state == "done")
+        query = _jobs().where(titled).order_by(JOB.c.finished.desc(), JOB.c.link).limit(most)
+        with self._database.read() as connection:
+            return tuple(map(_job, connection.execute(query)))
+
     def stopped(self, most: int) -> tuple[Job, ...]:
         """Return the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))

@@ -12,6 +12,7 @@ from arena.kept import Kept
 from arena.markdown import visible_name
 from arena.web.addresses import NAME, SCORE, Address
 from arena.web.cookies import NO_STORE, owner_of
+from arena.web.facts_view import NamedLink
 from arena.web.heads import Head, ReportHead
 from arena.web.layout import PageLayout
 from scoring.benchmarks.choice import ChoiceReport
@@ -65,6 +66,10 @@ NO_PEOPLE = "Nobody has marked these answers yet."
 CALIBRATION = f"{NO_PEOPLE} How far this judge is from people here isn't known."
 
 
+MOST_OF_MODEL = 5
+"""Reports that a model's page links to."""
+
+
 class PublishedReports:
     """What the heads of published reports say; those that are not published say nothing."""
 
@@ -78,6 +83,12 @@ class PublishedReports:
         if not job or not job.published:
             return None
         return self._kept.of(link, lambda: self._words(link))
+
+    def of_model(self, name: str) -> Sequence[NamedLink]:
+        """Return the newest published reports of a model's name, with their number."""
+        jobs = self._jobs.published_as(name, MOST_OF_MODEL)
+        told = [(self.words(job.link), job.link) for job in jobs]
+        return [NamedLink(head.title, f"/report/{link}") for head, link in told if head]
 
     def _words(self, link: str) -> ReportHead | None:
         report = self._jobs.report(link)

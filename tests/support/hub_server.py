@@ -1,4 +1,4 @@
-"""A Hub on loopback that knows one dataset, Spaces, and as much of the protocol as the real client needs for them."""
+"""A Hub on loopback: one dataset, Spaces, models, and as much of the protocol as the real client needs for them."""
 
 import asyncio
 import base64
@@ -106,6 +106,8 @@ class HubServer:
         self.status = 200
         self.no_spaces: int | None = None
         self.spaces: dict[str, Space] = {}
+        self.models: dict[str, dict[str, object]] = {}
+        """What the Hub shows of models, by repository."""
         self.asked: list[str] = []
         """Methods and paths of all requests, in order."""
         self.large = ""
@@ -129,6 +131,7 @@ class HubServer:
             Route("/api/spaces/{owner}/{name}/runtime", self._space_runtime),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variables),
             Route("/api/spaces/{owner}/{name}/variables", self._space_variable, methods=["POST"]),
+            Route("/api/models/{owner}/{name}", self._model),
             Route("/api/repos/create", self._create, methods=["POST"]),
             Route("/api/datasets/{owner}/{name}", self._info),
             Route("/api/datasets/{owner}/{name}/revision/{revision}", self._info),
@@ -202,6 +205,15 @@ class HubServer:
     def _space(self, request: Request) -> Space | None:
         self.asked.append(f"{request.method} {request.url.path}")
         return self.spaces.get(f"{request.path_params['owner']}/{request.path_params['name']}")
+
+    async def _model(self, request: Request) -> Response:
+        name = f"{request.path_params['owner']}/{request.path_params['name']}"
+        self.asked.append(f"{name} {request.headers.get('authorization', 'without a token')}")
+        if self.status != 200:
+            return JSONResponse({"error": "out of order"}, self.status)
+        if name not in self.models:
+            return JSONResponse({"error": "not found"}, 401)
+        return JSONResponse({"id": name, **self.models[name]})
 
     async def _space_tree(self, request: Request) -> Response:
         space = self._space(request)

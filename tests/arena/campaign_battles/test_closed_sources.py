@@ -17,6 +17,7 @@ from arena.battles.voters import NOBODY
 from arena.campaign_battles.spec import TASK, BattleSpec, closed_sources
 from arena.database import Database
 from arena.imports.polls import Polls
+from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.service import Leaderboard
@@ -73,7 +74,7 @@ def test_a_source_is_closed_while_a_campaign_on_it_runs_and_open_after(database,
     campaign = campaigns.create(TASK, read_spec(BattleSpec, SPEC))
     assert leaderboard.choose("bank", "single") is None, "there is no other source"
     items = ItemBank(database)
-    pages = ModelPages(leaderboard, items, Blindness(database, items, "auto"))
+    pages = ModelPages(leaderboard, items, Blindness(database, items, "auto"), FactStore(database))
     told = pages.page(ResultsAddress.parse("/model/m1"), NOBODY).html
     assert "There is no board to show yet." in told, "not that there are no items"
     assert leaderboard.official_key(source, False) is None

@@ -47,6 +47,7 @@ class Server:
             scaled=context.scaled,
             terms="1",
             networks=context.networks,
+            facts=context.facts,
         )
         app = FastAPI()
         app.include_router(live.router(context.voters))

@@ -28,6 +28,7 @@ from tests.support.tiny_vlm import build
 TEXT = "The picture is red all over and nothing else can be seen in it, which is a pity."
 NAMES = ("Quxolotl-7B", "Vellichor XL", "Sphexish Tiny", "Oblomov (2026)")
 MODELS = ("org/quxolotl", "vellichor-latest", "oblomov_v2")
+MAKERS = ("Krummhorn Laboratory", "Zink & Söhne", "Rackett AG", "Dulzian Works")
 
 
 def at_length(body: Body, _: int) -> str:
@@ -62,12 +63,16 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
             "images": 10,
             "live": True,
         }
-        tables = (
+        cards = (
             card(NAMES[0], "org/quxolotl", fast),
             card(NAMES[1], "vellichor-latest", slow),
             table({**local, "max_tokens": 16, "device": "cpu"}),
             card(NAMES[3], "oblomov_v2", fast),
         )
+        tables = [
+            f"{one}[models.facts]\norganisation = {json.dumps(maker)}\n"
+            for one, maker in zip(cards, MAKERS, strict=True)
+        ]
         environ = {"LIVE_AT_ONCE": "40", "LIVE_SOON": "yes", "OMP_NUM_THREADS": "1"}
         app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
         yield Arena(app, fast, slow, str(models))
@@ -194,6 +199,7 @@ def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     hidden = {
         *NAMES,
         *MODELS,
+        *MAKERS,
         arena.folder,
         arena.fast.address,
         arena.slow.address,
@@ -206,8 +212,8 @@ def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     assert len(finished) >= 0.95 * battles
     for before, named, _ in finished:
         assert told(hidden, before) == set()
-        assert len(told(set(NAMES), named)) == 2, (
-            "the names are shown after the choice, so that this test can fail"
+        assert len(told(set(NAMES), named)) == len(told(set(MAKERS), named)) == 2, (
+            "the names are shown after the choice, with facts, so that this test can fail"
         )
     met = [of for *_, of in finished if NAMES[1] in of and NAMES[2] not in of and all(of.values())]
     slow = [mean(of[NAMES[1]]) for of in met]

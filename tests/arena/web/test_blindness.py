@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from arena.model_facts import size_text
 from tests.support.blindness import told
 from tests.support.commands import run
 from tests.support.live_visitor import card, catalogue
@@ -31,6 +32,17 @@ PLANTED = (
 )
 LIVE = ("Krummhorn-VL", "Sackbut 72B")
 """Models of live battles, whose page everybody may open."""
+FACTS = """
+[[models]]
+name = {name}
+organisation = "Sackbut & Söhne {number}"
+licence = "zink-{number}.7"
+licence_link = "https://licence.example/{number}"
+parameters = "7.{number}7B"
+released = 1987-0{number}-13
+prompt_price = 0.{number}1337
+link = "https://link.example/{number}"
+"""
 RENAMED = {"zzmystic-instruct": "Sphexish & Sons <Pro>"}
 ITEMS = 12
 PREDICTIONS = "run-of-Quxolotl.jsonl"
@@ -80,6 +92,14 @@ def names_of(server: AppServer) -> set[str]:
         return {name for (name,) in rows}
 
 
+def facts_of(server: AppServer) -> set[str]:
+    """Return every fact of a model that is a word of its own, as it is stored and as it is shown."""
+    with closing(sqlite3.connect(server.data_dir / "arena.db")) as database:
+        rows = database.execute("SELECT field, value FROM model_fact").fetchall()
+    sizes = {size_text(int(value)) for field, value in rows if field == "parameters"}
+    return sizes | {value for _, value in rows}
+
+
 def battle(witness: Witness, number: int, others_token: str) -> set[str]:
     """Take a battle to its acknowledgement by one of several ways, then to the names; return what those tell."""
     assert witness.pictures()
@@ -113,6 +133,7 @@ def battle(witness: Witness, number: int, others_token: str) -> set[str]:
 def play(server: AppServer, battles: int) -> None:
     """Fight battles by several voters; no byte before a choice may tell a name, and after it two are told."""
     names = names_of(server)
+    facts = facts_of(server)
     assert len(names) > 4
     witnesses = [Witness(server.address, ("en", "zh")[n % 2]) for n in range(VOTERS)]
     others_token = ""
@@ -125,12 +146,13 @@ def play(server: AppServer, battles: int) -> None:
         assert len(told(names, named)) >= 2, (
             "the names are shown after the choice, so that this test can fail"
         )
+        assert not facts or len(told(facts, named)) >= 3, "and with them maker, size and licence"
         others_token = witness.token
         if number % 2:
             assert witness.act("hold")["phase"] == "held", "the next battle is sent ahead"
     for witness in witnesses:
         assert len(witness.bytes) > 100_000
-        assert told(names, witness.bytes) == set()
+        assert told(names | facts, witness.bytes) == set()
         witness.close()
 
 
@@ -215,6 +237,12 @@ def planted(tmp_path_factory) -> Iterator[AppServer]:
     command(data, "items", "answers", folder / PREDICTIONS, "--model", PLANTED[0])
     for name, display in RENAMED.items():
         command(data, "models", "rename", name, display)
+    stated = [
+        FACTS.format(name=json.dumps(name, ensure_ascii=False), number=number)
+        for number, name in enumerate(PLANTED, 1)
+    ]
+    (folder / "facts.toml").write_text("".join(stated), "utf-8")
+    command(data, "models", "facts", folder / "facts.toml")
     with OpenAIServer(models=("one", "two")) as models:
         cards = [card(name, model, models) for name, model in zip(LIVE, models.models, strict=True)]
         running = AppServer(data, DEMO_BANK="off", MODELS=catalogue(folder, *cards))

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from arena.battles.vote_table import VoteTable
+from arena.items.fact_store import FactStore
 from arena.leaderboard.board import BoardKey
 from arena.leaderboard.service import Leaderboard
 from arena.web.leaderboard_api import KEPT_FILES, BoardFiles, routes
@@ -28,7 +29,7 @@ def leaderboard(bank) -> Iterator[Leaderboard]:
 
 
 def test_a_file_is_made_once_for_the_votes_it_shows(bank, leaderboard):
-    files = BoardFiles(leaderboard)
+    files = BoardFiles(leaderboard, FactStore(bank))
     first = files.file("board.csv", "A title", SINGLE)
     assert files.file("board.csv", "A title", SINGLE) is first
     plant(bank, [Planted(2, "m2", "m3")])
@@ -37,8 +38,8 @@ def test_a_file_is_made_once_for_the_votes_it_shows(bank, leaderboard):
     assert newer is not first and newer.plain.count(b"m3") > first.plain.count(b"m3")
 
 
-def test_few_files_are_kept(leaderboard):
-    files = BoardFiles(leaderboard)
+def test_few_files_are_kept(bank, leaderboard):
+    files = BoardFiles(leaderboard, FactStore(bank))
     first = files.file("board.csv", "A title", SINGLE)
     for number in range(KEPT_FILES):
         files.file(
@@ -49,9 +50,9 @@ def test_few_files_are_kept(leaderboard):
     assert files.file("board.csv", "A title", SINGLE) is not first
 
 
-def test_drawings_are_half_as_long_on_the_way_to_a_browser(leaderboard):
+def test_drawings_are_half_as_long_on_the_way_to_a_browser(bank, leaderboard):
     app = FastAPI()
-    app.include_router(routes(leaderboard))
+    app.include_router(routes(leaderboard, FactStore(bank)))
     with TestClient(app) as client:
         sent = {}
         for encoding in ("gzip, br", "identity"):

@@ -1,26 +1,37 @@
 """What the page is sent of a live battle, phase by phase."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from arena.clock import UNDO_SECONDS
+from arena.database import now
+from arena.items.fact_store import FactsSnapshot
 from arena.live.sessions import LiveState
 from arena.live.store import LiveBattle, LiveTurn
+from arena.model_facts import Fact, ModelFacts
 from arena.templates import macros
 from arena.thinking import ShownAnswer
 from arena.types import Names, Phase
-from arena.web.live_view import scene
+from arena.web.live_view import Revealed, scene
 from arena.web.words import ENGLISH
 
 TURNS = (LiveTurn("What is it?", "left words", "right words"),)
 OPEN = LiveBattle(1, "name.1", None, 1, Phase.OPEN, TURNS, 1, None, None, None, 1)
 CHOSEN = replace(OPEN, phase=Phase.VOTED, choice="b")
+NOTHING_KNOWN = FactsSnapshot((0, 0), {})
 NAMES = Names("Model <One>", "Model Two")
 
 
-def shown(battle: LiveBattle, names: Names | None = None, growing: bool = False) -> dict:
-    return scene(LiveState(battle, growing, 0, {}), names, "", ENGLISH)
+def shown(
+    battle: LiveBattle,
+    names: Names | None = None,
+    growing: bool = False,
+    facts: FactsSnapshot = NOTHING_KNOWN,
+) -> dict:
+    revealed = names and Revealed(names, facts)
+    return scene(LiveState(battle, growing, 0, {}), revealed, "", ENGLISH)
 
 
 def test_each_side_shows_its_own_words():
@@ -101,3 +112,22 @@ def test_no_follow_up_is_offered_while_answers_come_or_after_the_choice():
 def test_a_battle_without_a_vote_says_why():
     void = shown(replace(OPEN, void="Both models failed."))
     assert (void["phase"], void["parts"]["status"]) == ("void", "Both models failed.")
+
+
+def test_what_is_known_of_the_models_comes_with_their_names_and_what_their_answers_cost():
+    stated = {"organisation": "Ada <i>", "parameters": "8292166656", "licence": "apache-2.0"}
+    known = ModelFacts({field: Fact(value, "operator", now()) for field, value in stated.items()})
+    facts = FactsSnapshot((1, 1), {"Model Two": known})
+    once = replace(CHOSEN, phase=Phase.REVEALED, turns=(TURNS[0]._replace(cost=(None, 430)),))
+    parts = shown(once, NAMES, facts=facts)["parts"]
+    told = "".join(re.findall(r'<span class="standing">(.*?)</span>', parts["title-b"]))
+    assert re.sub("</?bdi>", "", told) == (
+        "Ada &lt;i&gt; · 8.3B · Apache-2.0 · about $0.0004 for this answer"
+    )
+    assert "standing" not in parts["title-a"], "nothing is known of it"
+    twice = replace(once, turns=(*once.turns, TURNS[0]._replace(cost=(5, 12_000))), answered=2)
+    told = shown(twice, NAMES, facts=facts)["parts"]
+    assert "about $0.012 for its 2 answers" in told["title-b"] and "$" not in told["title-a"]
+    for phase in (Phase.OPEN, Phase.VOTED):
+        before = str(shown(replace(once, phase=phase), None, facts=facts))
+        assert "Ada" not in before and "$" not in before

@@ -18,6 +18,7 @@ from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.battles.voters import NOBODY
 from arena.database import Database, now
+from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.model_results import model_results
@@ -84,7 +85,7 @@ def pages(database) -> Iterator[ModelPages]:
 
 def model_pages(database: Database, leaderboard: Leaderboard) -> ModelPages:
     items = ItemBank(database)
-    return ModelPages(leaderboard, items, Blindness(database, items, "auto"))
+    return ModelPages(leaderboard, items, Blindness(database, items, "auto"), FactStore(database))
 
 
 def html(pages: ModelPages, address: str, reader: int = NOBODY) -> str:
@@ -292,7 +293,7 @@ def test_a_board_is_made_once_and_not_sent_again_while_it_is_the_same(site, data
     with closing(Leaderboard(database, VoteTable(database))) as leaderboard:
         overview = Overview(leaderboard)
         tabs = ResultsTabs(lambda: False, lambda: False)
-        boards = ResultsPages(leaderboard, overview, ItemBank(database), tabs)
+        boards = ResultsPages(leaderboard, overview, ItemBank(database), FactStore(database), tabs)
         address = ResultsAddress.parse("/results/test")
         choice = address.choose(overview)
         leaderboard.board(choice.key, 60)

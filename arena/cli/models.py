@@ -1,0 +1,164 @@
+"""Commands `models`: names, and what is known of models, also while the server runs."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ValidationError
+from typer import Argument, Option, Typer
+
+from arena.cli.items import OpenBank
+from arena.database import Database
+from arena.inference.catalogue import MAX_BYTES
+from arena.items.fact_store import FactError, FactStore
+from arena.model_facts import ON_HUB, FactSource, ModelFacts, StatedFacts, is_repository
+from arena.server.hub_facts import read_facts
+from arena.settings import Settings
+from arena.templates import plural
+from arena.validation import one_line
+
+SOURCE_WORDS: Mapping[FactSource, str] = {
+    "operator": "stated",
+    "card": "models file",
+    "hub": "Hugging Face Hub",
+}
+app = Typer(rich_markup_mode=None)
+models = Typer(rich_markup_mode=None)
+app.add_typer(models, name="models")
+
+
+@models.command("list")
+def list_models() -> Iterator[str]:
+    """Names."""
+    for model in OpenBank().items.models():
+        shown = f", shown as {model.display}" if model.display != model.name else ""
+        yield f"{model.name}{shown}{', retired' if model.retired else ''}"
+
+
+@models.command()
+def rename(model: str, display: str) -> Iterator[str]:
+    """Show a model under another name."""
+    OpenBank().ingest.rename(model, display)
+    yield f"{model} is now shown as {display}."
+
+
+@models.command()
+def retire(model: str) -> Iterator[str]:
+    """Take a model out of the draw."""
+    OpenBank().ingest.retire(model)
+    yield f"{model} is retired; its votes stay."
+
+
+@models.command()
+def facts(
+    file: Annotated[
+        Path | None, Argument(help="a TOML file with a table [[models]] for each model")
+    ] = None,
+    export: Annotated[bool, Option("--export", help="print what is known, as such a file")] = False,
+) -> Iterator[str]:
+    """Take in what a file states of models: maker, licence, size, day, price, link."""
+    if (file is None) is not export:
+        raise FactError("Name a file with facts, or print those there are with --export")
+    store = _store()
+    if file is None:
+        yield from _exported(store.by_model())
+        return
+    stated = read_stated(file)
+    store.state(stated)
+    count = sum(len(one.values) for one in stated.values())
+    yield f"Taken in: {plural(count, 'fact')} of {plural(len(stated), 'model')}."
+
+
+@models.command()
+def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")]) -> Iterator[str]:
+    """Name a model's repository on the Hugging Face Hub, and read what it shows."""
+    if not is_repository(repository):
+        raise FactError(
+            f"{repository[:120]!r} is no model on the Hub; it must be OWNER/REPO, as in Qwen/Qwen3-VL-8B"
+        )
+    store = _store()
+    linked = store.find(model)._replace(repository=repository)
+    shown = read_facts(repository)
+    store.link(linked, shown)
+    yield f"{model} is {repository}; the Hub shows {', '.join(_named(shown))}."
+
+
+@models.command()
+def unlink(model: str) -> Iterator[str]:
+    """Drop a model's repository, and what the Hub showed of it."""
+    store = _store()
+    store.unlink(store.find(model))
+    yield f"What the Hub showed of {model} is dropped."
+    left = store.find(model).repository
+    if left:
+        yield f"The models file names {left}, which a running server reads again."
+
+
+def read_stated(file: Path) -> dict[str, StatedFacts]:
+    """Read what a file states of models, by their names. Raises FactError and OSError."""
+    with file.open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise FactError(f"{file.name} has over {MAX_BYTES:,} bytes; it is no file of facts")
+    try:
+        content = tomllib.loads(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise FactError(f"{file.name} is no TOML: {error}") from error
+    tables = content.pop("models", None)
+    are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+    if content or not are_tables:
+        raise FactError(f"{file.name}: expected tables [[models]] and nothing else")
+    stated: dict[str, StatedFacts] = {}
+    for number, table in enumerate(tables, 1):
+        name = table.pop("name", None)
+        if not isinstance(name, str):
+            raise FactError(f"{file.name}, model {number}: name is missing; add it")
+        if name in stated:
+            raise FactError(f"{file.name}: two tables are of {name!r}; make them one")
+        stated[name] = _stated(table, f"{file.name}, model {number} ({name!r})")
+    return stated
+
+
+def _stated(table: Mapping[str, Any], where: str) -> StatedFacts:
+    try:
+        return StatedFacts.model_validate(table)
+    except ValidationError as error:
+        unknown = f"is no fact; known are {', '.join(StatedFacts.model_fields)}"
+        raise FactError(f"{where}: {one_line(error, unknown)}") from None
+
+
+def _store() -> FactStore:
+    return FactStore(Database(Settings.from_env().database_url))
+
+
+def _exported(known: Mapping[str, ModelFacts]) -> Iterator[str]:
+    """Yield the lines of a file with all facts, each with its source."""
+    for name, facts in sorted(known.items()):
+        yield "[[models]]"
+        yield f"name = {_toml(name)}"
+        for field in StatedFacts.model_fields:
+            if fact := facts.facts.get(field):
+                source = SOURCE_WORDS[fact.source]
+                yield f"{field} = {_value(field, fact.value)}  # {source}, {fact.read_at:%Y-%m-%d}"
+        if day := facts.text(ON_HUB):
+            yield f"# on the Hub since {day}"
+        yield ""
+
+
+def _value(field: str, text: str) -> str:
+    """Return a fact as TOML writes it."""
+    if field in ("open", "gated"):
+        return "true" if text == "yes" else "false"
+    is_number = field in ("parameters", "active", "prompt_price", "completion_price")
+    return text if is_number else _toml(text)
+
+
+def _toml(text: str) -> str:
+    """Return a text in quotes: JSON's are TOML's, but for one control character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _named(shown: Mapping[str, str]) -> list[str]:
+    return [field.replace("_", " ") for field in shown if field not in ("link", "repository")]

@@ -1,0 +1,247 @@
+"""Fact store: the facts of the bank's models, as the operator states them, the models file has them, and the Hub shows.
+
+Each source's facts are kept beside the others', so that one that no longer has a fact uncovers the next.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    ForeignKey,
+    Table,
+    Text,
+    delete,
+    insert,
+    select,
+)
+
+from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
+from arena.items.store import BANK_VERSION, MODEL
+from arena.model_facts import NO_FACTS, Fact, FactSource, ModelFacts, StatedFacts, stored
+from arena.types import ModelCard, grouped
+
+MODEL_FACT = Table(
+    "model_fact",
+    METADATA,
+    Column("model_id", ForeignKey("model.id"), primary_key=True),
+    Column("field", Text, primary_key=True),
+    Column("source", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("read_at", Moment, nullable=False),
+)
+"""In the backup. The public export holds votes and no facts; no row leads to a voter, so *forget* leaves them all."""
+FACTS_VERSION = "facts"
+"""Counter that every change of facts increments, so that running servers see it."""
+
+
+class FactError(ValueError):
+    """Facts that cannot be stored; the message says why and what to do."""
+
+
+class LinkedModel(NamedTuple):
+    """A model and its repository on the Hub."""
+
+    code: int
+    name: str
+    repository: str
+
+
+@dataclass(frozen=True)
+class FactsSnapshot:
+    """All facts by the names that models are shown by; of the same version, the same facts."""
+
+    version: tuple[int, int]
+    models: Mapping[str, ModelFacts]
+
+    def of(self, name: str) -> ModelFacts:
+        return self.models.get(name, NO_FACTS)
+
+
+class FactStore:
+    """Facts in one database."""
+
+    CHECK_SECONDS = 2.0
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        self._snapshot: FactsSnapshot | None = None
+        self._checked = 0.0
+
+    def snapshot(self) -> FactsSnapshot:
+        """Return the facts as they are now; changes by other processes are seen within CHECK_SECONDS."""
+        with self._lock:
+            if self._snapshot and time.monotonic() - self._checked < self.CHECK_SECONDS:
+                return self._snapshot
+            with self._database.read() as connection:
+                version = (counter(connection, FACTS_VERSION), counter(connection, BANK_VERSION))
+                if self._snapshot is None or self._snapshot.version != version:
+                    self._snapshot = FactsSnapshot(version, _by_name(connection, MODEL.c.display))
+            self._checked = time.monotonic()
+            return self._snapshot
+
+    def by_model(self) -> Mapping[str, ModelFacts]:
+        """Return the facts by the models' own names, as commands take them."""
+        with self._database.read() as connection:
+            return _by_name(connection, MODEL.c.name)
+
+    def state(self, stated: Mapping[str, StatedFacts]) -> None:
+        """Keep what an operator states of models by name, in place of what was stated of these; links to the Hub stay.
+
+        Raises FactError for a model that is not here.
+        """
+        with self._changing() as connection:
+            codes = _codes(connection)
+            for name, facts in stated.items():
+                code = _code(codes, name)
+                replaced = (MODEL_FACT.c.model_id == code) & (MODEL_FACT.c.source == "operator")
+                if facts.repository is None:
+                    replaced &= MODEL_FACT.c.field != "repository"
+                connection.execute(delete(MODEL_FACT).where(replaced))
+                _add(connection, code, "operator", facts.values)
+
+    def take_cards(self, cards: Iterable[ModelCard]) -> None:
+        """Keep what the cards of the models file say, in place of all that such cards said before."""
+        stated = {card.name: _of_card(card) for card in cards}
+        with self._database.read() as connection:
+            codes = _codes(connection)
+            wanted = {codes[name]: facts for name, facts in stated.items() if name in codes}
+            there = _values(connection, "card")
+        if there == {code: facts for code, facts in wanted.items() if facts}:
+            return
+        with self._changing() as connection:
+            connection.execute(delete(MODEL_FACT).where(MODEL_FACT.c.source == "card"))
+            for code, facts in wanted.items():
+                _add(connection, code, "card", facts)
+            _drop_unlinked(connection)
+
+    def find(self, name: str) -> LinkedModel:
+        """Return a model by its name, with its repository if it has one. Raises FactError if it is not here."""
+        with self._database.read() as connection:
+            code = _code(_codes(connection), name)
+            facts = _by_code(connection).get(code, NO_FACTS)
+        return LinkedModel(code, name, facts.text("repository") or "")
+
+    def link(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
+        """Keep a model's repository as the operator's word, and what the Hub shows there."""
+        linked = {"repository": model.repository}
+        mine = (MODEL_FACT.c.model_id == model.code) & (MODEL_FACT.c.source == "operator")
+        with self._changing() as connection:
+            connection.execute(delete(MODEL_FACT).where(mine, MODEL_FACT.c.field == "repository"))
+            _add(connection, model.code, "operator", linked)
+            _take_hub(connection, model.code, facts)
+
+    def unlink(self, model: LinkedModel) -> None:
+        """Drop the repository that an operator named, and what the Hub showed."""
+        mine = MODEL_FACT.c.model_id == model.code
+        linked = (MODEL_FACT.c.source == "operator") & (MODEL_FACT.c.field == "repository")
+        with self._changing() as connection:
+            connection.execute(delete(MODEL_FACT).where(mine, linked))
+            _take_hub(connection, model.code, {})
+
+    def keep_hub_facts(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
+        """Keep what the Hub shows of a model, in place of what it showed before."""
+        with self._changing() as connection:
+            _take_hub(connection, model.code, facts)
+
+    def unread(self, since: datetime) -> Sequence[LinkedModel]:
+        """Return the models whose repository was not read since then, or is another one by now."""
+        of_hub = select(MODEL_FACT).where(
+            MODEL_FACT.c.source == "hub",
+            MODEL_FACT.c.field == "repository",
+            MODEL_FACT.c.read_at >= since,
+        )
+        with self._database.read() as connection:
+            read = {row.model_id: row.value for row in connection.execute(of_hub)}
+            names = {code: name for name, code in _codes(connection).items()}
+            found = _by_code(connection)
+        linked = (
+            LinkedModel(code, names[code], repository)
+            for code, facts in found.items()
+            if (repository := facts.text("repository"))
+        )
+        return [model for model in linked if read.get(model.code) != model.repository]
+
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        """A transaction that changes facts; the next look reads them anew."""
+        with self._database.write() as connection:
+            take_turn(connection, MODEL_FACT)
+            bump_counter(connection, FACTS_VERSION)
+            yield connection
+        self._checked = 0.0
+
+
+def _of_card(card: ModelCard) -> dict[str, str]:
+    """Return what a card says: its facts, its prices, and the repository that a local model is of."""
+    said = {}
+    if card.price:
+        said["prompt_price"] = stored(card.price.prompt)
+        said["completion_price"] = stored(card.price.completion)
+    if card.revision:
+        said["repository"] = card.model
+    return {**said, **card.facts.values}
+
+
+def _codes(connection: Connection) -> dict[str, int]:
+    return {row.name: row.id for row in connection.execute(select(MODEL.c.id, MODEL.c.name))}
+
+
+def _code(codes: Mapping[str, int], name: str) -> int:
+    if name not in codes:
+        raise FactError(f"There is no model named {name!r}; `models list` names those there are")
+    return codes[name]
+
+
+def _by_code(connection: Connection) -> dict[int, ModelFacts]:
+    rows = connection.execute(select(MODEL_FACT))
+    facts = grouped(
+        (row.model_id, (row.field, Fact(row.value, row.source, row.read_at))) for row in rows
+    )
+    return {code: ModelFacts.of(found) for code, found in facts.items()}
+
+
+def _by_name(connection: Connection, name: ColumnElement[str]) -> dict[str, ModelFacts]:
+    names = {row.id: row.name for row in connection.execute(select(MODEL.c.id, name.label("name")))}
+    return {names[code]: facts for code, facts in _by_code(connection).items()}
+
+
+def _values(connection: Connection, source: FactSource) -> dict[int, dict[str, str]]:
+    """Return the facts of one source, by the models' codes."""
+    rows = connection.execute(select(MODEL_FACT).where(MODEL_FACT.c.source == source))
+    facts = grouped((row.model_id, (row.field, row.value)) for row in rows)
+    return {code: dict(found) for code, found in facts.items()}
+
+
+def _add(connection: Connection, code: int, source: FactSource, values: Mapping[str, str]) -> None:
+    read_at = now()
+    rows = [
+        {"model_id": code, "field": field, "source": source, "value": value, "read_at": read_at}
+        for field, value in values.items()
+    ]
+    if rows:
+        connection.execute(insert(MODEL_FACT), rows)
+
+
+def _take_hub(connection: Connection, code: int, values: Mapping[str, str]) -> None:
+    mine = (MODEL_FACT.c.model_id == code) & (MODEL_FACT.c.source == "hub")
+    connection.execute(delete(MODEL_FACT).where(mine))
+    _add(connection, code, "hub", values)
+
+
+def _drop_unlinked(connection: Connection) -> None:
+    """Drop what the Hub showed of models that nobody links to a repository any more."""
+    linked = select(MODEL_FACT.c.model_id).where(
+        MODEL_FACT.c.field == "repository", MODEL_FACT.c.source != "hub"
+    )
+    connection.execute(
+        delete(MODEL_FACT).where(MODEL_FACT.c.source == "hub", MODEL_FACT.c.model_id.not_in(linked))
+    )

@@ -1,0 +1,234 @@
+"""Model facts: what is known of a model beside its answers, such as maker, licence and size, each with its source.
+
+An operator states facts in a file or in the models file, and the Hugging Face Hub shows some. All are texts of others:
+one line of bounded length, and links by https alone.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator
+
+from arena.validation import must_be, number
+
+MOST_LETTERS = 80
+"""Of a maker's name or a licence's."""
+MOST_LINK = 300
+MOST_PARAMETERS = 10**15
+FactSource = Literal["operator", "card", "hub"]
+SOURCES: tuple[FactSource, ...] = get_args(FactSource)
+"""The first that has a fact counts: what the operator stated, the model's card in the models file, the Hub."""
+ON_HUB = "on_hub"
+"""The day a repository was made on the Hub, which is no day of release."""
+
+_SIZE = re.compile(r"([0-9]{1,13}(?:\.[0-9]{1,3})?) ?([MBT]?)", re.ASCII | re.IGNORECASE)
+_UNITS = {"": 1, "M": 10**6, "B": 10**9, "T": 10**12}
+_DAY = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}", re.ASCII)
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
+_LICENCES = {
+    "apache-2.0": "Apache-2.0",
+    "mit": "MIT",
+    "bsd-3-clause": "BSD-3-Clause",
+    "gpl-3.0": "GPL-3.0",
+    "agpl-3.0": "AGPL-3.0",
+    "cc-by-4.0": "CC-BY-4.0",
+    "cc-by-sa-4.0": "CC-BY-SA-4.0",
+    "cc-by-nc-4.0": "CC-BY-NC-4.0",
+    "cc-by-nc-sa-4.0": "CC-BY-NC-SA-4.0",
+}
+"""The Hub's names of licences as SPDX writes them."""
+
+
+def parse_size(text: str) -> int | None:
+    """Return a number of parameters, as in 8B, 0.5B, 256M or 8000000000; None for anything else."""
+    match = _SIZE.fullmatch(text.strip()[:20])
+    size = round(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    return size if 0 < size <= MOST_PARAMETERS else None
+
+
+def size_text(parameters: int) -> str:
+    """Return a number of parameters as people write it: 8B, 8.3B, 256M."""
+    unit = next((name for name in "TB" if parameters >= 0.9995 * _UNITS[name]), "M")
+    size = parameters / _UNITS[unit]
+    return f"{size:.0f}{unit}" if size >= 100 else f"{f'{size:.1f}'.removesuffix('.0')}{unit}"
+
+
+def licence_text(licence: str) -> str:
+    return _LICENCES.get(licence.casefold(), licence)
+
+
+def is_link(text: str) -> bool:
+    """Return whether a text is an https address that a page may lead to."""
+    with suppress(ValueError):
+        parts = urlsplit(text)
+        named = bool(parts.hostname) and "@" not in parts.netloc
+        return parts.scheme == "https" and named and len(text) <= MOST_LINK and _is_one_word(text)
+    return False
+
+
+def is_repository(text: str) -> bool:
+    return _REPOSITORY.fullmatch(text) is not None
+
+
+def _is_one_word(text: str) -> bool:
+    return text.isprintable() and not any(map(str.isspace, text))
+
+
+def _is_line(text: str) -> bool:
+    return text.isprintable() and 0 < len(text) <= MOST_LETTERS
+
+
+def _is_day(text: str) -> bool:
+    if not _DAY.fullmatch(text):
+        return False
+    year, month, day = [*map(int, text.split("-")), 1, 1][:3]
+    with suppress(ValueError):
+        return date(year, month, day) is not None
+    return False
+
+
+def _parameters(value: object) -> object:
+    return parse_size(value) if isinstance(value, str) else value
+
+
+def _day(value: object) -> object:
+    """Return a day that TOML knows as one as its text."""
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return value.isoformat() if is_day else value
+
+
+_Line: TypeAlias = Annotated[
+    str,
+    must_be(f"one line of at most {MOST_LETTERS} characters", _is_line),
+    BeforeValidator(lambda value: value.strip() if isinstance(value, str) else value),
+]
+_Link: TypeAlias = Annotated[str, must_be("an https address", is_link)]
+_Flag: TypeAlias = Annotated[bool, must_be("true or false")]
+_Size: TypeAlias = Annotated[
+    int,
+    BeforeValidator(_parameters),
+    must_be('a number of parameters, as in "8B"', lambda size: 0 < size <= MOST_PARAMETERS),
+]
+_Dollars: TypeAlias = Annotated[float, number(0, 1_000_000)]
+
+
+class StatedFacts(BaseModel, frozen=True, extra="forbid", strict=True):
+    """Facts as an operator states them; None: not stated."""
+
+    organisation: _Line | None = None
+    licence: _Line | None = None
+    licence_link: _Link | None = None
+    open: _Flag | None = None
+    """Whether the weights are open; `gated`: whether one has to accept terms for them first."""
+    gated: _Flag | None = None
+    parameters: _Size | None = None
+    active: _Size | None = None
+    """Parameters at work on one token, of a mixture of experts."""
+    released: (
+        Annotated[
+            str,
+            must_be("a day, a month or a year, as in 2026-01-31, 2026-01 or 2026", _is_day),
+            BeforeValidator(_day),
+        ]
+        | None
+    ) = None
+    prompt_price: _Dollars | None = None
+    completion_price: _Dollars | None = None
+    """US dollars for a million tokens."""
+    link: _Link | None = None
+    repository: (
+        Annotated[str, must_be("a model on the Hub, as in owner/name", is_repository)] | None
+    ) = None
+    """From which the Hub's facts are read."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What is stated as texts, by field."""
+        return {field: stored(value) for field, value in self if value is not None}
+
+
+NOTHING_STATED = StatedFacts()
+FIELDS = (*StatedFacts.model_fields, ON_HUB)
+
+
+def stored(value: Any) -> str:
+    """Return a fact as the text that the database has."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact as a text, with its source and when it was read there."""
+
+    value: str
+    source: FactSource
+    read_at: datetime
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a model, each fact from the first source that has it."""
+
+    facts: Mapping[str, Fact]
+
+    @classmethod
+    def of(cls, facts: Iterable[tuple[str, Fact]]) -> "ModelFacts":
+        """Choose among facts by their fields: of each the one of the first source."""
+        last_first = sorted(facts, key=lambda fact: -SOURCES.index(fact[1].source))
+        return cls(dict(last_first))
+
+    def text(self, field: str) -> str | None:
+        fact = self.facts.get(field)
+        return fact.value if fact else None
+
+    @property
+    def organisation(self) -> str | None:
+        return self.text("organisation")
+
+    @property
+    def licence(self) -> str | None:
+        """The licence as SPDX writes it, where it is one of the usual."""
+        licence = self.text("licence")
+        return licence_text(licence) if licence else None
+
+    @property
+    def is_open(self) -> bool | None:
+        return self._flag("open")
+
+    @property
+    def is_gated(self) -> bool | None:
+        return self._flag("gated")
+
+    @property
+    def parameters(self) -> int | None:
+        return self._number("parameters")
+
+    @property
+    def active(self) -> int | None:
+        return self._number("active")
+
+    @property
+    def size(self) -> str | None:
+        return size_text(self.parameters) if self.parameters else None
+
+    @property
+    def released(self) -> str | None:
+        return self.text("released")
+
+    def _flag(self, field: str) -> bool | None:
+        text = self.text(field)
+        return None if text is None else text == "yes"
+
+    def _number(self, field: str) -> int | None:
+        text = self.text(field)
+        return None if text is None else int(text)
+
+
+NO_FACTS = ModelFacts({})

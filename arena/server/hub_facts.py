@@ -1,0 +1,138 @@
+"""Hub facts: what a model's repository on the Hugging Face Hub shows of it, read without a token, and weekly again.
+
+A repository that only converts another's weights, as the Hub marks it, shows the maker, age and size of that one. The
+size counts where all weights are floats: packed ones hold several parameters in a number.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.hf_api import ModelInfo
+
+from arena.database import DatabaseError, now
+from arena.io.strict_json import storable
+from arena.items.fact_store import FactStore
+from arena.model_facts import MOST_LETTERS, ON_HUB, is_link, is_repository, stored
+from arena.server.hub_requests import TIMEOUT_SECONDS, HubError, status_of
+
+EVERY = timedelta(days=7)
+LOOK_SECONDS = 3600.0
+"""How often it is looked whether a repository is to be read."""
+_FLOATS = frozenset(("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2"))
+"""Types of weights of which each number is one parameter."""
+_SHOWN: Any = ["author", "baseModels", "cardData", "createdAt", "gated", "safetensors", "tags"]
+
+log = logging.getLogger(__name__)
+
+
+def read_facts(repository: str, hub: HfApi | None = None) -> dict[str, str]:
+    """Return what a repository shows, by field. Raises HubError."""
+    api = hub or HfApi()
+    info = _info(api, repository)
+    base = _converted_from(info)
+    return _facts(repository, info, _info(api, base) if base else info)
+
+
+def _info(api: HfApi, repository: str) -> ModelInfo:
+    try:
+        return api.model_info(repository, expand=_SHOWN, timeout=TIMEOUT_SECONDS, token=False)
+    except (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
+        status = status_of(error)
+        if status in (401, 404):
+            raise HubError(f"The Hub has no public model {repository}; check the name") from error
+        if status:
+            raise HubError(f"The Hub answered {status} for {repository}; try again") from error
+        raise HubError(
+            f"The Hub can't be reached for {repository} ({type(error).__name__}); try again later"
+        ) from error
+
+
+def _converted_from(info: ModelInfo) -> str:
+    """Return the repository whose weights this one has in another form; "" where it has its own."""
+    bases = info.base_models
+    if not isinstance(bases, dict) or bases.get("relation") != "quantized":
+        return ""
+    models = bases.get("models")
+    names = [model.get("id") for model in models or () if isinstance(model, dict)]
+    is_one = len(names) == 1 and isinstance(names[0], str) and is_repository(names[0])
+    return names[0] if is_one else ""
+
+
+def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
+    """Return the facts of a repository; `base`: the one whose weights it has, mostly itself."""
+    licence = _licence(info) or _licence(base)
+    parameters = _parameters(info) or _parameters(base)
+    found = {
+        "organisation": _line(base.author) or _line(base.id.partition("/")[0]),
+        **licence,
+        "parameters": stored(parameters) if parameters else "",
+        "open": "yes" if info.safetensors or base.safetensors else "",
+        "gated": stored(base.gated in ("auto", "manual")),
+        ON_HUB: base.created_at.date().isoformat() if base.created_at else "",
+        "link": f"https://huggingface.co/{repository}",
+        "repository": repository,
+    }
+    return {field: value for field, value in found.items() if value}
+
+
+def _licence(info: ModelInfo) -> dict[str, str]:
+    card = info.card_data
+    named = _line(getattr(card, "license", None))
+    if named != "other":
+        return {"licence": named} if named else {}
+    link = getattr(card, "license_link", None)
+    return {
+        "licence": _line(getattr(card, "license_name", None)) or named,
+        "licence_link": link if isinstance(link, str) and is_link(link) else "",
+    }
+
+
+def _parameters(info: ModelInfo) -> int:
+    """Return the number of parameters; 0 where it isn't known."""
+    weights = info.safetensors
+    if weights is None or not isinstance(weights.total, int):
+        return 0
+    return weights.total if weights.parameters.keys() <= _FLOATS else 0
+
+
+def _line(value: object) -> str:
+    """Return a text of the Hub as one line of bounded length; "" for anything else."""
+    if not isinstance(value, str):
+        return ""
+    text = " ".join(storable(value[: 4 * MOST_LETTERS]).split())[:MOST_LETTERS]
+    return text if text.isprintable() else ""
+
+
+def refresh(store: FactStore, hub: HfApi | None = None) -> None:
+    """Read repositories that were not read for a week; what the Hub doesn't answer stays as it was."""
+    for model in store.unread(now() - EVERY):
+        try:
+            store.keep_hub_facts(model, read_facts(model.repository, hub))
+        except HubError as error:
+            log.warning("facts of %s stay as they are: %s", model.repository, error)
+
+
+@asynccontextmanager
+async def refreshing(store: FactStore) -> AsyncIterator[None]:
+    """Read repositories again while the server runs."""
+    task = asyncio.create_task(_refresh(store))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _refresh(store: FactStore) -> None:
+    while True:
+        try:
+            await asyncio.to_thread(refresh, store)
+        except DatabaseError as error:
+            log.warning("facts of models were not read: %s", error)
+        await asyncio.sleep(LOOK_SECONDS)
