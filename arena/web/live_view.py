@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from arena.clock import UNDO_SECONDS
 from arena.io.scaled_pictures import ScaledPictures
+from arena.items.fact_store import FactsSnapshot
 from arena.live.credits import CREDITS_USED
 from arena.live.offer import Dollars, Offer
-from arena.items.fact_store import FactsSnapshot
 from arena.live.sessions import LiveState
 from arena.live.store import MOST_TURNS, LiveBattle
 from arena.templates import macros
