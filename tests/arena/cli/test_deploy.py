@@ -131,7 +131,9 @@ def test_the_same_command_again_brings_the_files_up_to_date(hub):
     space = write(hub, private=True)
     space.files |= {"arena/gone.py": b"old", "notes.md": b"the owner's"}
     space.files["app.py"] = b"old"
+    space.variables["MODELS"] = "models.toml"
     assert write(hub) is space and space.private is True, "what is there stays as it is"
+    assert space.variables["MODELS"] == "models.toml"
     assert set(space.files) == {*deploy.shipped(ROOT), "notes.md"}
     assert space.files["app.py"] == (ROOT / "app.py").read_bytes()
 
@@ -257,6 +259,7 @@ def test_the_front_matter_is_what_a_space_needs():
     assert (card["sdk"], card["python_version"], card["app_file"]) == ("gradio", "3.12", "app.py")
     assert card["license"] == "apache-2.0" and "leaderboard" in card["tags"]
     assert "Apache License" in (ROOT / "LICENSE").read_text("utf-8")
+    assert (card["hf_oauth"], card["hf_oauth_scopes"]) == (True, ["inference-api"])
 
 
 # The image. There is no Docker here: its file is read, and its commands are tried where they can be.
