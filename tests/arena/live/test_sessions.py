@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
