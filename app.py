@@ -69,7 +69,7 @@ from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
 from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import Argument
-from arena.web.gradio_patches import keep_no_sessions
+from arena.web.gradio_patches import keep_no_sessions, without_server_apps
 from arena.web.heads import Heads
 from arena.web.layout import PageLayout
 from arena.web.live_api import IMAGES, LiveApi
@@ -262,7 +262,8 @@ def create_app(context: AppContext) -> FastAPI:
     layout = page_layout(context)
     for router in routers(context, heads, layout):
         app.include_router(router)
-    page = build_page(context)
+    with without_server_apps():
+        page = build_page(context)
     # Gradio says so even where it is off
     warnings.filterwarnings("ignore", message="SSR mode is not supported")
     gr.mount_gradio_app(

@@ -1,10 +1,15 @@
-"""Gradio patches: sessions without state.
+"""Gradio patches: sessions without state, and one server app a start.
 
 For every session Gradio keeps a copy of the page's whole configuration: 370 kB and 19 ms here, for any session name
 that anyone invents. Our page has no state: battles are in the database, and a visitor's input comes with each call. So
 each call gets a new session, in 0.1 ms, and any server can answer any visitor.
+
+While pages are built, Gradio makes a server app of them at each step: two for the first page, one for each other page
+and one for the queue. Mounting makes one more, and only that one serves. The others took half of a start.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 
 from fastapi import FastAPI
@@ -46,3 +51,14 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
     for route in app.routes:
         if isinstance(route, Mount) and isinstance(route.app, App):
             route.app.state_holder = holder
+
+
+@contextmanager
+def without_server_apps() -> Iterator[None]:
+    """Build pages that are mounted later: no step makes a server app of them."""
+    create_app = App.create_app
+    App.create_app = staticmethod(lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        App.create_app = staticmethod(create_app)

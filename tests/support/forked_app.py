@@ -1,5 +1,6 @@
 """The app as a process forked from one that has loaded it: what a start costs without its imports."""
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -12,7 +13,7 @@ from arena.live import queue, sessions
 from tests.support.judging_process import Own
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["app", "openai"])
+FORKS.set_forkserver_preload(["app", "openai", "pydantic.v1.dataclasses", "anyio._backends._asyncio", "pyarrow.pandas_compat"])
 
 
 class ForkedApp:
@@ -55,6 +56,7 @@ def _run(environ: dict[str, str], log: Path) -> None:
     with log.open("ab") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
+    gc.disable()  # until it serves, as a program does
     import app  # loaded already, but in the process that this one is forked from alone
 
     sessions.DELAY_SECONDS = 0.5, 0.7
