@@ -257,9 +257,7 @@ class FileReader:
             AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept
         )
         sealed = SEALED_ITEMS.key
-        told = (
-            self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
-        )
+        told = self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
         if told or benchmark == sealed:
             lines = told or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
             return Recognised(sealed, file.model, lines, (), True, rows)

@@ -1,5 +1,7 @@
 """Reports on sealed items a day: many scores of almost the same answers would tell what is sealed."""
 
+from datetime import datetime
+
 from sqlalchemy import Column, ColumnElement, Connection, Integer, Table, Text, delete, func, select
 
 from arena.database import METADATA, Database, Moment, now
@@ -32,7 +34,6 @@ class SealedDays:
 
     def begin(self, connection: Connection, owner: str, network: str | None) -> str:
         """Count one more report; return why it may not begin, "" if it may. The caller has the turn."""
-        connection.execute(delete(SEALED_START).where(SEALED_START.c.at < _today()))
         if _begun(connection, SEALED_START.c.owner == owner) >= MOST_OF_OWNER:
             return f"You have had your {MOST_OF_OWNER} reports on sealed items for today; come back tomorrow (UTC)"
         of_network = SEALED_START.c.network == network
@@ -45,8 +46,12 @@ class SealedDays:
         connection.execute(self._database.insert(SEALED_START).values(values))
         return ""
 
+    def forget(self, connection: Connection) -> None:
+        """Delete the counts of the days before."""
+        connection.execute(delete(SEALED_START).where(SEALED_START.c.at < _today()))
 
-def _today():
+
+def _today() -> datetime:
     return now().replace(hour=0, minute=0, second=0, microsecond=0)
 
 

@@ -306,6 +306,7 @@ class Jobs:
         stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
+            self._sealed.forget(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:

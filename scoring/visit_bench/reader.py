@@ -137,9 +137,7 @@ def counted(names: Sequence[str]) -> str:
 def title_problems(title: str) -> list[str]:
     """What is wrong with a model's name, whoever else has it."""
     if not title:
-        return [
-            'the model has no name; call the column "<model name> prediction", or give a title'
-        ]
+        return ['the model has no name; call the column "<model name> prediction", or give a title']
     if len(title) > _LONGEST:
         return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
     return []

@@ -20,6 +20,8 @@ OPPONENTS: Mapping[str, Opponents] = {
     "3 models an item": 3,
     "All models": "all",
 }
+SEALED = ("The reference alone",)
+"""The one way to judge answers to sealed items."""
 ALL = "All that is open"
 """The one way to judge a file of a benchmark without such a choice."""
 GIVES = {

@@ -403,6 +403,9 @@ class ScoringTab:
             questions = self.settings.questions(values)
             options = self.settings.options(benchmark, values, label)
             return self._service.answers(owner, token, questions, options, title)
+        if form.way == "sealed":
+            protocol = self.settings.chosen_protocol(benchmark, values)
+            return self._service.sealed(owner, token, protocol, title)
         if form.way != "compare":
             protocol = self.settings.chosen_protocol(benchmark, values)
             return self._service.whole_file(owner, token, benchmark, protocol, title)
@@ -525,6 +528,7 @@ class ScoringTab:
         ways: Mapping[str, Iterable[str]] = {
             "questions first": forms.RUNS,
             "compare": forms.OPPONENTS,
+            "sealed": forms.SEALED,
         }
         labels = [*ways.get(BENCHMARKS[benchmark].way, [forms.ALL])]
         drafts = [self._draft(owner, benchmark, values, label) for label in labels]
