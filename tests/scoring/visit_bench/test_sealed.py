@@ -1,4 +1,4 @@
-"""Sealed items: which groups a report shows, what it says of them, and that a draft with its texts is stored nowhere."""
+"""Sealed items: which groups a report shows, what it says of them, and that no draft is stored with its texts."""
 
 from dataclasses import fields, replace
 

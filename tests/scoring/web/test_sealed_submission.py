@@ -3,12 +3,12 @@
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, Response, expect
+from playwright.sync_api import Error, Page, Response, expect
 
 from arena.database import Database
 from tests.scoring.jobs.test_sealed_sets import quotes
@@ -50,7 +50,7 @@ def crawled(address: str, paths: list[str], cookie: str) -> dict[str, str]:
     """Every page that these lead to below a report, and what it says."""
     found: dict[str, str] = {}
     headers = {"cookie": cookie} if cookie else {}
-    with httpx.Client(base_url=address, headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
         left = [*paths]
         while left:
             path = left.pop()
@@ -65,7 +65,7 @@ def crawled(address: str, paths: list[str], cookie: str) -> dict[str, str]:
 
 
 def rows_of(database: Path) -> Iterator[str]:
-    """Every row of the tables that a copy, an export or a page reads: not what people wrote, nor the judge's replies."""
+    """Every row of the tables that a page or an export reads: not what people wrote, nor the judge's replies."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         names = [
             name
@@ -73,6 +73,13 @@ def rows_of(database: Path) -> Iterator[str]:
         ]
         for name in sorted({*names} - {"draft_event", "reply"}):
             yield from (f"{name} {row}" for row in connection.execute(f'SELECT * FROM "{name}"'))
+
+
+def texts_of(responses: list[Response]) -> Iterator[str]:
+    """What a browser was sent, as far as it still has it."""
+    for response in responses:
+        with suppress(Error, UnicodeDecodeError):
+            yield response.text()
 
 
 def judged(page: Page, site: AppServer, file: Path) -> str:
@@ -93,17 +100,12 @@ def judged(page: Page, site: AppServer, file: Path) -> str:
 def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_path):
     app, sealed = site
     sent: list[str] = []
-
-    def keep(response: Response) -> None:
-        if "text" in response.headers.get("content-type", "") and response.status == 200:
-            sent.append(f"{response.url} {response.request.post_data or ''}")
-
+    responses: list[Response] = []
     with fresh_page(browser, DESK) as page:
-        page.on("response", keep)
-        first = judged(page, app, sealed.answers(tmp_path / "first.jsonl"))
+        page.on("response", lambda response: responses.append(response))
+        report = judged(page, app, sealed.answers(tmp_path / "mine.jsonl"))
         sent.append(page.content())
-        second = judged(page, app, sealed.answers(tmp_path / "next.jsonl", "A cat, number {}!"))
-        page.goto(f"{app.address}{first}")
+        page.goto(f"{app.address}{report}")
         expect(page.locator("main")).to_contain_text(
             "my-model reaches 51.0 on held-out, sealed items"
         )
@@ -115,18 +117,19 @@ def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_
         page.get_by_role("button", name="Publish report").click()
         expect(page.locator("main")).to_contain_text("Published.")
         sent.append(page.content())
+        sent += texts_of(responses)
         cookies = "; ".join(
             f"{one['name']}={one['value']}" for one in page.context.cookies(app.address)
         )
-    paths = [*PUBLIC, first, second, f"{first}/answers", f"{first}/people", f"/preview{first}.png"]
-    paths += [f"{first}?with={second.rpartition('/')[2]}", f"{first}/people/labels.csv"]
-    paths += [
-        f"/reports/{first.rpartition('/')[2]}/{name}" for name in ("report.json", "battles.jsonl")
-    ]
+    link = report.rpartition("/")[2]
+    compared = f"{report}?with={link}"
+    paths = [*PUBLIC, report, compared, f"{report}/answers", f"{report}/people"]
+    paths += [f"/preview{report}.png", f"{report}/people/labels.csv"]
+    paths += [f"/reports/{link}/{name}" for name in ("report.json", "battles.jsonl", "audit.jsonl")]
     own = crawled(app.address, paths, cookies)
     others = crawled(app.address, paths, "")
     assert any("sealed-items-scores.csv" in path for path in own)
-    assert "share no question" in own[f"{first}?with={second.rpartition('/')[2]}"]
+    assert "share no question" in own[compared]
     told = [*sent, *own.values(), *others.values(), app.log.read_text()]
     told += rows_of(app.data_dir / "arena.db")
     assert sealed.told_by("\n".join(told)) == []
