@@ -57,7 +57,7 @@ def sealed_project(
         instruction = f"What is in picture {number}?"
         url = f"https://example.org/{number}.png"
         caption = f"captionqx{number:03} captionqy{number:03}"
-        reference = f"referenceqx{number:03} referenceqy{number:03}"
+        reference = " ".join([f"referenceqx{number:03} referenceqy{number:03}"] * (1 + number % 3))
         done = (
             Instruction(text=instruction, pictures=(ItemPicture(url=url),)),
             Captions(texts=(caption,)),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from contextlib import contextmanager
 
 import pytest
@@ -27,7 +28,7 @@ from tests.support.openai_server import Body, OpenAIServer, prompt
 from tests.support.scoring_desk import Visit
 from tests.support.sealed_project import Sealed, sealed_project
 
-FIRST = "It is good. Overall, Response A is better."
+SEALED = r"(?:caption|reference)q[xy]\d+ "
 
 
 def quotes(body: Body, sample: int) -> str:
@@ -102,7 +103,7 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
         f"HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: {len(echoed)}"
         f"\r\n\r\n{echoed}"
     )
-    with OpenAIServer(lambda body, sample: prompt(body)) as server:
+    with OpenAIServer(lambda body, sample: "".join(re.findall(SEALED, prompt(body)))) as server:
         blind = Submissions(database, None)
         bench = Bench(database, server.address, is_blind=blind.is_blind, opened=blind.opened)
         visit = Visit(bench, tmp_path)
@@ -123,7 +124,7 @@ def test_prices_do_not_tell_which_text_is_long(database, tmp_path):
     sealed = sealed_project(database)
     with desk(database, tmp_path) as visit:
         costs = []
-        for number in (3, 30):
+        for number in (3, 32):
             path = tmp_path / f"only-{number}.jsonl"
             rows = [
                 {"item": key, "prediction": "A cat." if place == number else ""}
