@@ -120,11 +120,11 @@ def test_a_judge_that_fails_repeats_nothing_sealed(database, tmp_path, caplog, s
 
 
 def test_prices_do_not_tell_which_text_is_long(database, tmp_path):
-    """An answer to one item, and to another: the price is the same."""
+    """An answer to a short item, and to a long one: the price is the same."""
     sealed = sealed_project(database)
     with desk(database, tmp_path) as visit:
         costs = []
-        for number in (3, 32):
+        for number in (12, 32):
             path = tmp_path / f"only-{number}.jsonl"
             rows = [
                 {"item": key, "prediction": "A cat." if place == number else ""}
