@@ -11,7 +11,6 @@ from typing import Literal
 from pydantic import StrictInt
 
 from arena.sheets import Sheet
-from arena.templates import plural
 from arena.types import REFERENCE, Secret, grouped
 from scoring.benchmarks.article import Caveat
 from scoring.benchmarks.base import Benchmark, LazyFiles
@@ -181,8 +180,8 @@ class SealedItems(Benchmark[SealedReport]):
         hidden = report.total.items - sum(group.items for group in report.groups)
         if hidden and not self.ungraded(report):
             told = (
-                f"Kinds with fewer than {LEAST} results aren't shown, so that no single item's result can be told: "
-                f"{plural(hidden, 'item')}. All items count in the score."
+                f"Kinds with fewer than {LEAST} results aren't shown by themselves, so that they give away no single "
+                f"item. Their items, {hidden:,}, count in the score."
             )
             found.append(Caveat("", told))
         return found

@@ -75,7 +75,7 @@ def test_a_report_says_shares_with_intervals_and_what_it_leaves_out():
     assert head.mean == pytest.approx(100 * 40 / 60)
     assert head.low is not None and head.low < 66.7 < (head.high or 0)
     assert [line.name for line in SEALED_ITEMS.groups(told)] == ["Counting"]
-    assert any("37 items" in one.text for one in SEALED_ITEMS.caveats(told))
+    assert any("items, 37, count" in one.text for one in SEALED_ITEMS.caveats(told))
     assert SEALED_ITEMS.scored_answers(told) == ()
     assert {name.partition(".")[0] for name in SEALED_ITEMS.files(told)} == {
         "sealed-items-scores",
