@@ -65,6 +65,7 @@ class ScoringContext:
             judged=self.submissions.publish_if_complete,
             finished=self.pictures.soon,
             is_blind=self.submissions.is_blind,
+            opened=self.submissions.opened,
         )
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),

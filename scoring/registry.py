@@ -41,12 +41,13 @@ from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
+from scoring.visit_bench.sealed import SEALED_ITEMS
 
 R = TypeVar("R", bound=AnyReport)
 
 BENCHMARKS: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
-    for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, MMBENCH, MMT_BENCH, *VQA)
+    for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, SEALED_ITEMS, MMBENCH, MMT_BENCH, *VQA)
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 
@@ -158,7 +159,7 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        own = [one.key for one in BENCHMARKS.values() if one.way != "compare"]
+        own = [one.key for one in BENCHMARKS.values() if one.way not in ("compare", "sealed")]
         told = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
             f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "

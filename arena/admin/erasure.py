@@ -53,7 +53,9 @@ HANDED_OVER = (
     DRAFT_EVENT.c.voter_id,
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
-OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
+OWNED = tuple(
+    table(name, column("owner")) for name in ("job", "submission", "mark", "sealed_start")
+)
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))

@@ -195,7 +195,8 @@ def _card(
             ("licence", "images"),
             Counter(one.licence for item in items for one in item.pictures).items(),
         ),
-        withheld=f"{' and '.join(sealed)}, against contamination; ask for them"
+        withheld=f"{' and '.join(sealed)}, against contamination. To have answers judged with them, drop a file with "
+        "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
         if sealed
         else "none",
         image_folder=_IMAGE_FOLDER_WORDS if all(len(item.pictures) == 1 for item in items) else "",

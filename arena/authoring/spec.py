@@ -72,7 +72,8 @@ class ProjectSpec(CampaignSpec):
     budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
     """Most US dollars that drafts cost."""
     visibility: Literal["open", "sealed"] = "open"
-    """sealed: captions and references leave by an operator's export alone, and in the private backup."""
+    """sealed: captions and references leave by an operator's export alone, and in the private backup; once the project
+    has ended, the site's judge reads them beside answers that are brought to be scored."""
     verifiers: Literal[1, 3] = 1
     samples: Annotated[tuple[SampleSpec, ...], Field(strict=False, max_length=MOST_SAMPLES)] = ()
 

@@ -34,10 +34,10 @@ from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
 from scoring.score_sheets import line_sheet
 
-Workflow = Literal["questions first", "judge first", "rules first", "compare"]
+Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
 that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
-matches with other models, then the report."""
+matches with other models, then the report. sealed: the same with references that only the judge reads."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)

@@ -13,7 +13,7 @@ from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
 from scoring.cli.score_request import ScoreRequest, option_lines, read_options
-from scoring.cli.visit_bench import compare
+from scoring.cli.visit_bench import compare, sealed
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
@@ -24,6 +24,7 @@ WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
     "judge first": rules_first,
     "rules first": rules_first,
     "compare": compare,
+    "sealed": sealed,
 }
 _EPILOG = "\n".join(["\b", *option_lines(BENCHMARKS.values())])
 

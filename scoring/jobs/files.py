@@ -40,14 +40,24 @@ from scoring.registry import (
     quote,
     recognised,
 )
-from scoring.report import AnyReport, QuestionSet
+from scoring.report import AnyReport, Protocol, QuestionSet
 from scoring.visit_bench.reader import read_submission
+from scoring.visit_bench.sealed import SEALED_ITEMS, SealedReport
 
 LARGE = 20_000
 """Bytes of a file or report above which it is read aside: rules look at a thousand letters for 20 ms."""
 LOOKED_AT = 3
 """Rows of a file that its owner sees before scoring."""
 _PACKED = (".xlsx", ".parquet")
+_BLIND_TO_OWN = (
+    "Answers that voters are still asked to choose between are sent to this site's own judge alone: whoever runs "
+    "another one could learn which model gave which. Choose this site's judge under Details; where there is none, ask "
+    "the host for one"
+)
+_SEALED_FROM_OWN = (
+    "Sealed captions and references are sent to this site's own judge alone. Choose it under Details. If it can't be "
+    "chosen, log in above, or ask whoever runs this site"
+)
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
     "id: record": "a record for each id",
@@ -228,8 +238,8 @@ class FileReader:
         else:
             found = _opened(arrived, benchmark, wanted)
         if not isinstance(found, OpenedFile):
-            if found.way == "compare":
-                return self._submission(owner, arrived)
+            if found.way in ("compare", "sealed"):
+                return self._submission(owner, arrived, benchmark)
             return Recognised(found.key, Path(arrived.name).stem, (), (), True)
         problems = found.problems
         kept = islice(found.file.rows, LOOKED_AT)
@@ -237,16 +247,23 @@ class FileReader:
         rows = tuple(map(found.benchmark.look, kept))
         return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
 
-    def _submission(self, owner: str, arrived: StoredUpload) -> Recognised:
-        """Describe a submission; its problems are told with its price."""
+    def _submission(
+        self, owner: str, arrived: StoredUpload, benchmark: str | None = None
+    ) -> Recognised:
+        """Describe a submission, to sealed items where it answers any; its problems are told with its price."""
         file = read_submission(arrived.path, name=arrived.name)
-        lines: tuple[str, ...] = (f"VisIT-Bench: {len(file.entries):,} answers",)
-        with suppress(UploadError):
-            lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         kept = file.entries[:LOOKED_AT]
         rows = tuple(
             AnswerLook(one.item or f"row {one.row}", one.instruction, one.text) for one in kept
         )
+        sealed = SEALED_ITEMS.key
+        told = self.submissions.sealed.described(owner, file) if benchmark in (None, sealed) else ()
+        if told or benchmark == sealed:
+            lines = told or (f"{SEALED_ITEMS.name}: {len(file.entries):,} answers",)
+            return Recognised(sealed, file.model, lines, (), True, rows)
+        lines = (f"VisIT-Bench: {len(file.entries):,} answers",)
+        with suppress(UploadError):
+            lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         return Recognised("visit-bench", file.model, lines, (), True, rows)
 
     # Reports that need no judge.
@@ -310,6 +327,13 @@ class FileReader:
             stored.model, stored.source, request, spec.model, address
         ).report
 
+    def sealed(
+        self, arrived: StoredUpload, protocol: Protocol, title: str, spec: JudgeSpec, address: str
+    ) -> AnyReport:
+        """Of a file's matches with references that only the judge reads."""
+        file = read_submission(arrived.path, name=arrived.name)
+        return self.submissions.sealed.draft(file, protocol, title, spec.model, address)
+
     def whole_file(
         self,
         arrived: StoredUpload,
@@ -367,18 +391,17 @@ class FileReader:
         return written(report), self._quoted(report, asking)
 
     def _quoted(self, report: AnyReport, asking: Asking) -> Quote:
-        """What judging costs; of voters' secrets as if all were new, and as long as any: else it would tell them apart.
+        """What judging costs; of secrets as if all were new, and as long as any: else it would tell them apart.
 
-        Raises JobServiceError where a user's own judge would be sent such a secret.
+        Raises JobServiceError where a user's own judge would be sent a secret.
         """
         is_blind = self.submissions.is_blind(report)
         if is_blind and asking.is_own:
             raise JobServiceError(
-                "Answers that voters are still asked to choose between are sent to this site's own judge alone: "
-                "whoever runs another one could learn which model gave which. Choose this site's judge under Details; "
-                "where there is none, ask the host for one"
+                _SEALED_FROM_OWN if isinstance(report, SealedReport) else _BLIND_TO_OWN
             )
-        cost = quote(report, asking.spec, asking.whose, None if is_blind else self.cache)
+        opened = self.submissions.opened(report)
+        cost = quote(opened, asking.spec, asking.whose, None if is_blind else self.cache)
         if not is_blind:
             return cost
         told = quote(self.submissions.priced(report), asking.spec, asking.whose, None)

@@ -45,7 +45,9 @@ REPORT_BROWSER = Table(
     Column("owner", Text, nullable=False, index=True),
 )
 """Browsers and accounts that own another's reports, by `key_of`; not in the backup, whose reports have no owner."""
-OWNED = tuple(table(name, column("owner")) for name in ("job", "submission", "mark"))
+OWNED = tuple(
+    table(name, column("owner")) for name in ("job", "submission", "mark", "sealed_start")
+)
 """What belongs to an owner."""
 LASTS = timedelta(minutes=10)
 _LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"

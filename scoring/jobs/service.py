@@ -39,7 +39,7 @@ from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.registry import BENCHMARKS
-from scoring.report import QuestionSet
+from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
 
@@ -153,6 +153,12 @@ class JobService:
     def stored_comparison(self, stored: StoredModel, request: SubmissionRequest) -> Draft:
         return Draft(partial(self.reader.stored_comparison, stored, request))
 
+    def sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
+        """Draft of a file's matches with references that only the judge reads."""
+        arrived = self.upload_store.find(owner, token)
+        made = partial(self.reader.sealed, arrived, protocol, title)
+        return Draft(made, lambda: Source.of(arrived))
+
     def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self.upload_store.find(owner, token)
@@ -194,7 +200,7 @@ class JobService:
     def first_grades(self, job: Job) -> list[tuple[str, str]]:
         """What the judge said to the first questions of a job, as far as it is under way: names and outcomes.
 
-        Of voters' secrets nothing: a copy of one is told apart by how it fares.
+        Of secrets nothing: how one answer fares would tell of them.
         """
         found = self.jobs.draft(job.link) if self.jobs.size(job.link) <= LARGE else None
         if found is None:

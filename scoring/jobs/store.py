@@ -39,6 +39,7 @@ from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
 from scoring.jobs.owners import ReportOwners
+from scoring.jobs.sealed_days import SealedDays
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -174,6 +175,7 @@ class Jobs:
         self._lease = lease
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
+        self._sealed = SealedDays(database)
         self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
         """Reports and the letters of their texts, while somebody looks at them."""
 
@@ -260,6 +262,10 @@ class Jobs:
                 raise JobError(
                     f"Your job {other!r} is under way; wait until it is done, or cancel it"
                 )
+            if job.state == "quoted" and BENCHMARKS[job.benchmark].way == "sealed":
+                code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
+                if hindrance := self._sealed.begin(connection, owner, code):
+                    raise JobError(hindrance)
             queued = {"state": "waiting", "problem": "", "queued": now()}
             payer = {} if job.own_key else {"network": network}
             return self._change(
@@ -300,6 +306,7 @@ class Jobs:
         stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
+            self._sealed.forget(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:

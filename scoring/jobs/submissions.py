@@ -16,6 +16,7 @@ from arena.leaderboard.service import Leaderboard
 from arena.templates import plural
 from arena.types import REFERENCE, folded, grouped
 from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.sealed_sets import SealedSets
 from scoring.jobs.store import Job
 from scoring.judges.spec import ShownImage
 from scoring.no_answers import BEFORE, named, no_answer
@@ -32,7 +33,14 @@ from scoring.visit_bench.matches import (
     without_texts,
 )
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
-from scoring.visit_bench.reader import UNKNOWN, ItemIndex, SubmissionFile
+from scoring.visit_bench.reader import (
+    UNKNOWN,
+    ItemIndex,
+    SubmissionFile,
+    counted,
+    title_problems,
+)
+from scoring.visit_bench.sealed import SealedReport
 from scoring.visit_bench.store import JudgeBoardKey, SubmissionStore
 
 Opponents = Literal["all", "reference"] | int
@@ -40,10 +48,8 @@ Opponents = Literal["all", "reference"] | int
 item."""
 _NO_CHECK = SOURCE.c.kind != "check"
 _IN_USE = ANSWER.c.withdrawn_at.is_(None) & MODEL.c.retired_at.is_(None)
-_LONGEST = 120
 _USUAL_ANSWER = "word " * 120
 """As long as answers to instructions are."""
-_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ class Submissions:
         self._lot = database.secret_key("opponents") if blindness else b""
         """Where texts are secret, so is whose are drawn."""
         self.store = SubmissionStore(database, self._blind)
+        self.sealed = SealedSets(database)
 
     def has_any(self) -> bool:
         """Whether anything was judged or submitted yet: models of the bank too are judged. Raises DatabaseError."""
@@ -124,10 +131,12 @@ class Submissions:
         )
 
     def priced(self, report: AnyReport) -> AnyReport:
-        """Return a report to price: a price from the lengths of voters' secrets would tell them apart.
+        """Return a report to price: a price from the lengths of secrets would tell them apart.
 
-        Raises DatabaseError.
+        Raises DatabaseError and JobError.
         """
+        if isinstance(report, SealedReport):
+            return self.sealed.priced(report)
         if not isinstance(report, MatchReport):
             return report
         blind = self._blind_items(report)
@@ -145,8 +154,15 @@ class Submissions:
         )
         return replace(report, instances=instances, responses=responses)
 
+    def opened(self, report: AnyReport) -> AnyReport:
+        """Return a draft as this site's judge reads it: with what is sealed. Raises DatabaseError and JobError."""
+        return self.sealed.opened(report) if isinstance(report, SealedReport) else report
+
     def is_blind(self, report: AnyReport) -> bool:
-        """Whether a report holds answers of the bank that voters may still be shown. Raises DatabaseError."""
+        """Whether a report is judged beside texts that its owner may not read: sealed ones, or answers of the bank that
+        voters may still be shown. Raises DatabaseError."""
+        if isinstance(report, SealedReport):
+            return True
         return isinstance(report, MatchReport) and bool(self._blind_items(report))
 
     def _blind_items(self, report: MatchReport) -> frozenset[str]:
@@ -177,7 +193,7 @@ class Submissions:
             if misfit := index.join(entry, found):
                 wrong.setdefault(misfit, []).append(entry.shown)
         left_out = wrong.pop(UNKNOWN, [])
-        problems += [misfit.format(_counted(entries)) for misfit, entries in wrong.items()]
+        problems += [misfit.format(counted(entries)) for misfit, entries in wrong.items()]
         sources = Counter(bank[item].source for item in found)
         if len(sources) > 1:
             told = ", ".join(f"{count:,} of {source!r}" for source, count in sources.items())
@@ -186,7 +202,7 @@ class Submissions:
         source = next(iter(sources), "")
         problems += self._name_problems(owner, title, source)
         if left_out and (problems or not found):
-            problems.append(UNKNOWN.format(_counted(left_out)))
+            problems.append(UNKNOWN.format(counted(left_out)))
         rivals = self._rivals(bank, found, owner, title, source)
         asked = _Asked(title, file.file, False, found, rivals, left_out)
         return self._drafted(
@@ -304,12 +320,8 @@ class Submissions:
         return {row.key: _stored(row, images[row.id], answers.get(row.id, {})) for row in rows}
 
     def _name_problems(self, owner: str, title: str, source: str) -> list[str]:
-        if not title:
-            return [
-                'the model has no name; call the column "<model name> prediction", or give a title'
-            ]
-        if len(title) > _LONGEST:
-            return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
+        if problems := title_problems(title):
+            return problems
         with self._database.read() as connection:
             models = connection.execute(select(MODEL.c.name, MODEL.c.display)).all()
         others = [entered for entered in self.store.submissions(source) if entered.owner != owner]
@@ -462,15 +474,10 @@ def _unfit(instances: Iterable[Instance], request: SubmissionRequest) -> list[st
 
 def _lacks(what: str, instances: Sequence[Instance], mend: str) -> list[str]:
     return (
-        [f"instances {what}: {_counted([one.item for one in instances])}; {mend}"]
+        [f"instances {what}: {counted([one.item for one in instances])}; {mend}"]
         if instances
         else []
     )
-
-
-def _counted(names: Sequence[str]) -> str:
-    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    return f"{len(names):,} ({listed})"
 
 
 def _missing(answers: Mapping[str, str], source: str, bank: Mapping[str, _Stored]) -> int:
@@ -498,7 +505,7 @@ def _draft_lines(asked: _Asked, missing: int, report: MatchReport) -> list[str]:
         lines.append(f"{told}: {said:,}; where it gave none, empty the cell")
     if asked.left_out:
         lines.append(
-            f"answers to instances that are not in the item bank, left out: {_counted(asked.left_out)}"
+            f"answers to instances that are not in the item bank, left out: {counted(asked.left_out)}"
         )
     echoes = sum(repeats(asked.answers[one.item], one.instruction) for one in report.instances)
     if echoes:

@@ -82,11 +82,12 @@ class JobWorker:
         judged: Callable[[Job, AnyReport], None] = lambda job, report: None,
         finished: Callable[[Job], None] = lambda job: None,
         is_blind: Callable[[AnyReport], bool] = lambda report: False,
+        opened: Callable[[AnyReport], AnyReport] = lambda report: report,
     ) -> None:
         """`judged` gets each complete report before its job is marked done, and again after a crash in between.
 
-        `finished` gets the job once its report can be read. What a judge says about a draft that `is_blind` is not
-        repeated to its owner.
+        `finished` gets the job once its report can be read. `opened` returns a draft as the operator's judge reads it.
+        What a judge or its server says about a draft that `is_blind` is not repeated, to its owner or in the log.
         """
         self.name = secrets.token_hex(8)
         self.trials = Trials(fetcher)
@@ -100,6 +101,7 @@ class JobWorker:
         self._judged = judged
         self._finished = finished
         self._is_blind = is_blind
+        self._opened = opened
         self._own: dict[str, Endpoint] = {}
         self._running: dict[asyncio.Task[None], _Running] = {}
         self._ending = threading.Event()
@@ -194,8 +196,6 @@ class JobWorker:
         except ScoringStopped as error:
             log.info("job of %s: %s", running.claim.job.model, error)
         except (JudgeError, BudgetError, JobError, ReportError) as error:
-            if isinstance(error, JudgeUnreadable | JudgeUnknown) and running.own is None:
-                log.error("this site's judge is of no use, a job stopped: %s", error)
             await asyncio.to_thread(self._fail, running, error)
         else:
             if job and await asyncio.to_thread(self._jobs.finish, self.name, link, report):
@@ -203,12 +203,17 @@ class JobWorker:
 
     def _fail(self, running: _Running, error: Exception) -> None:
         told = str(error)
-        if isinstance(error, JudgeUnreadable) and self._is_blind(running.claim.draft):
-            told = error.wordless
+        if isinstance(error, JudgeUnreadable | JudgeUnknown):
+            if self._is_blind(running.claim.draft):
+                told = error.wordless
+            if running.own is None:
+                log.error("this site's judge is of no use, a job stopped: %s", told)
         self._jobs.fail(self.name, running.claim.job.link, told)
 
     async def _report(self, running: _Running) -> AnyReport:
+        draft = running.claim.draft
         if running.own is None:
+            draft = await asyncio.to_thread(self._opened, draft)
             await asyncio.to_thread(self._budget.commit_of, running.claim.job.link)
         async with self._judge_of(running) as judge:
             running.judge = judge
@@ -216,7 +221,7 @@ class JobWorker:
             def tell(progress: Progress) -> None:
                 running.progress = progress
 
-            return await score(running.claim.draft, judge, self._cache, tell, running.stop)
+            return await score(draft, judge, self._cache, tell, running.stop)
 
     def _judge_of(self, running: _Running) -> Judge:
         """Return the judge that the job was quoted for: its owner's, or the operator's, who pays. Raises JobError."""

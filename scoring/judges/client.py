@@ -82,6 +82,8 @@ class JudgeUnreadable(JudgeStopped):
 class JudgeUnknown(JudgeStopped):
     """The server has no such model, or does not offer it any more; the message repeats what it says."""
 
+    wordless = "The server of the judge does not offer its model any more. Choose another judge"
+
 
 class AskRefused(JudgeError):
     """The server refuses this one question; the message says why."""

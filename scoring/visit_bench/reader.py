@@ -124,6 +124,25 @@ def images_in(cell: JSON, column: str, wanted: str) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
+_SHOWN = 10
+_LONGEST = 120
+
+
+def counted(names: Sequence[str]) -> str:
+    """How many there are, and the first of them."""
+    listed = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return f"{len(names):,} ({listed})"
+
+
+def title_problems(title: str) -> list[str]:
+    """What is wrong with a model's name, whoever else has it."""
+    if not title:
+        return ['the model has no name; call the column "<model name> prediction", or give a title']
+    if len(title) > _LONGEST:
+        return [f"the model's name has {len(title)} characters; shorten it to {_LONGEST}"]
+    return []
+
+
 UNKNOWN = "unknown instances: {}; import their items first, or correct the keys"
 """No hindrance if others are known: the item bank leaves out what VisIT-Bench's raters found incorrect."""
 DOUBLE = "instances that stand there more than once: {}; keep one of each"

@@ -213,10 +213,10 @@ def methods_html(report: AnyReport) -> str:
     if judge is not None:
         told |= {"Judge": judge.model, "Answered as": ", ".join(judge.versions) or "not told"}
         told |= {"Prompt (sha256)": judge.prompt or "not told", "Reading": judge.parser}
-    answers = benchmark.scored_answers(report)
-    is_blind = any(one.answer == NOT_SHOWN for one in answers)
-    digest = NOT_SHOWN if is_blind else answers_digest(answers)
-    told |= {**benchmark.methods(report), "File": report.file, "Answers (sha256)": digest}
+    told |= {**benchmark.methods(report), "File": report.file}
+    if answers := benchmark.scored_answers(report):
+        is_blind = any(one.answer == NOT_SHOWN for one in answers)
+        told["Answers (sha256)"] = NOT_SHOWN if is_blind else answers_digest(answers)
     return REPORT.methods({**told, "Scored": f"{report.created[:16].replace('T', ' ')} UTC"})
 
 

@@ -217,12 +217,21 @@ class ReportPages:
             wrong_html(report, self.pictures.addresses(job.link)),
             REPORT.every(job.link, listed.title) if listed else "",
             trust_html(report),
-            REPORT.people(job.link, self._people(job, report)),
-            REPORT.comparing(REPORT.compare(job.link, self._others(job, request))),
+            *self._beside(opened, request),
             methods_html(report),
             REPORT.foot(job.link, benchmark.files(report), citation_of(report)),
         ]
         return REPORT.together(parts)
+
+    def _beside(self, opened: Opened, request: Request) -> list[str]:
+        """What people and other reports say of the same answers; nothing where none is told."""
+        job, report = opened
+        if not BENCHMARKS[report.benchmark].scored_answers(report):
+            return []
+        return [
+            REPORT.people(job.link, self._people(job, report)),
+            REPORT.comparing(REPORT.compare(job.link, self._others(job, request))),
+        ]
 
     def _answers(self, opened: Opened, request: Request) -> str | None:
         job, report = opened

@@ -1,8 +1,9 @@
 """Forms of "Score a model": the choices of each setting, by label, and what each way to judge a file costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from scoring.benchmarks.base import Workflow
 from scoring.jobs.files import JobServiceError
 from scoring.jobs.submissions import Opponents
 from scoring.judges.run import Quote
@@ -20,6 +21,12 @@ OPPONENTS: Mapping[str, Opponents] = {
     "3 models an item": 3,
     "All models": "all",
 }
+WAYS: Mapping[Workflow, Iterable[str]] = {
+    "questions first": RUNS,
+    "compare": OPPONENTS,
+    "sealed": ["The reference alone"],
+}
+"""The labels of the ways to judge a file, where there is more than `ALL`."""
 ALL = "All that is open"
 """The one way to judge a file of a benchmark without such a choice."""
 GIVES = {

@@ -4,7 +4,6 @@ Jobs are in the database; the page keeps only a job's link, and each handler che
 """
 
 import json
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -403,6 +402,9 @@ class ScoringTab:
             questions = self.settings.questions(values)
             options = self.settings.options(benchmark, values, label)
             return self._service.answers(owner, token, questions, options, title)
+        if form.way == "sealed":
+            protocol = self.settings.chosen_protocol(benchmark, values)
+            return self._service.sealed(owner, token, protocol, title)
         if form.way != "compare":
             protocol = self.settings.chosen_protocol(benchmark, values)
             return self._service.whole_file(owner, token, benchmark, protocol, title)
@@ -522,11 +524,7 @@ class ScoringTab:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
         judge = self.settings.own_judge(owner, values)
         offers = []
-        ways: Mapping[str, Iterable[str]] = {
-            "questions first": forms.RUNS,
-            "compare": forms.OPPONENTS,
-        }
-        labels = [*ways.get(BENCHMARKS[benchmark].way, [forms.ALL])]
+        labels = [*forms.WAYS.get(BENCHMARKS[benchmark].way, [forms.ALL])]
         drafts = [self._draft(owner, benchmark, values, label) for label in labels]
         costs = self._service.costs(owner, drafts, judge)
         for label, cost in zip(labels, costs, strict=True):

@@ -19,6 +19,9 @@ STATE_WORDS = {
     "cancelled": "cancelled",
 }
 
+_OF_SECRETS = ("compare", "sealed")
+"""Ways in which texts are judged that the owner may not read: their lengths are not told either."""
+
 
 def quote_html(job: Job, ceiling: float) -> str:
     """Return the cost of judging where the page did not tell it before; the operator's judge stops at `ceiling` US
@@ -30,14 +33,14 @@ def quote_html(job: Job, ceiling: float) -> str:
         price = "It costs nothing."
     else:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
-        if BENCHMARKS[job.benchmark].way == "compare" and not job.own_key:
+        if BENCHMARKS[job.benchmark].way in _OF_SECRETS and not job.own_key:
             most = ceiling  # the lengths of answers would tell whose they are
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
     form = BENCHMARKS[job.benchmark]
     asked = plural(quote.grades, form.unit)
     sent = f": about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
-    if form.way == "compare":
+    if form.way in _OF_SECRETS:
         asked = f"{plural(quote.grades // 2, 'pair')} x 2 orders = {asked}"
         sent = ""
     cached = (

@@ -1,0 +1,235 @@
+"""Sealed sets: the items of projects that have ended and are sealed, and files of answers to them.
+
+Only this reads what people wrote for them. A set is answered whole: who chose its items could ask about single ones.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from arena.authoring.events import ItemPicture
+from arena.authoring.spec import KINDS, project_of
+from arena.authoring.store import Draft, DraftStore
+from arena.database import Database, now
+from arena.items.importers import last_part
+from arena.seats.campaigns import Campaign, CampaignStore
+from arena.types import Secret, folded, item_key
+from scoring.benchmarks.predictions import UploadError
+from scoring.jobs.sealed_days import MOST_OF_OWNER, SealedDays
+from scoring.jobs.store import JobError
+from scoring.no_answers import BEFORE, named, no_answer
+from scoring.report import JudgeStamp, Protocol
+from scoring.visit_bench.matches import REFERENCES
+from scoring.visit_bench.prompts import PARSERS, prompt_digest
+from scoring.visit_bench.reader import (
+    UNKNOWN,
+    ItemIndex,
+    SubmissionFile,
+    counted,
+    title_problems,
+)
+from scoring.visit_bench.sealed import (
+    LEAST,
+    OpenedReport,
+    SealedAnswer,
+    SealedCount,
+    SealedItem,
+    SealedReport,
+)
+
+NO_SET = (
+    "none of its items is in a sealed set of this site; give their keys in a column item, or their instructions and "
+    "images"
+)
+
+
+@dataclass(frozen=True)
+class SealedSet:
+    """The items of a sealed project, by their keys."""
+
+    name: str
+    items: Mapping[str, SealedItem]
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A file's answers by item, and what is wrong with it."""
+
+    set: SealedSet
+    answers: Mapping[str, str]
+    problems: tuple[str, ...]
+    left_out: int
+    """Answers to other items."""
+
+    @property
+    def missing(self) -> list[str]:
+        return [key for key in self.set.items if key not in self.answers]
+
+
+class SealedSets:
+    """The sealed sets of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._projects = CampaignStore(database, KINDS)
+        self._drafts = DraftStore(database)
+        self._days = SealedDays(database)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SealedSets, (self._database,)
+
+    def all(self) -> list[SealedSet]:
+        """Every set with `LEAST` items or more, the newest first: smaller ones never get a score."""
+        sets = [
+            self._set(project)
+            for project in self._projects.all()
+            if project.ended_at and project_of(project.spec).visibility == "sealed"
+        ]
+        return [one for one in sets if len(one.items) >= LEAST]
+
+    def described(self, owner: str, file: SubmissionFile) -> tuple[str, ...]:
+        """What a file is, in words; empty where it answers no sealed item."""
+        joined = self._joined(file)
+        if joined is None:
+            return ()
+        told = [
+            f"{joined.set.name}: answers to {len(joined.answers):,} of {len(joined.set.items):,} sealed items",
+            "The judge compares each answer with the sealed reference. Nobody else reads it, and the report shows "
+            f"scores of {LEAST} items or more",
+            f"Reports on sealed items left for you today: {self._days.left(owner)} of {MOST_OF_OWNER}",
+            *named(_reasons(joined), len(joined.answers), BEFORE),
+        ]
+        if joined.left_out:
+            told.append(f"Answers to other items, left out: {joined.left_out:,}")
+        return tuple(told)
+
+    def draft(
+        self, file: SubmissionFile, protocol: Protocol, title: str, judge: str, address: str
+    ) -> SealedReport:
+        """A file's answers to the set that it answers. Raises UploadError with all problems at once."""
+        joined = self._joined(file)
+        if joined is None:
+            raise UploadError(file.file, (NO_SET,))
+        title = " ".join((title or file.model).split())
+        problems = [*file.problems, *joined.problems, *title_problems(title)]
+        if folded(title).casefold() in {name.casefold() for name in REFERENCES}:
+            problems.append(f"{title!r} is the other side of each match; choose another name")
+        if joined.missing:
+            problems.append(
+                f"items of {joined.set.name} without a row: {counted(joined.missing)}; a sealed set is scored "
+                "whole, so give every item a row, empty where the model gave no answer"
+            )
+        if problems:
+            raise UploadError(file.file, tuple(problems))
+        answers = tuple(
+            SealedAnswer(key, item.family, joined.answers[key])
+            for key, item in joined.set.items.items()
+        )
+        told = json.dumps([(answer.item, answer.text) for answer in answers])
+        prompt = prompt_digest(protocol, "free", "captions")
+        return SealedReport(
+            benchmark="sealed-items",
+            protocol=protocol,
+            title=title,
+            file=file.file,
+            created=now().isoformat(timespec="seconds"),
+            judge=JudgeStamp(judge, (), address, prompt, PARSERS[protocol]),
+            project=joined.set.name,
+            digest=hashlib.sha256(told.encode()).hexdigest(),
+            answers=answers,
+            total=SealedCount("", won=0, lost=0, tied=0, unscored=0),
+            groups=(),
+            unread=0,
+            replies=0,
+            steady=0,
+            both=0,
+        )
+
+    def opened(self, report: SealedReport) -> OpenedReport:
+        """A draft with what its judge reads. Raises JobError if the set has changed since."""
+        project = self._projects.find(report.project)
+        items = self._set(project).items if project else {}
+        if items.keys() != {answer.item for answer in report.answers}:
+            raise JobError(
+                f"The sealed items of {report.project} have changed since you brought your file; upload it again"
+            )
+        return _opened(report, items)
+
+    def priced(self, report: SealedReport) -> OpenedReport:
+        """A draft to be priced: every sealed text is as long as they are on average, so that no price tells one's."""
+        items = self.opened(report).items
+        captions = [caption for item in items.values() for caption in item.captions]
+        caption = _average(captions)
+        reference = _average([item.reference for item in items.values()])
+        # no two alike: equal calls are made once
+        alike = {
+            key: replace(
+                item,
+                captions=(caption,) * len(item.captions),
+                reference=Secret(f"{reference.reveal()} {10_000 + place}"),
+            )
+            for place, (key, item) in enumerate(items.items())
+        }
+        return _opened(report, alike)
+
+    def _set(self, project: Campaign) -> SealedSet:
+        items: dict[str, SealedItem] = {}
+        for draft in self._drafts.drafts(project):
+            if draft.state.step == "accepted":
+                item = _item(draft)
+                items.setdefault(item.key, item)
+        return SealedSet(project.name, items)
+
+    def _joined(self, file: SubmissionFile) -> _Joined | None:
+        """A file beside the set of which it answers most; None where it answers none."""
+        joined = [_join(file, one) for one in self.all()]
+        return max(
+            (one for one in joined if one.answers), key=lambda one: len(one.answers), default=None
+        )
+
+
+def _join(file: SubmissionFile, sealed: SealedSet) -> _Joined:
+    index = ItemIndex({key: (item.instruction, item.names) for key, item in sealed.items.items()})
+    answers: dict[str, str] = {}
+    wrong: dict[str, list[str]] = {}
+    for entry in file.entries:
+        if misfit := index.join(entry, answers):
+            wrong.setdefault(misfit, []).append(entry.shown)
+    left_out = len(wrong.pop(UNKNOWN, []))
+    problems = tuple(misfit.format(counted(entries)) for misfit, entries in wrong.items())
+    return _Joined(sealed, answers, problems, left_out)
+
+
+def _item(draft: Draft) -> SealedItem:
+    state = draft.state
+    assert state.instruction and state.answer
+    text = state.instruction.text
+    pictures = state.instruction.pictures
+    return SealedItem(
+        key=draft.origin or item_key(text, [picture.sha256 or picture.url for picture in pictures]),
+        family=draft.family,
+        instruction=text,
+        names=tuple(map(_name, pictures)),
+        captions=tuple(map(Secret, state.captions)),
+        reference=Secret(state.answer.text),
+    )
+
+
+def _name(picture: ItemPicture) -> str:
+    return picture.name or last_part(picture.url)
+
+
+def _opened(report: SealedReport, items: Mapping[str, SealedItem]) -> OpenedReport:
+    kept = {field.name: getattr(report, field.name) for field in fields(SealedReport)}
+    return OpenedReport(**kept, items=items)
+
+
+def _average(texts: list[Secret]) -> Secret:
+    """Words as long as these texts are on average."""
+    letters = sum(len(text.reveal()) for text in texts) // len(texts)
+    return Secret(("word " * (letters // 5 + 1))[:letters])
+
+
+def _reasons(joined: _Joined) -> Mapping[str, str]:
+    return {item: no_answer(text) for item, text in joined.answers.items()}

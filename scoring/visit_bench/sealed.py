@@ -1,0 +1,289 @@
+"""Sealed items: answers judged beside references that only the judge reads, as VisIT-Bench judges its held-out set.
+
+A report has counts of groups alone. Captions and references travel as `Secret`, which cannot be stored or printed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import StrictInt
+
+from arena.sheets import Sheet
+from arena.types import REFERENCE, Secret, grouped
+from scoring.benchmarks.article import Caveat
+from scoring.benchmarks.base import Benchmark, LazyFiles
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec
+from scoring.multiple_choice.metrics import share
+from scoring.report import NO_SCORE, JudgeStamp, Protocol, ScoreLine, mostly_unread
+from scoring.score_sheets import line_sheet, sheet_files
+from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
+from scoring.visit_bench.matches import (
+    Instance,
+    Match,
+    MatchReport,
+    Part,
+    Response,
+    Verdict,
+    steadiness,
+)
+
+LEAST = 20
+"""Decided matches of the smallest group that is shown: a score of fewer would tell how single items fared."""
+_HEAD = "% of decided matches won against the human-verified reference"
+_TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} items got a result, and smaller groups aren't shown"
+
+
+@dataclass(frozen=True)
+class SealedItem:
+    """An item whose captions and reference only a judge reads."""
+
+    key: str
+    family: str
+    instruction: str
+    names: tuple[str, ...]
+    """File names of its pictures."""
+    captions: tuple[Secret, ...]
+    reference: Secret
+
+
+@dataclass(frozen=True)
+class SealedAnswer:
+    """A model's answer to a sealed item."""
+
+    item: str
+    family: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SealedCount:
+    """How the matches of a group ended; without a verdict in an order: unscored."""
+
+    name: str
+    won: StrictInt
+    lost: StrictInt
+    tied: StrictInt
+    unscored: StrictInt
+
+    @property
+    def decided(self) -> int:
+        return self.won + self.lost
+
+    @property
+    def items(self) -> int:
+        return self.decided + self.tied + self.unscored
+
+    @property
+    def line(self) -> ScoreLine:
+        """The share of decided matches that were won, ties left out (Table 4)."""
+        outcomes = [True] * self.won + [False] * self.lost + [None] * self.unscored
+        return share(self.name, outcomes)
+
+
+@dataclass(frozen=True)
+class SealedReport:
+    """A model's answers to a project's sealed items before the judging, and counts of groups after it."""
+
+    benchmark: Literal["sealed-items"]
+    protocol: Protocol
+    title: str
+    file: str
+    created: str
+    judge: JudgeStamp
+    project: str
+    digest: str
+    """sha256 of the items and answers."""
+    answers: tuple[SealedAnswer, ...]
+    """None once they are judged."""
+    total: SealedCount
+    groups: tuple[SealedCount, ...]
+    """Those that may be shown."""
+    unread: StrictInt
+    """Replies of the judge that could not be read, of `replies`."""
+    replies: StrictInt
+    steady: StrictInt
+    """Matches with the same winner in both orders, of `both`."""
+    both: StrictInt
+
+
+@dataclass(frozen=True)
+class OpenedReport(SealedReport):
+    """A draft with what the judge reads beside the answers; it cannot be stored."""
+
+    items: Mapping[str, SealedItem]
+
+
+class SealedItems(Benchmark[SealedReport]):
+    """The benchmark: one match with the reference for each item, in both orders."""
+
+    def tasks(self, report: SealedReport, spec: JudgeSpec) -> Sequence[Task[Verdict]]:
+        return VISIT_BENCH.tasks(_with_matches(report), spec)
+
+    def graded(self, report: SealedReport, outcomes: Sequence[Verdict]) -> SealedReport:
+        judged = VISIT_BENCH.graded(_with_matches(report), outcomes)
+        families = grouped((judged.by_item[match.item].family, match) for match in judged.matches)
+        counts = [
+            _count(family_words(family), matches, report.title)
+            for family, matches in families.items()
+        ]
+        replied = [verdict for verdict in outcomes if verdict.replies]
+        same: Part = next(iter(steadiness(match.winners for match in judged.matches).values()))
+        return SealedReport(
+            benchmark="sealed-items",
+            protocol=report.protocol,
+            title=report.title,
+            file=report.file,
+            created=report.created,
+            judge=judged.judge,
+            project=report.project,
+            digest=report.digest,
+            answers=(),
+            total=_count(_HEAD, judged.matches, report.title),
+            groups=tuple(shown_groups(counts)),
+            unread=sum(bool(verdict.reason) for verdict in replied),
+            replies=len(replied),
+            steady=same.part,
+            both=same.of,
+        )
+
+    def ungraded(self, report: SealedReport) -> str:
+        if unread := mostly_unread(report.unread, report.replies, "verdict"):
+            return unread
+        return _TOO_FEW if report.total.decided < LEAST else ""
+
+    def edition(self, report: SealedReport) -> str:
+        return f"{report.project}, sealed items"
+
+    def headline(self, report: SealedReport) -> ScoreLine:
+        line = report.total.line
+        return replace(line, mean=None, low=None, high=None) if self.ungraded(report) else line
+
+    def groups(self, report: SealedReport) -> Sequence[ScoreLine]:
+        return () if self.ungraded(report) else [group.line for group in report.groups]
+
+    def scores(self, report: SealedReport) -> Sequence[ScoreLine]:
+        if self.ungraded(report):
+            return ()
+        return [replace(report.total.line, name="All items"), *self.groups(report)]
+
+    def sheets(self, report: SealedReport) -> Sequence[Sheet]:
+        lines = self.scores(report)
+        if not lines:
+            return ()
+        return (line_sheet("scores", _HEAD, lines, "Kind of item"),)
+
+    def caveats(self, report: SealedReport) -> Sequence[Caveat]:
+        found = list(super().caveats(report))
+        hidden = report.total.items - sum(group.items for group in report.groups)
+        if hidden and not self.ungraded(report):
+            told = (
+                f"Kinds with fewer than {LEAST} results aren't shown by themselves, so that they give away no single "
+                f"item. Their items, {hidden:,}, count in the score."
+            )
+            found.append(Caveat("", told))
+        return found
+
+    def checks(self, report: SealedReport) -> Sequence[str]:
+        if self.ungraded(report):
+            return ()
+        same = Part(report.steady, report.both)
+        return [f"The same winner in both orders: {same}.", f"Ties: {report.total.tied:,}."]
+
+    def methods(self, report: SealedReport) -> Mapping[str, str]:
+        return {
+            "Items": report.project,
+            "The judge read": "sealed captions of the pictures",
+            "Reference": "sealed, the other side of each match",
+            "Shown": f"counts of groups with {LEAST} results or more; no answer, item or judge's reply",
+            "Answers (sha256)": report.digest,
+        }
+
+    def files(self, report: SealedReport) -> Mapping[str, bytes]:
+        return LazyFiles(sheet_files("sealed-items", self.sheets(report)))
+
+
+SEALED_ITEMS = SealedItems(
+    key="sealed-items",
+    cited=VISIT_BENCH.cited,
+    name="Sealed items",
+    report=SealedReport,
+    way="sealed",
+    protocols=VISIT_BENCH.protocols,
+    check=VISIT_BENCH.check,
+    unit=VISIT_BENCH.unit,
+    notes=VISIT_BENCH.notes,
+)
+
+
+def shown_groups(counts: Sequence[SealedCount]) -> list[SealedCount]:
+    """The groups with `LEAST` decided matches, while those left out have as many together.
+
+    Else the total less what is shown would tell the small ones.
+    """
+    ordered = sorted(counts, key=lambda count: count.decided)
+    left_out = sum(count.decided < LEAST for count in ordered)
+    while 0 < left_out < len(ordered) and _decided(ordered[:left_out]) < LEAST:
+        left_out += 1
+    shown = ordered[left_out:]
+    return [count for count in counts if count in shown]
+
+
+def _decided(counts: Iterable[SealedCount]) -> int:
+    return sum(count.decided for count in counts)
+
+
+def _count(name: str, matches: Iterable[Match], title: str) -> SealedCount:
+    outcomes = Counter(match.outcome(title) for match in matches)
+    return SealedCount(
+        name=name,
+        won=outcomes["won"],
+        lost=outcomes["lost"],
+        tied=outcomes["tied"],
+        unscored=outcomes[None],
+    )
+
+
+def _with_matches(report: SealedReport) -> MatchReport:
+    """The matches with the references, in the clear: for the judge's tasks alone."""
+    assert isinstance(report, OpenedReport), "a judge reads a report that was opened"
+    title = report.title
+    instances = []
+    responses = []
+    for answer in report.answers:
+        item = report.items[answer.item]
+        reference = item.reference.reveal()
+        instances.append(
+            Instance(
+                item=item.key,
+                family=answer.family,
+                instruction=item.instruction,
+                captions=tuple(caption.reveal() for caption in item.captions),
+                pictures=(),
+                sources=(),
+                reference=reference,
+            )
+        )
+        responses.append(Response(item.key, title, answer.text))
+        responses.append(Response(item.key, REFERENCE, reference))
+    return MatchReport(
+        benchmark="visit-bench",
+        protocol=report.protocol,
+        title=title,
+        file=report.file,
+        created=report.created,
+        judge=report.judge,
+        reference="free",
+        context="captions",
+        source=report.project,
+        complete=True,
+        stored=False,
+        instances=tuple(instances),
+        responses=tuple(responses),
+        matches=tuple(
+            Match(answer.item, min(title, REFERENCE), max(title, REFERENCE))
+            for answer in report.answers
+        ),
+    )
