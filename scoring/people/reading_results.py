@@ -12,18 +12,17 @@ from scoring.people.open_answers import open_rows, shown_row
 from scoring.people.plan import answer_key
 from scoring.people.readings import (
     Alignment,
+    AnswerKey,
     PairedChoice,
     Reading,
-    align,
     between_people,
+    by_model,
     option_of,
     people_choose,
 )
-from scoring.people.store import Mark
 
 STRICT_RULES = "Strict rules, no judge"
 """Ours as an extractor of what a paper's rules leave open."""
-ALL_MODELS = "all models"
 MOST_READ = 8
 """Other reports that stand beside one."""
 
@@ -62,24 +61,10 @@ class _ReadReport(NamedTuple):
 
     model: str
     report: ChoiceReport
-    rows: Mapping[str, Decided]
-    """By the key of each answer."""
-    marks: Sequence[Mark]
-
-    @property
-    def readings(self) -> list[Reading]:
-        return [
-            Reading(
-                item=mark.item,
-                answer=mark.answer,
-                reader=mark.marker,
-                option=mark.said.value,
-                round=mark.round,
-                note=mark.said.note,
-            )
-            for mark in self.marks
-            if mark.said.value != CANNOT
-        ]
+    rows: Mapping[AnswerKey, Decided]
+    readings: Sequence[Reading]
+    cannot: int
+    """Readings that said that nobody can tell."""
 
 
 def reading_results(
@@ -87,33 +72,36 @@ def reading_results(
 ) -> ReadingResults | None:
     """What people's readings say; `beside`: of other reports of its owner too. None where nobody read an answer."""
     own = _read(marking, job, report)
-    if not own.marks:
+    if not own.readings:
         return None
     every = [own, *(_others(marking, job, report) if beside else ())]
     choices = _choices(every)
-    shared = {
-        (one.answer, one.reader, one.round): one for read in every for one in read.readings
-    }
+    shared = {(one.answer, one.reader, one.round): one for read in every for one in read.readings}
     first = next(iter(_choices([own]).values()), {})
     return ReadingResults(
         readings=tuple(own.readings),
         open=len(own.rows),
-        cannot=len(own.marks) - len(own.readings),
-        alignments=tuple(_alignments(choices)),
-        people=tuple(between_people([*shared.values()])),
-        apart=tuple(
+        cannot=own.cannot,
+        alignments=tuple(
             one
-            for found in first.values()
-            for one in found
-            if one.pair.outcome in ("one none", "other option")
+            for extractor, models in choices.items()
+            for one in by_model(extractor, {name: _pairs(found) for name, found in models.items()})
         ),
+        people=tuple(between_people([*shared.values()])),
+        apart=tuple(one for found in first.values() for one in found if one.pair.is_apart),
     )
 
 
 def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
-    rows = {answer_key(shown_row(row)): row for row in open_rows(report)}
-    marks = marking.store.of_report("readings", job.link, job.owner, rows)
-    return _ReadReport(job.title, report, rows, marks)
+    rows = {AnswerKey.of(str(row.question.index), row.prediction): row for row in open_rows(report)}
+    keys = {answer_key(shown_row(row)): key for key, row in rows.items()}
+    marks = marking.store.of_report("readings", job.link, job.owner, keys)
+    readings = [
+        Reading(keys[mark.answer], mark.marker, mark.said.value, mark.round, mark.said.note)
+        for mark in marks
+        if mark.said.value != CANNOT
+    ]
+    return _ReadReport(job.title, report, rows, readings, len(marks) - len(readings))
 
 
 def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadReport]:
@@ -126,7 +114,7 @@ def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadRepor
             and (one.benchmark, one.protocol) == (job.benchmark, job.protocol)
         )
         other = marking.jobs.report(one.link) if alike and len(found) < MOST_READ else None
-        if isinstance(other, ChoiceReport) and (read := _read(marking, one, other)).marks:
+        if isinstance(other, ChoiceReport) and (read := _read(marking, one, other)).readings:
             found.append(read)
     return found
 
@@ -143,7 +131,7 @@ def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[Compare
     return found
 
 
-def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[str, Decided]]]:
+def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Decided]]]:
     """Yield who read a report's open answers: its judge, and our rules where those of a paper left them open."""
     if read.report.judge:
         yield read.report.judge.model, read.rows
@@ -152,17 +140,10 @@ def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[str, Decided]]
         yield STRICT_RULES, dict(zip(read.rows, strict, strict=True))
 
 
+def _pairs(found: Iterable[Compared]) -> list[PairedChoice]:
+    return [one.pair for one in found]
+
+
 def _compared(row: Decided, people: str) -> Compared:
-    question = str(row.question.index % PASS)
     chosen = option_of(row.decision, row.question.options)
-    return Compared(row, PairedChoice(question, people, chosen))
-
-
-def _alignments(choices: Mapping[str, Mapping[str, Sequence[Compared]]]) -> Iterator[Alignment]:
-    """Yield each extractor over all models, where there are several, and by model."""
-    for extractor, models in choices.items():
-        by_model = {model: [one.pair for one in found] for model, found in models.items()}
-        if len(by_model) > 1:
-            yield align(extractor, ALL_MODELS, [one for pairs in by_model.values() for one in pairs])
-        for model, pairs in by_model.items():
-            yield align(extractor, model, pairs)
+    return Compared(row, PairedChoice(str(row.question.index % PASS), people, chosen))

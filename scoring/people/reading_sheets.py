@@ -8,28 +8,29 @@ import pandas as pd
 from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, estimate, estimate_cells
 from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
-from scoring.people.readings import Alignment
+from scoring.people.reading_files import ExtractedFile
+from scoring.people.readings import Alignment, Reading, people_choose
 
 _NOTE = (
-    "The same: people and the extractor choose the same option, or both none. Case I: one of the two says that the answer "
-    "means no option. Case II: they choose two options. Not read: nobody could say what the extractor chose; in no share. "
-    f"MMBench: section 4.3 and Figure 5, {PAPER_READ} answers of 8 models that exact matching left open. Its cases are of "
-    f"{PAPER_APART} answers, {PAPER_CASES[0]:.0%} and {PAPER_CASES[1]:.0%} of them."
+    "Case I: people or the extractor say that the answer means none of the options, and the other one chose an option. "
+    "Case II: they chose two options. Rows of MMBench: section 4.3 and Figure 5, what exact matching left open. Of "
+    f"ChatGPT's {PAPER_APART} disagreements there {PAPER_CASES[0]:.0%} are case I, {PAPER_CASES[1]:.0%} case II."
 )
+_COLUMNS = (
+    Column("extractor", "Who chose"),
+    Column("model", "Answers of"),
+    Column("answers", "n", "count"),
+    estimate("same", "Same choice as people", "percent"),
+    estimate("one_none", "Case I", "percent"),
+    Column("chose", "… chose one where people say none", "count"),
+    estimate("other_option", "Case II", "percent"),
+)
+_UNREAD = Column("unread", "Not read, in no share", "count")
 
 
 def alignment_sheet(found: Sequence[Alignment]) -> Sheet:
     """A row an extractor and model, and below them the paper's."""
-    columns = (
-        Column("extractor", "Who chose"),
-        Column("model", "Answers of"),
-        Column("answers", "n", "count"),
-        estimate("same", "The same as people", "percent"),
-        estimate("one_none", "Case I", "percent"),
-        Column("chose", "Case I: option where people say none", "count"),
-        estimate("other_option", "Case II", "percent"),
-        Column("unread", "Not read", "count"),
-    )
+    columns = (*_COLUMNS, _UNREAD) if any(one.unread for one in found) else _COLUMNS
     rows = [*map(_aligned, found), *_published()]
     frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
     return Sheet("alignment", "How often extractors and people agree", frame, columns, _NOTE)
@@ -38,7 +39,12 @@ def alignment_sheet(found: Sequence[Alignment]) -> Sheet:
 def _aligned(one: Alignment) -> dict[str, Any]:
     row = {"extractor": one.extractor, "model": one.model, "answers": one.answers}
     row |= {"chose": one.chose, "unread": one.unread}
-    return row | _cells("same", one.same) | _cells("one_none", one.one_none) | _cells("other_option", one.other_option)
+    return (
+        row
+        | _cells("same", one.same)
+        | _cells("one_none", one.one_none)
+        | _cells("other_option", one.other_option)
+    )
 
 
 def _cells(key: str, share: Share) -> dict[str, float | None]:
@@ -50,8 +56,43 @@ def _cells(key: str, share: Share) -> dict[str, float | None]:
 def _published() -> Iterable[dict[str, Any]]:
     """The paper's extractors, of which ChatGPT alone has its disagreements told apart."""
     for extractor, same in PAPER_ALIGNED.items():
-        row = {"extractor": f"MMBench: {extractor}", "model": "8 models", "answers": PAPER_READ, "same": same}
+        row = {
+            "extractor": f"MMBench: {extractor}",
+            "model": "8 models",
+            "answers": PAPER_READ,
+            "same": same,
+        }
         if extractor.startswith("ChatGPT"):
             one_none, other_option = (share * PAPER_APART / PAPER_READ for share in PAPER_CASES)
             row |= {"one_none": one_none, "other_option": other_option}
         yield row
+
+
+def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[Reading]) -> Sheet:
+    """Answers that an extractor reads otherwise than people do, as MMBench's Figure 6 shows some."""
+    people = people_choose(readings)
+    rows = [
+        {
+            "item": key.item,
+            "model": file.model,
+            "extractor": file.extractor,
+            "case": "II" if pair.outcome == "other option" else "I",
+            "people": pair.people,
+            "chosen": pair.other,
+            "answer": file.answers[key],
+        }
+        for file in files
+        for key, pair in file.pairs(people).items()
+        if pair.is_apart
+    ]
+    columns = (
+        Column("item", "Question"),
+        Column("model", "Answer of"),
+        Column("extractor", "Who chose"),
+        Column("case", "Case"),
+        Column("people", "People"),
+        Column("chosen", "Chosen"),
+        Column("answer", "Answer"),
+    )
+    frame = pd.DataFrame(rows, columns=[column.key for column in columns])
+    return Sheet("apart", "Where people and extractors differ", frame, columns)

@@ -5,7 +5,7 @@ choose exactly the same. What differs is of two cases: in case I one of them say
 case II they choose two options.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import multimode
@@ -16,19 +16,36 @@ import numpy as np
 from arena.ratings.shares import Share, design_effects, shares
 from arena.types import grouped
 from scoring.multiple_choice.types import NONE, PASS, Decision
+from scoring.report import answer_digest
 
 NO_OPTION = "none"
 """What a person says in place of a letter: the answer means none of the options."""
+ALL_MODELS = "all models"
 Outcome = Literal["same", "one none", "other option", "unread"]
+
+
+class AnswerKey(NamedTuple):
+    """What tells an answer from all others; models that say the same of a question share it."""
+
+    item: str
+    """The question's index, with its pass."""
+    sha256: str
+    """Of the answer."""
+
+    @classmethod
+    def of(cls, item: str, answer: str) -> "AnswerKey":
+        return cls(item, answer_digest(answer))
+
+    @property
+    def question(self) -> str:
+        """The question's index without its pass."""
+        return str(int(self.item) % PASS)
 
 
 class Reading(NamedTuple):
     """Which option one person says that one answer means, in one round."""
 
-    item: str
-    """The question's index, with its pass."""
-    answer: str
-    """What tells the answer from all others, also from other models' answers to the question."""
+    answer: AnswerKey
     reader: str
     option: str
     """A letter, or NO_OPTION."""
@@ -36,9 +53,8 @@ class Reading(NamedTuple):
     note: str = ""
 
     @property
-    def question(self) -> str:
-        """The question's index without its pass."""
-        return str(int(self.item) % PASS)
+    def item(self) -> str:
+        return self.answer.item
 
 
 class PairedChoice(NamedTuple):
@@ -57,6 +73,10 @@ class PairedChoice(NamedTuple):
         if self.people == self.other:
             return "same"
         return "one none" if NO_OPTION in (self.people, self.other) else "other option"
+
+    @property
+    def is_apart(self) -> bool:
+        return self.outcome in ("one none", "other option")
 
 
 @dataclass(frozen=True)
@@ -94,6 +114,17 @@ def align(extractor: str, model: str, pairs: Sequence[PairedChoice]) -> Alignmen
     return _alignment(extractor, model, pairs, chose)
 
 
+def by_model(extractor: str, models: Mapping[str, Sequence[PairedChoice]]) -> list[Alignment]:
+    """An extractor over all models' answers, where there are several, and then by model."""
+    found = [align(extractor, model, pairs) for model, pairs in models.items()]
+    if len(found) < 2:
+        return found
+    return [
+        align(extractor, ALL_MODELS, [one for pairs in models.values() for one in pairs]),
+        *found,
+    ]
+
+
 def _alignment(
     extractor: str, model: str, pairs: Sequence[PairedChoice], chose: int | None
 ) -> Alignment:
@@ -117,9 +148,9 @@ def _share(pairs: Sequence[PairedChoice], outcome: Outcome) -> Share:
     return found
 
 
-def last_readings(readings: Iterable[Reading]) -> dict[str, list[Reading]]:
+def last_readings(readings: Iterable[Reading]) -> dict[AnswerKey, list[Reading]]:
     """Each person's last reading of each answer, by the answer; who spoke last stands last."""
-    by_answer: dict[str, dict[str, Reading]] = {}
+    by_answer: dict[AnswerKey, dict[str, Reading]] = {}
     for one in sorted(readings, key=lambda reading: reading.round):
         people = by_answer.setdefault(one.answer, {})
         people.pop(one.reader, None)  # so that it stands last
@@ -127,8 +158,8 @@ def last_readings(readings: Iterable[Reading]) -> dict[str, list[Reading]]:
     return {answer: [*people.values()] for answer, people in by_answer.items()}
 
 
-def people_choose(readings: Iterable[Reading]) -> dict[str, str]:
-    """What most people say of each answer; of several such the one named last, since where two differ a third decides."""
+def people_choose(readings: Iterable[Reading]) -> dict[AnswerKey, str]:
+    """What most people say of each answer; of several such the one named last: where two differ, a third decides."""
     found = {}
     for answer, given in last_readings(readings).items():
         named = [one.option for one in given]
@@ -140,13 +171,13 @@ def people_choose(readings: Iterable[Reading]) -> dict[str, str]:
 def between_people(readings: Sequence[Reading]) -> list[Alignment]:
     """One person beside another on the same answers, and beside their own first reading, as far as there are such."""
     several = [
-        PairedChoice(first.question, first.option, second.option)
+        PairedChoice(first.answer.question, first.option, second.option)
         for given in last_readings(readings).values()
         for first, second in combinations(given, 2)
     ]
     rounds = grouped(((one.answer, one.reader), one) for one in readings)
     again = [
-        PairedChoice(first.question, first.option, second.option)
+        PairedChoice(first.answer.question, first.option, second.option)
         for first, *others in (sorted(own, key=lambda one: one.round) for own in rounds.values())
         for second in others[:1]
     ]

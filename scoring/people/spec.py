@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from arena.seats.spec import CampaignSpec
 
 MarkKind = Literal["marks", "labels", "readings"]
-"""A mark is a grade in tenths, a label a kind of error, a reading an option that an answer means. All are names of tasks."""
+"""Names of tasks: a mark is a grade in tenths, a label a kind of error, a reading the option that an answer means."""
 
 
 class MarkSpec(CampaignSpec):

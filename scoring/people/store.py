@@ -57,7 +57,8 @@ MARK_VALUE = Table(
     *(Column(name, Text, nullable=False) for name in ("value", "further", "note")),
     Column("at", Moment, nullable=False),
 )
-"""`value`: tenths, or the main kind of error, or an option, or "cannot"; `further`: more kinds of error, separated by blanks."""
+"""`value`: tenths, or the main kind of error, or an option, or "cannot"; `further`: more kinds of error, separated by
+blanks."""
 
 MOST_VALUES = 20
 """Changes of one mark."""
