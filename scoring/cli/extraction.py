@@ -62,7 +62,8 @@ def draws(
     answers = open_answers(report)
     drawn = draw_open(answers, n, seed)
     out.write_text(drawn_csv(drawn), "utf-8")
-    yield f"{len(drawn):,} of {len(answers):,} answers that {report.protocol} leaves open, of {len(report.rows):,}: {out}"
+    of = f"{len(answers):,} of {len(report.rows):,} answers"
+    yield f"{report.protocol} leaves {of} open; {len(drawn):,} are drawn: {out}"
     yield "For its column option: the letter of the option that the answer means, or none"
 
 

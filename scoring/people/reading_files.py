@@ -126,9 +126,17 @@ class _AuditRow(FileRow):
     index: int
     prediction: str
     letter: str | None
+    """Null in the file, which a cell reads as "", if undecided."""
     rule: Rule
     judge: str
     """Who replied last; "" if no judge was asked."""
+
+    @property
+    def option(self) -> str | None:
+        """A letter or NO_OPTION; None where nobody could read the answer, and its letter was only assigned."""
+        if not self.letter or STEPS[self.rule] == "fallback":
+            return None
+        return NO_OPTION if self.letter == NONE else self.letter
 
 
 class ExtractedFile(NamedTuple):
@@ -137,7 +145,7 @@ class ExtractedFile(NamedTuple):
     model: str
     extractor: str
     options: Mapping[AnswerKey, str | None]
-    """A letter or NO_OPTION; None where nobody could read the answer."""
+    """What was chosen; None where nobody could read the answer."""
     answers: Mapping[AnswerKey, str]
 
     def pairs(self, people: Mapping[AnswerKey, str]) -> Mapping[AnswerKey, PairedChoice]:
@@ -171,8 +179,7 @@ def _extracted(path: Path) -> ExtractedFile:
     judges = []
     for _, row in read_rows(path, _AuditRow):
         key = AnswerKey.of(str(row.index), row.prediction)
-        is_assigned = STEPS[row.rule] == "fallback"
-        options[key] = None if is_assigned else NO_OPTION if row.letter == NONE else row.letter
+        options[key] = row.option
         answers[key] = row.prediction
         judges.append(row.judge)
     judge = next(filter(None, judges), RULES)
