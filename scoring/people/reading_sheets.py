@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("answers", "n", "count"),
     estimate("same", "Same choice as people", "percent"),
     estimate("one_none", "Case I", "percent"),
-    Column("chose", "… chose one where people say none", "count"),
+    Column("chose", "of it, people say none", "count"),
     estimate("other_option", "Case II", "percent"),
 )
 _UNREAD = Column("unread", "Not read, in no share", "count")
