@@ -1,4 +1,4 @@
-"""Marking task: answers to be marked, labelled or read as people's pages show them: no model, judge or report's name."""
+"""Marking task: answers to be marked, labelled or read as people's pages show them: no model, judge or report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -204,10 +204,10 @@ _TASKS: Mapping[MarkKind, Mapping[str, Words]] = {
     "readings": {
         "en": {
             "c_title": "Match answers to options",
-            "c_task": "Say which option the answer means. It doesn't matter whether that option is right, so you see no "
-            "picture. An answer means an option if it names it, or says the same in other words. If it fits no option, or "
-            "fits several equally well, choose *None of these*. You are not told which model answered, nor what a "
-            "program read.",
+            "c_task": "Say which option the answer means. It doesn't matter whether that option is right, so you see "
+            "no picture. An answer means an option if it names it, or says the same in other words. If it fits no "
+            "option, or fits several equally well, choose *None of these*. You are not told which model answered, "
+            "nor what a program read.",
             "m_keys": "Keys: {}. S: cannot be judged. U: take back the last.",
         },
         "zh": {
