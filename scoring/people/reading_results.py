@@ -21,8 +21,8 @@ from scoring.people.readings import (
     people_choose,
 )
 
-STRICT_RULES = "Strict rules, no judge"
-"""Ours as an extractor of what a paper's rules leave open."""
+STRICT_RULES = "Our strict rules"
+"""As an extractor of what a paper's rules leave open."""
 MOST_READ = 8
 """Other reports that stand beside one."""
 

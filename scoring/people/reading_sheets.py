@@ -13,8 +13,9 @@ from scoring.people.readings import Alignment, Reading, people_choose
 
 _NOTE = (
     "Case I: people or the extractor say that the answer means none of the options, and the other one chose an option. "
-    "Case II: they chose two options. Rows of MMBench: section 4.3 and Figure 5, what exact matching left open. Of "
-    f"ChatGPT's {PAPER_APART} disagreements there {PAPER_CASES[0]:.0%} are case I, {PAPER_CASES[1]:.0%} case II."
+    f"Case II: they chose two options. MMBench's rows are of section 4.3 and Figure 5: {PAPER_READ} answers that exact "
+    f"matching left open; of ChatGPT's {PAPER_APART} disagreements {PAPER_CASES[0]:.0%} are case I, "
+    f"{PAPER_CASES[1]:.0%} case II."
 )
 _COLUMNS = (
     Column("extractor", "Who chose"),
@@ -22,7 +23,7 @@ _COLUMNS = (
     Column("answers", "n", "count"),
     estimate("same", "Same choice as people", "percent"),
     estimate("one_none", "Case I", "percent"),
-    Column("chose", "of it, people say none", "count"),
+    Column("chose", "Case I: people say none", "count"),
     estimate("other_option", "Case II", "percent"),
 )
 _UNREAD = Column("unread", "Not read, in no share", "count")

@@ -140,7 +140,7 @@ class PeoplePages:
                 return ". ".join([f"{plural(count, 'label')} new or changed", *problems])
             if "option" in columns:
                 count, problems = bring_readings(self.marking, job, report, path)
-                return ". ".join([f"{plural(count, 'reading')} new or changed", *problems])
+                return ". ".join([f"{plural(count, 'matched answer')} new or changed", *problems])
             if not isinstance(report, Report):
                 raise MarkError(
                     "A file of labels has the columns item and main, one of readings item and option; marks are of "

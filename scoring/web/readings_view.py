@@ -20,14 +20,14 @@ def readings_line(found: ReadingResults | None) -> str:
     """What readings say, in a line; empty without readings."""
     if found is None:
         return ""
-    told = f"People read {found.read:,} of {plural(found.open, 'answer')} that rules leave open"
+    told = f"People matched {found.read:,} of {plural(found.open, 'answer')} that rules leave open to an option"
     if not found.alignments:
-        return f"{told}; no judge has read them here."
+        return f"{told}. No judge has read these answers here."
     own = found.alignments[0]
     if own.same.value is None:
-        return f"{told}; {own.extractor} read none of these."
+        return f"{told}. {own.extractor} could read none of these."
     sure = interval_text(own.same.low, own.same.high, ".1%")
-    return f"{told}. {own.extractor} chooses what they choose in {own.same.value:.1%} ({sure})."
+    return f"{told}. {own.extractor} chose the same in {own.same.value:.1%} of {own.answers:,} ({sure})."
 
 
 def readings_html(found: ReadingResults) -> str:
@@ -41,7 +41,7 @@ def readings_html(found: ReadingResults) -> str:
         status = f"{len(shown):,} of {plural(len(found.apart), 'answer')}, case II first"
         listed = REPORT.answers("audit", status, items)
         tables += REPORT.folded("Where people and the extractor differ", listed)
-    return HTML.results("Readings", list(_sentences(found)), tables)
+    return HTML.results("Answers matched to options", list(_sentences(found)), tables)
 
 
 def reading_sheets(found: ReadingResults) -> list[Sheet]:
