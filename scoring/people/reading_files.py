@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from arena.io.csv_text import csv_text
 from arena.io.rows import FileRow, cell, read_rows, sound_rows
-from arena.io.strict_json import row_errors
+from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import Record, read_records, refuse_repeated
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
@@ -88,7 +88,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
     def problem(row: _ReadingRow) -> str:
         letters = answers.get(AnswerKey(row.item, row.answer_sha256))
         if letters is None:
-            return "it is none of the answers that the rules leave open here"
+            return "it is none of the answers here"
         if letters and row.option not in (*letters, NO_OPTION):
             return f"its question has no option {row.option}"
         return ""
@@ -174,6 +174,8 @@ def extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
 
 
 def _extracted(path: Path) -> ExtractedFile:
+    if not path.name.endswith(AUDIT):
+        raise RowsError(f"expected a report's {AUDIT}, as `score` writes it", path.name)
     options = {}
     answers = {}
     judges = []
@@ -183,7 +185,8 @@ def _extracted(path: Path) -> ExtractedFile:
         answers[key] = row.prediction
         judges.append(row.judge)
     judge = next(filter(None, judges), RULES)
-    return ExtractedFile(path.name.removesuffix(AUDIT), judge, options, answers)
+    model = path.name.removesuffix(AUDIT).removeprefix("partial_")
+    return ExtractedFile(model, judge, options, answers)
 
 
 def aligned(files: Sequence[ExtractedFile], readings: Sequence[Reading]) -> list[Alignment]:

@@ -1,6 +1,7 @@
 """Multiple-choice reports with answers that rules leave open, and what a judge chose for them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from scoring.benchmarks.choice import ChoiceReport, decided
 from scoring.multiple_choice.reader import read_choices
@@ -25,16 +26,14 @@ def open_report(
     `chosen`: the letter that the judge gave, by index, None where no reply was a letter; "B" for others; without it
     no judge was asked.
     """
-    rows = [row(index, OPEN.format(f"{index} {title}")) for index in range(answers)]
-    read = decided(read_choices(records([*rows, row(answers, "B")])).rows, protocol)
+    texts = [OPEN.format(f"{index} {title}") for index in range(answers)]
+    rows = [row(index, text) for index, text in enumerate([*texts, "B"])]
+    read = decided(read_choices(records(rows)).rows, protocol)
     if chosen is not None:
-        letters = {index: chosen.get(index, "B") for index in range(answers)}
         read = tuple(
-            one
-            if one.question.index == answers
-            else one.__class__(
-                one.question, one.prediction, _judged(one.decision, letters[one.question.index])
-            )
+            replace(one, decision=_judged(one.decision, chosen.get(one.question.index, "B")))
+            if one.decision.open
+            else one
             for one in read
         )
     return ChoiceReport(

@@ -1,15 +1,15 @@
-"""`extraction`: answers that rules leave open are drawn, people say what they mean, extractors are held against them."""
+"""`extraction`: open answers are drawn, people say what they mean, and extractors are held against them."""
 
 import csv
 from pathlib import Path
 
 import pytest
 
+from scoring.multiple_choice.downloads import audit_lines
 from scoring.people.readings import NO_OPTION
 from tests.support.choice_tables import ChoiceCommand
 from tests.support.circular_passes import row
-from tests.support.open_answers import OPEN
-from tests.support.openai_server import OpenAIServer
+from tests.support.open_answers import JUDGE, open_report
 from tests.support.scoring_page import write_csv
 
 
@@ -18,11 +18,15 @@ def command(tmp_path) -> ChoiceCommand:
     return ChoiceCommand(tmp_path)
 
 
+REPORT = open_report({}, answers=6)
+"""Six answers that rules leave open, of which a judge read each as B, and one that rules read."""
+
+
 @pytest.fixture
 def outputs(tmp_path) -> Path:
-    """A file of six answers that rules leave open, and two that they read."""
-    said = [*(OPEN.format(number) for number in range(6)), "B", "C. bird"]
-    return write_csv(tmp_path / "model.csv", [row(index, text) for index, text in enumerate(said)])
+    """The answers as a model's file."""
+    rows = [row(one.question.index, one.prediction) for one in REPORT.rows]
+    return write_csv(tmp_path / "model.csv", rows)
 
 
 def drawn(
@@ -40,28 +44,26 @@ def test_people_are_set_beside_a_judge_and_beside_rules(command, outputs, tmp_pa
     assert sorted(row["item"] for row in rows) == [*"012345"]
     assert {row["options"] for row in rows} == {"A. dog\nB. cat\nC. bird\nD. fish"}
     assert {row["option"] for row in rows} == {""} and "right" not in rows[0]
-    with OpenAIServer(lambda body, sample: "B") as judge:
-        words = ("--judge", "judge-b", "--base-url", judge.address, "--yes")
-        assert command("score", outputs, *words).code == 0
-    rules = tmp_path / "rules"
-    done = command.run("score", outputs, "--no-judge", "--out", rules)
-    assert done.code == 0, done.err
+    judged = tmp_path / "judged" / "model-audit.jsonl"
+    judged.parent.mkdir()
+    judged.write_text("".join(audit_lines(REPORT.rows)), "utf-8")
+    assert command("score", outputs, "--no-judge").code == 0
     meant = dict(zip("012345", ["B", "b", "B", "C", NO_OPTION, ""], strict=True))
     filled = [{**row, "option": meant[row["item"]], "reader": "ann"} for row in rows]
     again = {**filled[0], "reader": "bob", "option": "Q?"}
     readings = write_csv(path, [*filled, again])
     apart = tmp_path / "apart.csv"
-    audits = (command.out / "model-audit.jsonl", rules / "model-audit.jsonl")
-    done = command.run("extraction", "align", readings, *audits, "--out", apart)
+    rules = command.out.glob("*-audit.jsonl")
+    done = command.run("extraction", "align", readings, judged, *rules, "--out", apart)
     assert done.code == 0, done.err
     assert "expected an option's letter, or none" in done.out
     assert "1 person read 5 answers" in done.out
-    judged, unread = (
+    told, unread = (
         next(line for line in done.out.splitlines() if line.startswith(name))
-        for name in ("test-model", "rules alone")
+        for name in (JUDGE, "rules alone")
     )
-    assert "60.0%" in judged and judged.split()[-1] == "0", "three of five, and one of each case"
-    assert judged.count("20.0%") == 2 and unread.split()[-1] == "5"
+    assert "60.0%" in told and told.split()[-1] == "0", "three of five, and one of each case"
+    assert told.count("20.0%") == 2 and unread.split()[-1] == "5"
     assert (
         "MMBench: ChatGPT (gpt-3.5-turbo-0613)  8 models    376" in done.out and "87.0%" in done.out
     )
@@ -103,4 +105,4 @@ def test_what_cannot_be_used_is_said(command, outputs, tmp_path):
         done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), audit)
         assert done.code == 2 and told in done.out + done.err, rows
     done = command.run("extraction", "align", write_csv(tmp_path / "r.csv", rows), answers)
-    assert done.code == 2 and "index" in done.err
+    assert done.code == 2 and "expected a report's -audit.jsonl" in done.err

@@ -45,7 +45,7 @@ def test_the_paper_s_answers_give_the_paper_s_numbers():
     assert found.same.value == pytest.approx(same, abs=5e-4)
     assert (found.same.low, found.same.high) == pytest.approx((0.832, 0.900), abs=2e-3), "Wilson's"
     sheet = alignment_sheet([found])
-    own, *paper = sheet.rows()
+    own, *paper = sheet.rows
     row = next(row for row in paper if "ChatGPT" in row["extractor"])
     for share in ("one_none", "other_option"):
         assert own[share] == pytest.approx(row[share], abs=3e-3)
