@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from zlib import crc32
 
 from scoring.benchmarks.choice import ChoiceReport, decided
 from scoring.multiple_choice.reader import read_choices
@@ -26,7 +27,8 @@ def open_report(
     `chosen`: the letter that the judge gave, by index, None where no reply was a letter; "B" for others; without it
     no judge was asked.
     """
-    texts = [OPEN.format(f"{index} {title}") for index in range(answers)]
+    model = crc32(title.encode())  # another model says something else, and does not name itself
+    texts = [OPEN.format(f"{index}-{model}") for index in range(answers)]
     rows = [row(index, text) for index, text in enumerate([*texts, "B"])]
     read = decided(read_choices(records(rows)).rows, protocol)
     if chosen is not None:
