@@ -71,7 +71,7 @@ class Marking:
             return found
         material = self.material(kind, link)
         if material is None or not material.plan:
-            raise MarkError("There is nothing to mark in this report.")
+            raise MarkError("There is nothing to rate in this report.")
         shown = min(MOST, len(material.plan) + sum(one.comes_again for one in material.plan))
         name = campaign_name(kind, link)
         values: dict[str, Any] = {"name": name, "report": link}
@@ -142,7 +142,7 @@ def kind_named(name: str) -> MarkKind:
     for kind in get_args(MarkKind):
         if kind == name:
             return kind
-    raise MarkError("There is nothing to mark in this report.")
+    raise MarkError("There is nothing to rate in this report.")
 
 
 def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:

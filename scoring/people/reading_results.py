@@ -27,7 +27,7 @@ MOST_READ = 8
 """Other reports that stand beside one."""
 
 
-class Compared(NamedTuple):
+class MatchedAnswer(NamedTuple):
     """An answer that an extractor and people read."""
 
     row: Decided
@@ -47,7 +47,7 @@ class ReadingResults(NamedTuple):
     alignments: tuple[Alignment, ...]
     """The report's own extractor first; none if nobody but people read the answers."""
     people: tuple[Alignment, ...]
-    apart: tuple[Compared, ...]
+    apart: tuple[MatchedAnswer, ...]
     """Where the report's own extractor and people differ."""
 
     @property
@@ -119,15 +119,15 @@ def _others(marking: Marking, job: Job, report: ChoiceReport) -> list[_ReadRepor
     return found
 
 
-def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[Compared]]]:
+def _choices(reports: Iterable[_ReadReport]) -> dict[str, dict[str, list[MatchedAnswer]]]:
     """What each extractor chose of each model's answers that people read; of several such reports the first."""
-    found: dict[str, dict[str, list[Compared]]] = {}
+    found: dict[str, dict[str, list[MatchedAnswer]]] = {}
     for read in reports:
         people = people_choose(read.readings)
         for extractor, rows in _extractors(read):
             models = found.setdefault(extractor, {})
             if read.model not in models:
-                models[read.model] = [_compared(rows[key], said) for key, said in people.items()]
+                models[read.model] = [_matched(rows[key], said) for key, said in people.items()]
     return found
 
 
@@ -140,10 +140,10 @@ def _extractors(read: _ReadReport) -> Iterator[tuple[str, Mapping[AnswerKey, Dec
         yield STRICT_RULES, dict(zip(read.rows, strict, strict=True))
 
 
-def _pairs(found: Iterable[Compared]) -> list[PairedChoice]:
+def _pairs(found: Iterable[MatchedAnswer]) -> list[PairedChoice]:
     return [one.pair for one in found]
 
 
-def _compared(row: Decided, people: str) -> Compared:
+def _matched(row: Decided, people: str) -> MatchedAnswer:
     chosen = option_of(row.decision, row.question.options)
-    return Compared(row, PairedChoice(str(row.question.index % PASS), people, chosen))
+    return MatchedAnswer(row, PairedChoice(str(row.question.index % PASS), people, chosen))

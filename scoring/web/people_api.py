@@ -211,7 +211,7 @@ class _Routes:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            told = "Expected a form with one file of marks or labels. Choose it on the report's page of people. "
+            told = "Expected a form with one file of ratings. Choose it on the report's page of people. "
             told += f"({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)

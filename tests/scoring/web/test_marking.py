@@ -328,7 +328,7 @@ def test_strangers_read_and_change_nothing(app):
             assert answer.status_code == 403 and "Collect ratings" not in answer.text, act
             assert (
                 "There is no such report of yours" in answer.text
-                or "nothing to mark" in answer.text
+                or "nothing to rate" in answer.text
             )
         file = {"file": ("m.csv", b"item,score\nv1_1,1")}
         sent = stranger.post(f"{server.address}/marks", params={"report": link}, files=file)
