@@ -20,6 +20,9 @@ COMMANDS = {
         "how far judges are from people who marked the same answers", "scoring.cli.calibrate"
     ),
     "errors": Command("which errors a model makes, by labels of people", "scoring.cli.errors"),
+    "extraction": Command(
+        "how often extractors of letters choose what people choose", "scoring.cli.extraction"
+    ),
     "task-map": Command(
         "a map of tasks, of LoRA adapters that learned one task each", "scoring.cli.task_map"
     ),

@@ -71,6 +71,8 @@ class ScoredAnswer(NamedTuple):
     """What is right: all elements of one of these; empty where the truth has no parts."""
     picture: str = ""
     """What tells its picture from those of other questions; "" where that is not known."""
+    options: Mapping[str, str] = {}
+    """Text by letter, where a person is to say which one the answer means; no part of `question` then."""
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,8 @@ STEPS: Mapping[Rule, Step] = {
 }
 JUDGE_UNREAD = frozenset((Rule.UNREAD, Rule.RANDOM, Rule.ASSIGNED_NONE))
 """Rules that say how a protocol ends where none of the judge's replies could be read."""
+JUDGED = JUDGE_UNREAD | {Rule.JUDGE, Rule.OBEYED, Rule.DECLINED}
+"""Rules that end what a judge was asked."""
 
 
 def none_of(options: Mapping[str, str]) -> str | None:
@@ -162,6 +164,11 @@ class Decision:
             Rule.ELSEWHERE,
             Rule.UNDECIDED,
         )
+
+    @property
+    def left_open(self) -> bool:
+        """Whether the rules left it to a judge, asked or not."""
+        return self.open or self.rule in JUDGED
 
 
 @dataclass(frozen=True, slots=True)

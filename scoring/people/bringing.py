@@ -1,4 +1,4 @@
-"""Marking files: marks and labels out of the store as CSV, and marks brought from a file into it."""
+"""Marking files: marks out of the store as CSV, and marks, labels and readings brought from a file into it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,10 @@ from scoring.people.label_files import read_labels
 from scoring.people.mark_files import CANNOT, JudgedFile, PersonMark, read_marks
 from scoring.people.marking import Marking, shown_answers
 from scoring.people.marks import judged_file
+from scoring.people.open_answers import open_answers
 from scoring.people.plan import answer_key
+from scoring.people.reading_files import read_readings
+from scoring.people.readings import AnswerKey, Reading
 from scoring.people.store import LONGEST_NOTE, Mark, Said
 from scoring.report import AnyReport, Report
 
@@ -68,6 +71,19 @@ def bring_labels(
     return marking.store.bring("labels", job.link, job.owner, marks), read.problems
 
 
+def bring_readings(
+    marking: Marking, job: Job, report: AnyReport, path: Path
+) -> tuple[int, Sequence[str]]:
+    """Store a file's readings of a report's open answers, as `bring_marks` does marks. Raises RowsError."""
+    answers = {AnswerKey.of(one.id, one.answer): one for one in open_answers(report)}
+    read = read_readings(path, {key: [*one.options] for key, one in answers.items()})
+    marks = [
+        _brought(job, answer_key(answers[one.answer]), one, one.reader, one.option)
+        for one in read.readings
+    ]
+    return marking.store.bring("readings", job.link, job.owner, marks), read.problems
+
+
 def bring_marks(
     marking: Marking, job: Job, report: Report, path: Path
 ) -> tuple[int, Sequence[str]]:
@@ -84,7 +100,7 @@ def bring_marks(
 def _brought(
     job: Job,
     answer: str,
-    row: PersonMark | Label,
+    row: PersonMark | Label | Reading,
     marker: str,
     value: str,
     further: tuple[str, ...] = (),

@@ -1,8 +1,8 @@
-"""Marking work: what is marked or labelled of a report, by whom, and what was said."""
+"""Marking work: what is marked, labelled or read of a report, by whom, and what was said."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from arena.database import Database, now
 from arena.kept import Kept
@@ -14,6 +14,7 @@ from scoring.benchmarks.article import ScoredAnswer
 from scoring.benchmarks.mm_vet import MMVet
 from scoring.jobs.store import Job, Jobs
 from scoring.people.error_sample import draw, known_errors
+from scoring.people.open_answers import draw_open, open_answers
 from scoring.people.plan import Planned, answer_key, mark_plan, planned
 from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
@@ -42,7 +43,7 @@ def _answers_of(material: Material | None) -> int:
 
 
 class Marking:
-    """Marks and labels under the reports of one database."""
+    """Marks, labels and readings under the reports of one database."""
 
     def __init__(self, database: Database, jobs: Jobs) -> None:
         self.store = MarkStore(database)
@@ -51,7 +52,7 @@ class Marking:
         self._kept: Kept[Material | None] = Kept(100_000, 60, weigh=_answers_of)
 
     def material(self, kind: MarkKind, link: str) -> Material | None:
-        """What there is to mark or label under a report's link; None without a report."""
+        """What there is to mark, label or read under a report's link; None without a report."""
         if not self.jobs.find(link):
             return None
         return self._kept.of((kind, link), lambda: self._read(kind, link))
@@ -64,13 +65,13 @@ class Marking:
         return Material(answers, plan_of(kind, list(answers.values()), link))
 
     def open(self, owner: str, link: str, kind: MarkKind) -> Campaign:
-        """The campaign in which an owner's report is marked or labelled, made by the first call. Raises MarkError."""
+        """The campaign in which people see an owner's report, made by the first call. Raises MarkError."""
         self.job_of(owner, link)
         if found := self.opened(link, kind):
             return found
         material = self.material(kind, link)
         if material is None or not material.plan:
-            raise MarkError("There is nothing to mark in this report.")
+            raise MarkError("There is nothing to rate in this report.")
         shown = min(MOST, len(material.plan) + sum(one.comes_again for one in material.plan))
         name = campaign_name(kind, link)
         values: dict[str, Any] = {"name": name, "report": link}
@@ -133,11 +134,21 @@ def of_seat(seat: Seat) -> tuple[MarkKind, str]:
     """A seat's kind of work, and its report's link."""
     spec = seat.campaign.spec
     assert isinstance(spec, MarkSpec)
-    return ("marks" if seat.campaign.task == "marks" else "labels"), spec.report
+    return kind_named(seat.campaign.task), spec.report
+
+
+def kind_named(name: str) -> MarkKind:
+    """The kind of work of a name that stands for one. Raises MarkError."""
+    for kind in get_args(MarkKind):
+        if kind == name:
+            return kind
+    raise MarkError("There is nothing to rate in this report.")
 
 
 def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
-    """The answers of a report that may be marked, or hold errors to be labelled."""
+    """The answers of a report that may be marked or read, or hold errors to be labelled."""
+    if kind == "readings":
+        return open_answers(report)
     benchmark: Any = BENCHMARKS[report.benchmark]
     answers: Sequence[ScoredAnswer] = benchmark.scored_answers(report)
     is_marked_in_tenths = isinstance(benchmark, MMVet)
@@ -151,6 +162,8 @@ def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
 def plan_of(kind: MarkKind, answers: Sequence[ScoredAnswer], seed: str) -> tuple[Planned, ...]:
     if kind == "marks":
         return mark_plan(answers, seed)
+    if kind == "readings":
+        return tuple(planned(answer_key(one), one.id, "open", seed) for one in draw_open(answers))
     return tuple(
         planned(answer_key(one.answer), one.answer.id, one.group, seed)
         for one in draw(known_errors(answers))

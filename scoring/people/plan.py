@@ -3,7 +3,8 @@
 Answers lie in strata by the judge's score: unscored, nothing, between, full. Strata take turns in proportion to their
 sizes, and within one the order is a fixed lot: whatever is marked at any moment is a stratified random sample, in which
 every answer was as likely as any other, so that means over marks need no weights. A share SECOND of answers goes to a
-second person too, and a share AGAIN to the same person once more. Where two persons' labels differ, a third is asked.
+second person too, and a share AGAIN to the same person once more. Where two persons' labels or readings differ, a third
+is asked.
 """
 
 import hashlib
@@ -21,7 +22,8 @@ AFTER = 5
 
 def answer_key(answer: ScoredAnswer) -> str:
     """Hash of question and answer: a file that is scored again keeps its marks."""
-    told = "\n".join((answer.id, answer.question, answer.answer))
+    options = (f"{letter}. {text}" for letter, text in answer.options.items())
+    told = "\n".join((answer.id, answer.question, *options, answer.answer))
     return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -73,7 +75,7 @@ class Had(NamedTuple):
     persons: Mapping[str, frozenset[str]]
     own: Sequence[tuple[str, int]]
     disputed: frozenset[str] = frozenset()
-    """Answers to which two persons, and nobody else, gave different labels."""
+    """Answers of which two persons, and nobody else, said different things."""
 
 
 def next_of(plan: Sequence[Planned], had: Had) -> tuple[Planned, int] | None:

@@ -1,4 +1,4 @@
-"""Mark spec: marking and labelling as tasks of seats, each a campaign of one report that its owner opens."""
+"""Mark spec: marking, labelling and reading as tasks of seats, each a campaign of one report that its owner opens."""
 
 import hashlib
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import Literal, get_args
 
 from arena.seats.spec import CampaignSpec
 
-MarkKind = Literal["marks", "labels"]
-"""A mark is a grade in tenths, a label a kind of error. Both are names of tasks."""
+MarkKind = Literal["marks", "labels", "readings"]
+"""Names of tasks: a mark is a grade in tenths, a label a kind of error, a reading the option that an answer means."""
 
 
 class MarkSpec(CampaignSpec):
-    """A campaign of marks or labels."""
+    """A campaign of marks, labels or readings."""
 
     report: str
     """Link of the report whose answers are shown; no page of the campaign holds it."""

@@ -57,7 +57,8 @@ MARK_VALUE = Table(
     *(Column(name, Text, nullable=False) for name in ("value", "further", "note")),
     Column("at", Moment, nullable=False),
 )
-"""`value`: tenths, or the main kind of error, or "cannot"; `further`: more kinds of error, separated by blanks."""
+"""`value`: tenths, or the main kind of error, or an option, or "cannot"; `further`: more kinds of error, separated by
+blanks."""
 
 MOST_VALUES = 20
 """Changes of one mark."""
@@ -307,12 +308,12 @@ def _had(given: Iterable[Row], own: Iterable[Row], kind: MarkKind) -> Had:
     said: dict[str, dict[str, str]] = {}
     for row in given:
         said.setdefault(row.answer, {})[row.marker] = row.value or ""
-    labelled = said.items() if kind == "labels" else ()
+    settled = said.items() if kind != "marks" else ()
     return Had(
         persons={key: frozenset(of) for key, of in said.items()},
         own=[(row.answer, row.round) for row in own],
         disputed=frozenset(
-            key for key, of in labelled if len(of) == 2 == len({*of.values()} - {"", CANNOT})
+            key for key, of in settled if len(of) == 2 == len({*of.values()} - {"", CANNOT})
         ),
     )
 

@@ -68,9 +68,18 @@ def _item(one: Decided | Difference, other: Protocol, words_of: Callable[[str], 
         trails = CHOICE.both(trails, name, _trail_html(one.other))
     words = "no answer of the model" if decision.step == "failed" else "undecided"
     words = f"read {_letter_words(decision.letter)}" if decision.letter else words
+    kind, outcome = _OUTCOMES[row.right]
+    return choice_html(row, about, words, kind, outcome, trails)
+
+
+def choice_html(
+    row: Decided, about: str, words: str, kind: str, outcome: str, trails: str = ""
+) -> str:
+    """Return an answer with its question, what was read of it in `words`, and what came of that."""
+    decision = row.decision
     text = marked_html(row.prediction, decision.span, decision.rule is Rule.STATEMENT)
     replies = list(map(REPORT.quoted, decision.replies))
-    kind, outcome = _OUTCOMES[row.right]
+    trails = trails or _trail_html(decision)
     return CHOICE.item(row, about, kind, words, outcome, text, trails, replies)
 
 

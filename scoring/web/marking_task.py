@@ -1,4 +1,4 @@
-"""Marking task: answers to be marked or labelled as people's pages show them: no model, no judge, no report's name."""
+"""Marking task: answers to be marked, labelled or read as people's pages show them: no model, judge or report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from arena.web.words import Words
 from scoring.people.errors import ERROR_KINDS
 from scoring.people.mark_files import CANNOT
 from scoring.people.marking import Marking, of_seat
+from scoring.people.readings import NO_OPTION
 from scoring.people.spec import MarkKind
 from scoring.people.store import LONGEST_NOTE, MarkError, Said
 from scoring.web.marking_words import CANNOT_REASONS, MARKING_WORDS
@@ -27,7 +28,7 @@ TENTHS = range(11)
 
 @dataclass(frozen=True)
 class MarkingTask(SeatTask):
-    """Draws, shows and takes marks and labels. What is said may be changed until the end."""
+    """Draws, shows and takes marks, labels and readings. What is said may be changed until the end."""
 
     kind: MarkKind
     marking: Marking
@@ -47,6 +48,9 @@ class MarkingTask(SeatTask):
         if drawn is None:
             return None
         shown, answer = drawn
+        if self.kind == "readings":
+            html = HTML.read(shown.token, answer, shown.round > 1, words)
+            return Piece(shown.token, html, shown.token, "open")
         folder = f"/c/{seat.campaign.name}/{seat.token}/pictures/{shown.token}"
         found = self.pictures.files(of_seat(seat)[1], answer)
         addresses = (f"{folder}/{number}" for number in range(1, len(found) + 1))
@@ -65,10 +69,16 @@ class MarkingTask(SeatTask):
         self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
     ) -> str:
         last = self.marking.store.last(seat)
-        reasons = {name: words[name] for name in CANNOT_REASONS}
+        reasons = {name: words[name] for name in CANNOT_REASONS[self.kind]}
         last_token = last.token if last else ""
         if self.kind == "marks":
             return HTML.marks(action, piece.token, last_token, reasons, problem, words)
+        if self.kind == "readings":
+            answer = self.marking.answer(seat, piece.token)
+            options = answer.options if answer else {}
+            return HTML.readings(
+                options, NO_OPTION, action, piece.token, last_token, reasons, problem, words
+            )
         return HTML.labels(
             kinds=list(ERROR_KINDS),
             longest=LONGEST_NOTE,
@@ -92,6 +102,12 @@ class MarkingTask(SeatTask):
                 raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
             self.marking.store.say(seat, token, Said(str(int(answer))))
             return
+        if self.kind == "readings":
+            shown = self.marking.answer(seat, token)
+            if shown is None or answer not in (*shown.options, NO_OPTION):
+                raise MarkError("Nothing was matched: press one of the options.")
+            self.marking.store.say(seat, token, Said(answer))
+            return
         if answer not in ERROR_KINDS:
             raise MarkError("Nothing was labelled: press one of the kinds.")
         further = tuple(
@@ -108,7 +124,7 @@ class MarkingTask(SeatTask):
         raise MarkError("Nothing was marked: press one of the grades, from 0.0 to 1.0.")
 
     def skip(self, seat: Seat, token: str, reason: object) -> None:
-        if reason not in CANNOT_REASONS:
+        if reason not in CANNOT_REASONS[self.kind]:
             raise MarkError("Say why it cannot be judged.")
         self.marking.store.say(
             seat, token, Said(CANNOT, (), MARKING_WORDS[self.kind]["en"][str(reason)])

@@ -1,4 +1,4 @@
-"""Words of the pages on which people mark answers and label errors, in each language."""
+"""Words of the pages on which people mark answers, label errors and say what answers mean, in each language."""
 
 from collections.abc import Iterable, Mapping
 
@@ -110,6 +110,10 @@ _ENGLISH: Words = {
     "m_keys": "Keys: {}. S: cannot be judged. U: take back the last. I: enlarge the picture.",
     "m_keys_marks": "0 to 9, and T or Enter for 1.0",
     "m_keys_labels": "1 to 8, and Shift for a further kind",
+    "m_which_option": "Which option does the answer mean?",
+    "m_no_option": "None of these, or several alike",
+    "m_unclear": "the question or its options are unclear",
+    "m_keys_readings": "the option's letter or its number, and 0 for none",
 }
 _CHINESE: Words = {
     **_kinds(_CHINESE_KINDS),
@@ -146,8 +150,13 @@ _CHINESE: Words = {
     "m_keys": "按键：{}。S：无法判断。U：撤回上一个。I：放大图片。",
     "m_keys_marks": "0 到 9；T 或 Enter 表示 1.0",
     "m_keys_labels": "1 到 8；Shift 加按键表示其他类型",
+    "m_which_option": "这个回答指的是哪个选项？",
+    "m_no_option": "都不是，或同时指几个选项",
+    "m_unclear": "问题或选项不清楚",
+    "m_keys_readings": "选项的字母或序号；0 表示都不是",
     "Nothing was marked: press one of the grades, from 0.0 to 1.0.": "没有打分：请按 0.0 到 1.0 中的一个。",
     "Nothing was labelled: press one of the kinds.": "没有标注：请按其中一种类型。",
+    "Nothing was matched: press one of the options.": "没有匹配：请按其中一个选项。",
     "Say why it cannot be judged.": "请说明为什么无法判断。",
     "There is nothing to take back yet.": "还没有可以撤回的内容。",
     "This is none of your answers. Open the page again.": "这不是您的回答。请重新打开页面。",
@@ -192,10 +201,31 @@ _TASKS: Mapping[MarkKind, Mapping[str, Words]] = {
             "第一个“是”就是主要类型，还可以添加其他类型：\n\n" + _order(_CHINESE_ORDER, _CHINESE),
         },
     },
+    "readings": {
+        "en": {
+            "c_title": "Match answers to options",
+            "c_task": "Say which option the answer means. It doesn't matter whether that option is right, so you see "
+            "no picture. An answer means an option if it names it, or says the same in other words. If it fits no "
+            "option, or fits several equally well, choose *None of these*. You are not told which model answered, "
+            "nor what a program read.",
+            "m_keys": "Keys: {}. S: cannot be judged. U: take back the last.",
+        },
+        "zh": {
+            "c_title": "把回答对应到选项",
+            "c_task": "请说明这个回答指的是哪个选项。选项正确与否无关紧要，所以不显示图片。回答说出了某个选项，"
+            "或用别的话表达了同样的意思，就是指它。如果不符合任何选项，或同样符合几个选项，请选“都不是”。"
+            "您不会知道是哪个模型的回答，也不会知道程序读出了什么。",
+            "m_keys": "按键：{}。S：无法判断。U：撤回上一个。",
+        },
+    },
 }
 MARKING_WORDS: Mapping[MarkKind, Mapping[str, Words]] = {
     kind: {"en": {**_ENGLISH, **task["en"]}, "zh": {**_CHINESE, **task["zh"]}}
     for kind, task in _TASKS.items()
 }
-CANNOT_REASONS = ("m_picture", "m_question_unclear", "m_dont_know")
+CANNOT_REASONS: Mapping[MarkKind, tuple[str, ...]] = {
+    "marks": ("m_picture", "m_question_unclear", "m_dont_know"),
+    "labels": ("m_picture", "m_question_unclear", "m_dont_know"),
+    "readings": ("m_unclear", "m_dont_know"),
+}
 """Reasons why an answer cannot be judged, by their words; the English ones are stored."""

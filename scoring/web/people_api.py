@@ -1,4 +1,4 @@
-"""People's page of a report: what people's marks and labels say, and for its owner the links to give them."""
+"""People's page of a report: what people's marks, labels and readings say, and for its owner the links to give them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -19,13 +19,16 @@ from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
+from scoring.benchmarks.choice import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
-from scoring.people.bringing import bring_labels, bring_marks, marks_csv
+from scoring.people.bringing import bring_labels, bring_marks, bring_readings, marks_csv
 from scoring.people.label_files import labels_csv
 from scoring.people.labels import LabelResults, label_results
-from scoring.people.marking import Marking, shown_answers
+from scoring.people.marking import Marking, kind_named, shown_answers
 from scoring.people.marks import MarkResults, judged_file, mark_results
+from scoring.people.reading_files import readings_csv
+from scoring.people.reading_results import ReadingResults, reading_results
 from scoring.people.spec import MarkKind
 from scoring.people.store import OWNER, MarkError
 from scoring.registry import BENCHMARKS
@@ -33,20 +36,26 @@ from scoring.report import AnyReport, Report, answer_digest, file_stem
 from scoring.score_sheets import sheet_files
 from scoring.web.labels_view import label_sheets, labels_html
 from scoring.web.people_view import HTML, mark_sheets, marks_html
+from scoring.web.readings_view import reading_sheets, readings_html
 from scoring.web.scoring_api import attachment, sent_file
 
 MARKS_UPLOAD = "/marks"
 MOST_MARKS = 2_000_000
 """Bytes of a file of marks."""
 HEAD = Head(f"Human ratings · {NAME}", "", is_private=True)
-KINDS: Mapping[MarkKind, str] = {"marks": "Mark answers", "labels": "Label errors"}
+KINDS: Mapping[MarkKind, str] = {
+    "marks": "Mark answers",
+    "readings": "Match answers to options",
+    "labels": "Label errors",
+}
 
 
 class _Results(NamedTuple):
-    """What people said of one report; None: it is not judged, or has no label."""
+    """What people said of one report; None: it is not judged, or has no label or reading."""
 
     marks: MarkResults | None
     labels: LabelResults | None
+    readings: ReadingResults | None
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class PeoplePages:
         results = self._results(job, report, is_owner)
         if results.marks:
             parts.append(marks_html(results.marks))
+        if results.readings:
+            parts.append(readings_html(results.readings))
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(_files(report, results))))
@@ -90,7 +101,11 @@ class PeoplePages:
         marks = None
         if isinstance(report, Report):
             marks = mark_results(self.marking, job, report, beside=is_owner)
-        return _Results(marks, label_results(self.marking, job, report, beside=is_owner))
+        readings = None
+        if isinstance(report, ChoiceReport):
+            readings = reading_results(self.marking, job, report, beside=is_owner)
+        labels = label_results(self.marking, job, report, beside=is_owner)
+        return _Results(marks, labels, readings)
 
     def file(self, link: str, name: str, owner: str) -> str | bytes | None:
         job = self.marking.jobs.find(link)
@@ -101,10 +116,8 @@ class PeoplePages:
         return write() if write else None
 
     def begin(self, owner: str, link: str, kind: str) -> str:
-        """Open a report's marking or labelling; return the path of its owner's link. Raises MarkError."""
-        if kind not in KINDS:
-            raise MarkError("There is nothing to mark in this report.")
-        campaign = self.marking.open(owner, link, "marks" if kind == "marks" else "labels")
+        """Open a report's campaign of this kind; return the path of its owner's link. Raises MarkError."""
+        campaign = self.marking.open(owner, link, kind_named(kind))
         material = self.marking.material("labels", link)
         job = self.marking.job_of(owner, link)
         if kind == "labels" and material:
@@ -112,7 +125,7 @@ class PeoplePages:
         return self.marking.links(campaign)[OWNER]
 
     def bring(self, owner: str, link: str, content: bytes, name: str) -> str:
-        """Bring a file of marks or labels in; return what was said of it. Raises MarkError and RowsError."""
+        """Bring a file of people's ratings in; return what was said of it. Raises MarkError and RowsError."""
         job = self.marking.job_of(owner, link)
         report = self.marking.jobs.report(link)
         if report is None:
@@ -121,12 +134,17 @@ class PeoplePages:
             )
         suffix = next((end for end in SUFFIXES if name.lower().endswith(end)), "")
         with temporary_file(content, f"{file_stem(name)}{suffix}") as path:  # errors name it
-            if "main" in next(iter(read_records(path)), Record(0, {})).values:
+            columns = next(iter(read_records(path)), Record(0, {})).values
+            if "main" in columns:
                 count, problems = bring_labels(self.marking, job, report, path)
                 return ". ".join([f"{plural(count, 'label')} new or changed", *problems])
+            if "option" in columns:
+                count, problems = bring_readings(self.marking, job, report, path)
+                return ". ".join([f"{plural(count, 'matched answer')} new or changed", *problems])
             if not isinstance(report, Report):
                 raise MarkError(
-                    "A file of labels has the columns item and main; marks are of judged MM-Vet reports."
+                    "A file of labels has the columns item and main, one of readings item and option; marks are of "
+                    "judged MM-Vet reports."
                 )
             count, problems = bring_marks(self.marking, job, report, path)
         return ". ".join([f"{plural(count, 'mark')} new or changed", *problems])
@@ -140,6 +158,9 @@ def _files(report: AnyReport, results: _Results) -> Mapping[str, Callable[[], st
         files["marks.csv"] = partial(marks_csv, results.marks.marks, digests)
     if results.marks and results.marks.calibration:
         files |= sheet_files("marks", mark_sheets(results.marks))
+    if results.readings:
+        files["readings.csv"] = partial(readings_csv, results.readings.readings)
+        files |= sheet_files("readings", reading_sheets(results.readings))
     if results.labels:
         answers = shown_answers("labels", report)
         digests = {one.id: answer_digest(one.answer) for one in answers}
@@ -190,7 +211,7 @@ class _Routes:
         try:
             content, name = await sent_file(request)
         except HTTPException as error:
-            told = "Expected a form with one file of marks or labels. Choose it on the report's page of people. "
+            told = "Expected a form with one file of ratings. Choose it on the report's page of people. "
             told += f"({error.detail})"
             return PlainTextResponse(told, status_code=400, headers=NO_STORE)
         return await asyncio.to_thread(self._bring, report, content, name, request)

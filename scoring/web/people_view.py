@@ -1,4 +1,4 @@
-"""People's view: what marks and labels say of a report, as its page of people shows it, and in a line on the report."""
+"""People's view: what marks say of a report, as its page of people shows it, and in a line on the report."""
 
 from collections.abc import Iterator
 

@@ -22,6 +22,7 @@ from scoring.jobs.written import score_text
 from scoring.people.labels import label_results
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
+from scoring.people.reading_results import reading_results
 from scoring.registry import BENCHMARKS
 from scoring.report import AnyReport, Report
 from scoring.serialize import ReportError
@@ -42,6 +43,7 @@ from scoring.web.mm_vet_view import QUESTIONS
 from scoring.web.multiple_choice_view import CHOICES, file_notes
 from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
+from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
@@ -281,13 +283,16 @@ class ReportPages:
         ]
 
     def _people(self, job: Job, report: AnyReport) -> str:
-        """What people who marked a report's answers, or labelled its errors, say, in a line."""
+        """What people who marked a report's answers, read them, or labelled its errors, say, in a line."""
         marks = ""
+        readings = ""
         if isinstance(report, Report):
             marks = marks_line(mark_results(self.marking, job, report, beside=False))
+        if isinstance(report, ChoiceReport):
+            readings = readings_line(reading_results(self.marking, job, report, beside=False))
         labels = labels_line(label_results(self.marking, job, report, beside=False))
         nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
-        return f"{marks or nobody} {labels}".strip()
+        return f"{marks or readings or nobody} {labels}".strip()
 
     def _changed(
         self, link: str, request: Request, change: Callable[[str], Any], then: str = ""

@@ -18,6 +18,7 @@ from scoring.people.store import Said
 from scoring.web.marking_words import MARKING_WORDS
 from tests.support.blindness import told
 from tests.support.mm_vet_reports import mm_vet_report
+from tests.support.open_answers import open_report
 from tests.support.screens import DESK, PHONE, TABLET, fresh_page, shoot
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -26,6 +27,7 @@ RANDOM_OF_OWNER = "o" * 32
 OWNER = cookie_hash(RANDOM_OF_OWNER)
 HOSTILE = "<img src=x onerror=document.title='run'> **bold** <script>document.title='run'</script>"
 JUDGE = "gpt-4-0613"
+LETTER_JUDGE = "secret-judge-of-letters"
 TITLE = "Very secret model"
 
 
@@ -326,7 +328,7 @@ def test_strangers_read_and_change_nothing(app):
             assert answer.status_code == 403 and "Collect ratings" not in answer.text, act
             assert (
                 "There is no such report of yours" in answer.text
-                or "nothing to mark" in answer.text
+                or "nothing to rate" in answer.text
             )
         file = {"file": ("m.csv", b"item,score\nv1_1,1")}
         sent = stranger.post(f"{server.address}/marks", params={"report": link}, files=file)
@@ -338,3 +340,51 @@ def test_strangers_read_and_change_nothing(app):
         )
         for path in ("/c/marks-0000000000000000/1.0/pictures/x/1", f"/c/{link}/x/pictures/y/1"):
             assert stranger.get(server.address + path).status_code == 404
+
+
+def test_answers_are_matched_to_options_without_what_a_judge_chose(owner, app):
+    server, _ = app
+    database = Database(f"sqlite:///{server.data_dir / 'arena.db'}")
+    read = open_report({}, answers=20, title=TITLE, judge=LETTER_JUDGE)
+    link = Jobs(database).add_done(OWNER, read).link
+    database.close()
+    owner.goto(f"{server.address}/report/{link}/people")
+    shoot(owner, "people-letters")
+    begin(owner, "Match answers to options")
+    expect(owner.locator(".kinds button")).to_have_count(5)
+    assert owner.locator(".truth, #marked img").count() == 0, (
+        "it is what the answer means, not what is right"
+    )
+    headers = {"accept-language": "zh", "content-type": "application/x-www-form-urlencoded"}
+    piece = owner.locator("#marked").get_attribute("data-answer")
+    for answer in ("E", "right", "9" * 300):
+        form = f"answer={answer}&piece={piece}"
+        assert "没有匹配" in httpx.post(owner.url, content=form, headers=headers).text
+    for key in ("b", "2", "c", "0"):
+        press(owner, key)
+    press(owner, "u")
+    owner.locator(".kinds button", has_text="None of these").click()
+    expect(owner.locator("#lead")).to_contain_text("5 of")
+    owner.keyboard.press("s")
+    expect(owner.locator(".cannot button")).to_have_count(2)
+    shoot(owner, "matching", whole=True)
+    shown = httpx.get(owner.url).content
+    assert told({TITLE, LETTER_JUDGE, link, "mmbench"}, shown) == set()
+    owner.goto(f"{server.address}/report/{link}")
+    expect(owner.locator("main")).to_contain_text("People matched 4 of 20 answers")
+    owner.get_by_role("link", name="All human ratings").click()
+    expect(owner.locator("[data-sheet=alignment]")).to_contain_text(LETTER_JUDGE)
+    expect(owner.locator("[data-sheet=alignment]")).to_contain_text("50.0%")
+    expect(owner.locator("[data-sheet=alignment]")).to_contain_text("87.0%")
+    owner.get_by_text("Where people and the extractor differ").click()
+    first, second = owner.locator("ol.audit > li").all()
+    expect(first).to_contain_text("people: C")
+    expect(second).to_contain_text("people: none of the options")
+    shoot(owner, "people-matched", whole=True)
+    sent = httpx.get(f"{server.address}/report/{link}/people/readings.csv").text
+    assert sorted(line.split(",")[4] for line in sent.splitlines()[1:]) == ["B", "B", "C", "none"]
+    owner.get_by_text("Import ratings").click()
+    file = {"name": "r.csv", "mimeType": "text/csv", "buffer": sent.replace(",C,", ",A,").encode()}
+    owner.locator("input[type=file]").set_input_files(file)
+    owner.get_by_role("button", name="Import file").click()
+    expect(owner.get_by_role("alert")).to_contain_text("0 matched answers new or changed")

@@ -1,0 +1,106 @@
+"""Commands `extraction ...`: draw answers that rules leave open, and hold extractors of letters against people."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option, Typer
+
+from arena.cli.output_paths import check_unread, output_file
+from arena.interval_text import BRACKETS
+from arena.io.strict_json import RowsError
+from arena.sheets import as_csv
+from arena.templates import plural
+from scoring.benchmarks.choice import ChoiceReport
+from scoring.cli.progress import sheet_lines
+from scoring.people.open_answers import DRAWN, draw_open, open_answers
+from scoring.people.reading_files import aligned, drawn_csv, extracted_files, read_readings
+from scoring.people.reading_sheets import alignment_sheet, apart_sheet
+from scoring.people.readings import between_people
+from scoring.registry import open_upload
+
+app = Typer(rich_markup_mode=None)
+extraction = Typer(help="how often extractors of letters choose what people choose")
+app.add_typer(extraction, name="extraction")
+
+
+@extraction.command("draw")
+def draws(
+    file: Annotated[
+        Path, Argument(help="the model's multiple-choice outputs, as `score` takes them")
+    ],
+    out: Annotated[
+        Path,
+        Option(
+            metavar="FILE",
+            callback=output_file,
+            help="CSV of the drawn answers, to fill in its column option",
+        ),
+    ],
+    n: Annotated[
+        int, Option(min=1, max=12_000, help="answers at most; MMBench's people read 376")
+    ] = DRAWN,
+    seed: Annotated[int, Option(help="the same seed draws the same questions, of every model")] = 0,
+    protocol: Annotated[
+        str,
+        Option(
+            metavar="NAME", help="whose rules leave answers open; the benchmark's default without"
+        ),
+    ] = "",
+) -> Iterator[str]:
+    """Draw answers that rules leave open, without what an extractor chose and what is right."""
+    if out.exists():
+        raise RowsError(
+            "is there already, maybe with people's readings; choose another --out", out.name
+        )
+    opened = open_upload(file)
+    report = opened and opened.report(opened.benchmark.protocol_named(protocol or None))
+    if not isinstance(report, ChoiceReport):
+        raise RowsError(
+            "expected multiple-choice outputs, with options beside each answer", file.name
+        )
+    answers = open_answers(report)
+    drawn = draw_open(answers, n, seed)
+    out.write_text(drawn_csv(drawn), "utf-8")
+    of = f"{len(answers):,} of {len(report.rows):,} answers"
+    yield f"{report.protocol} leaves {of} open; {len(drawn):,} are drawn: {out}"
+    yield "For its column option: the letter of the option that the answer means, or none"
+
+
+@extraction.command("align")
+def aligns(
+    readings: Annotated[
+        Path,
+        Argument(help="people's choices: item, answer_sha256, option, and maybe reader, round"),
+    ],
+    files: Annotated[
+        list[Path],
+        Argument(
+            metavar="AUDIT...",
+            help="-audit.jsonl of multiple-choice reports, of any models and judges",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        Option(metavar="FILE", callback=output_file, help="also write where they differ as CSV"),
+    ] = None,
+) -> Iterator[str]:
+    """Give the share of answers for which an extractor chooses what people choose, and how the others differ."""
+    if out:
+        check_unread([out], readings, *files)
+    extracted = extracted_files(files)
+    read = read_readings(readings, {key: () for file in extracted for key in file.options})
+    yield from (f"{readings.name}: {problem}" for problem in read.problems)
+    if not read.readings:
+        told = "expected a letter or none in the column option of one row or more, found no reading that can be used"
+        raise RowsError(told, readings.name)
+    answers = len({one.answer for one in read.readings})
+    people = plural(len({one.reader for one in read.readings}), "person")
+    yield f"{people} read {plural(answers, 'answer')}"
+    yield BRACKETS
+    found = [*aligned(extracted, read.readings), *between_people(read.readings)]
+    yield from sheet_lines([alignment_sheet(found)])
+    if out:
+        apart = apart_sheet(extracted, read.readings)
+        out.write_text(as_csv(apart), "utf-8")
+        yield f"{plural(len(apart.frame), 'difference')}: {out}"

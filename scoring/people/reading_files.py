@@ -1,0 +1,202 @@
+"""Files of readings: open answers drawn for people to read, what people chose, and what extractors did."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator
+
+from arena.io.csv_text import csv_text
+from arena.io.rows import FileRow, cell, read_rows, sound_rows
+from arena.io.strict_json import RowsError, row_errors
+from arena.io.tables import Record, read_records, refuse_repeated
+from arena.types import grouped
+from scoring.benchmarks.article import ScoredAnswer
+from scoring.multiple_choice.types import LETTERS, NONE, STEPS, Rule
+from scoring.people.readings import (
+    NO_OPTION,
+    Alignment,
+    AnswerKey,
+    PairedChoice,
+    Reading,
+    by_model,
+    people_choose,
+)
+from scoring.report import answer_digest
+
+COLUMNS = ("item", "answer_sha256", "reader", "round", "option", "note")
+DRAWN = (*COLUMNS, "question", "options", "answer")
+RULES = "rules alone"
+"""The extractor of an audit in which no judge was asked."""
+AUDIT = "-audit.jsonl"
+
+
+def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
+    """Drawn answers with an empty cell for the option that each means; nothing names what was extracted or is right."""
+    rows = []
+    for one in drawn:
+        options = "\n".join(f"{letter}. {text}" for letter, text in one.options.items())
+        told = (one.id, answer_digest(one.answer), "", 1, "", "")
+        rows.append((*told, one.question, options, one.answer))
+    return csv_text([DRAWN, *rows])
+
+
+def readings_csv(readings: Iterable[Reading]) -> str:
+    """Readings as `read_readings` reads them."""
+    rows = [(*one.answer, one.reader, one.round, one.option, one.note) for one in readings]
+    return csv_text([COLUMNS, *rows])
+
+
+def _as_option(said: object) -> str:
+    text = str(said).strip()
+    return NO_OPTION if text.lower() == NO_OPTION else text.upper()
+
+
+class _ReadingRow(FileRow):
+    """A row of a file of readings."""
+
+    item: str
+    answer_sha256: str
+    option: Annotated[
+        str,
+        cell(
+            "an option's letter, or none",
+            holds=lambda said: said == NO_OPTION or said in [*LETTERS],
+        ),
+        BeforeValidator(_as_option),
+    ]
+    reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
+    round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
+    note: str = ""
+
+
+class ReadReadings(NamedTuple):
+    """Readings that can be used, and what was said against others."""
+
+    readings: tuple[Reading, ...]
+    problems: tuple[str, ...]
+
+
+def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
+    """People's readings, in columns as `drawn_csv` writes them; rows without an option are not read yet.
+
+    `answers`: those that may be read, each with the letters of its options, or with none where they are not known.
+    Raises RowsError without the columns.
+    """
+
+    def problem(row: _ReadingRow) -> str:
+        letters = answers.get(AnswerKey(row.item, row.answer_sha256))
+        if letters is None:
+            return "it is none of the answers here"
+        if letters and row.option not in (*letters, NO_OPTION):
+            return f"its question has no option {row.option}"
+        return ""
+
+    with row_errors(path.name):
+        read = sound_rows(
+            _filled(read_records(path)),
+            _ReadingRow,
+            check=problem,
+            key=("item", "answer_sha256", "reader", "round"),
+            twice="this person read this answer in a row before",
+        )
+    readings = (
+        Reading(
+            answer=AnswerKey(row.item, row.answer_sha256),
+            reader=row.reader,
+            option=row.option,
+            round=int(row.round),
+            note=row.note,
+        )
+        for _, row in read.rows
+    )
+    return ReadReadings(tuple(readings), read.problems)
+
+
+def _filled(records: Iterable[Record]) -> Iterator[Record]:
+    return (one for one in records if str(one.values.get("option", "no such column") or "").strip())
+
+
+class _AuditRow(FileRow):
+    """A row of a multiple-choice report's audit."""
+
+    strips = False
+
+    index: int
+    prediction: str
+    letter: str | None
+    """Null in the file, which a cell reads as "", if undecided."""
+    rule: Rule
+    judge: str
+    """Who replied last; "" if no judge was asked."""
+
+    @property
+    def option(self) -> str | None:
+        """A letter or NO_OPTION; None where nobody could read the answer, and its letter was only assigned."""
+        if not self.letter or STEPS[self.rule] == "fallback":
+            return None
+        return NO_OPTION if self.letter == NONE else self.letter
+
+
+class ExtractedFile(NamedTuple):
+    """What one extractor chose for one model's answers."""
+
+    model: str
+    extractor: str
+    options: Mapping[AnswerKey, str | None]
+    """What was chosen; None where nobody could read the answer."""
+    answers: Mapping[AnswerKey, str]
+
+    def pairs(self, people: Mapping[AnswerKey, str]) -> Mapping[AnswerKey, PairedChoice]:
+        """What people and the extractor chose, of the answers that people read."""
+        return {
+            key: PairedChoice(key.question, said, self.options[key])
+            for key, said in people.items()
+            if key in self.options
+        }
+
+
+def extracted_files(paths: Sequence[Path]) -> list[ExtractedFile]:
+    """What multiple-choice reports' audits hold, as `score` writes them.
+
+    Where an extractor has several of a model, their names have the path too. Raises RowsError.
+    """
+    refuse_repeated(paths)
+    files = [_extracted(path) for path in paths]
+    times = Counter((one.model, one.extractor) for one in files)
+    return [
+        one
+        if times[one.model, one.extractor] == 1
+        else one._replace(extractor=f"{one.extractor} ({path.parent})")
+        for path, one in zip(paths, files, strict=True)
+    ]
+
+
+def _extracted(path: Path) -> ExtractedFile:
+    if not path.name.endswith(AUDIT):
+        raise RowsError(f"expected a report's {AUDIT}, as `score` writes it", path.name)
+    options = {}
+    answers = {}
+    judges = []
+    for _, row in read_rows(path, _AuditRow):
+        key = AnswerKey.of(str(row.index), row.prediction)
+        options[key] = row.option
+        answers[key] = row.prediction
+        judges.append(row.judge)
+    judge = next(filter(None, judges), RULES)
+    model = path.name.removesuffix(AUDIT).removeprefix("partial_")
+    return ExtractedFile(model, judge, options, answers)
+
+
+def aligned(files: Sequence[ExtractedFile], readings: Sequence[Reading]) -> list[Alignment]:
+    """How far each extractor is from people, over all models' answers, where there are several, and by model."""
+    people = people_choose(readings)
+    by_extractor = grouped(
+        (file.extractor, (file.model, [*file.pairs(people).values()])) for file in files
+    )
+    return [
+        one
+        for extractor, models in by_extractor.items()
+        for one in by_model(extractor, dict(models))
+    ]

@@ -1,0 +1,99 @@
+"""Reading sheets: how often extractors choose what people choose, with MMBench's numbers, and where they do not."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from arena.ratings.shares import Share
+from arena.sheets import Column, Sheet, estimate, estimate_cells
+from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
+from scoring.people.reading_files import ExtractedFile
+from scoring.people.readings import Alignment, Reading, people_choose
+
+_NOTE = (
+    "Case I: people or the extractor say that the answer means none of the options, and the other one chose an option. "
+    f"Case II: they chose two options. MMBench's rows are of section 4.3 and Figure 5: {PAPER_READ} answers that exact "
+    f"matching left open; of ChatGPT's {PAPER_APART} disagreements {PAPER_CASES[0]:.0%} are case I, "
+    f"{PAPER_CASES[1]:.0%} case II."
+)
+_COLUMNS = (
+    Column("extractor", "Who chose"),
+    Column("model", "Answers of"),
+    Column("answers", "n", "count"),
+    estimate("same", "Same choice as people", "percent"),
+    estimate("one_none", "Case I", "percent"),
+    Column("chose", "Case I: people say none", "count"),
+    estimate("other_option", "Case II", "percent"),
+)
+_UNREAD = Column("unread", "Not read, in no share", "count")
+
+
+def alignment_sheet(found: Sequence[Alignment]) -> Sheet:
+    """A row an extractor and model, and below them the paper's."""
+    columns = (*_COLUMNS, _UNREAD) if any(one.unread for one in found) else _COLUMNS
+    rows = [*map(_aligned, found), *_published()]
+    frame = pd.DataFrame(rows, columns=[key for column in columns for key in column.keys])
+    return Sheet("alignment", "How often extractors and people agree", frame, columns, _NOTE)
+
+
+def _aligned(one: Alignment) -> dict[str, Any]:
+    row = {"extractor": one.extractor, "model": one.model, "answers": one.answers}
+    row |= {"chose": one.chose, "unread": one.unread}
+    return (
+        row
+        | _cells("same", one.same)
+        | _cells("one_none", one.one_none)
+        | _cells("other_option", one.other_option)
+    )
+
+
+def _cells(key: str, share: Share) -> dict[str, float | None]:
+    if not share.n:
+        return estimate_cells(key, None, None, None)
+    return estimate_cells(key, share.value, share.low, share.high)
+
+
+def _published() -> Iterable[dict[str, Any]]:
+    """The paper's extractors, of which ChatGPT alone has its disagreements told apart."""
+    for extractor, same in PAPER_ALIGNED.items():
+        row = {
+            "extractor": f"MMBench: {extractor}",
+            "model": "8 models",
+            "answers": PAPER_READ,
+            "same": same,
+        }
+        if extractor.startswith("ChatGPT"):
+            one_none, other_option = (share * PAPER_APART / PAPER_READ for share in PAPER_CASES)
+            row |= {"one_none": one_none, "other_option": other_option}
+        yield row
+
+
+def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[Reading]) -> Sheet:
+    """Answers that an extractor reads otherwise than people do, as MMBench's Figure 6 shows some."""
+    people = people_choose(readings)
+    rows = [
+        {
+            "item": key.item,
+            "model": file.model,
+            "extractor": file.extractor,
+            "case": "II" if pair.outcome == "other option" else "I",
+            "people": pair.people,
+            "chosen": pair.other,
+            "answer": file.answers[key],
+        }
+        for file in files
+        for key, pair in file.pairs(people).items()
+        if pair.is_apart
+    ]
+    columns = (
+        Column("item", "Question"),
+        Column("model", "Answer of"),
+        Column("extractor", "Who chose"),
+        Column("case", "Case"),
+        Column("people", "People"),
+        Column("chosen", "Chosen"),
+        Column("answer", "Answer"),
+    )
+    frame = pd.DataFrame(rows, columns=[column.key for column in columns])
+    return Sheet("apart", "Where people and extractors differ", frame, columns)
