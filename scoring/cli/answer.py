@@ -1,5 +1,6 @@
 """Command `answer`: a model from the catalogue answers a benchmark's questions into a prediction file."""
 
+import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -39,6 +40,9 @@ SUFFIXES: dict[Asked, str] = {
     "mmt-bench": ".tsv",
     "visit-bench": ".csv",
 }
+SPENT = "-spent.csv"
+LONGEST_NAME = 255
+"""Bytes of a file's name that common file systems take."""
 
 
 @app.command()
@@ -73,6 +77,7 @@ def answer(
             f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
         )
     chosen = _modes(benchmark, modes)
+    _check_names(out, chosen)
     for file in (_file(out, mode) for mode in chosen):
         if file.exists() and not _kept(file).exists():
             raise AnsweringError(
@@ -86,7 +91,9 @@ def answer(
     else:
         yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
-        _kept(_file(out, mode)).unlink(missing_ok=True)
+        kept = _kept(_file(out, mode))
+        kept.unlink(missing_ok=True)
+        _lock(kept).unlink(missing_ok=True)
 
 
 class _Asking(NamedTuple):
@@ -100,7 +107,7 @@ class _Asking(NamedTuple):
         models = Models(read_catalogue(self.settings.models, secret), self.settings.local_models)
         with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
             outcome = asked(models, self.card.name, paper.rounds, paper.count, file)
-            whole = out.with_name(f".{out.name}.new")
+            whole = _written(out)
             whole.write_bytes(paper.written(file.answers, self.card.name))
             whole.replace(out)
             yield f"{len(file.answers):,} answers of {self.card.name} are in {out}."
@@ -125,7 +132,7 @@ class _Asking(NamedTuple):
             ]
             rows[paper.mode] = decided(said, "strict")
         if len(papers) > 1:
-            found = mode_differences(rows, frozenset().union(*(paper.changed for paper in papers)))
+            found = mode_differences(rows, {paper.mode: paper.changed for paper in papers})
             yield from _compared(self.card.name, found, results, out)
 
 
@@ -151,18 +158,47 @@ def _kept(out: Path) -> Path:
     return out.with_name(f"{out.name}.part")
 
 
+def _lock(kept: Path) -> Path:
+    """What `AnswerFile` leaves beside a file of answers, so that a run that goes on has one writer."""
+    return kept.with_name(f"{kept.name}.lock")
+
+
+def _written(out: Path) -> Path:
+    """Where a prediction file is written before it takes its place."""
+    return out.with_name(f".{out.name}.new")
+
+
+def _comparison(out: Path, modes: Sequence[Mode], ending: str) -> Path:
+    """A file of the comparison: it names the first mode, and the other, or how many others there are."""
+    first, *others = modes
+    beside = others[0] if len(others) == 1 else f"{len(others)}-others"
+    return out.with_name(f"{out.stem}-{first}-against-{beside}{ending}")
+
+
+def _check_names(out: Path, modes: Sequence[Mode]) -> None:
+    """Raise AnsweringError if a file of the run would have a longer name than file systems take."""
+    files = [_lock(_kept(_file(out, mode))) for mode in modes]
+    files += [_written(_file(out, mode)) for mode in modes]
+    files += [_comparison(out, modes, SPENT)] if len(modes) > 1 else []
+    longest = max(len(os.fsencode(file.name)) for file in files)
+    if longest > LONGEST_NAME:
+        raise AnsweringError(
+            f"--out is {out.name[:60]}…, and its longest companion would have a name of {longest} bytes; "
+            f"shorten it by {longest - LONGEST_NAME} or more"
+        )
+
+
 def _compared(
     model: str, found: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
 ) -> Iterator[str]:
     """Write the comparison and tell it."""
-    stem = f"{out.stem}-{'-against-'.join(results)}"
-    files = {f"{stem}.csv": differences_csv(found), f"{stem}-spent.csv": spent_csv(results)}
+    contents = {".csv": differences_csv(found), SPENT: spent_csv(results)}
     if found:
-        files[f"{stem}.svg"] = svg_file(
-            accuracy_drawing(f"{model}: modes of MMT-Bench", found)
-        ).encode()
-    for name, content in files.items():
-        out.with_name(name).write_bytes(content)
+        drawing = accuracy_drawing(f"{model}: modes of MMT-Bench", found)
+        contents[".svg"] = svg_file(drawing).encode()
+    files = {_comparison(out, [*results], ending): text for ending, text in contents.items()}
+    for file, content in files.items():
+        file.write_bytes(content)
     for one in found:
         here, there = one.accuracies
         interval = interval_text(one.difference.low, one.difference.high, "+.1f")
@@ -175,7 +211,7 @@ def _compared(
     for mode, spent in results.items():
         cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""
         yield f"{mode}: {spent.answered:,} asked now, {spent.prompt:,} tokens sent, {spent.completion:,} received{cost}"
-    yield f"The comparison is in {', '.join(files)}."
+    yield f"The comparison is in {', '.join(file.name for file in files)}."
 
 
 def _question_file(benchmark: Asked, questions: Path | None) -> Path:
