@@ -38,7 +38,7 @@ CAPABILITY_NAMES: Mapping[str, str] = {
     "math": "Math",
     "seq": "Image-text sequences",
 }
-BARD_SET = "MM-Vet, Bard set (168 of 218)"
+BARD_SET = "MM-Vet, Bard set"
 """The questions that the paper's Tables 9 and 10 are of."""
 SAMPLE = DATA / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"

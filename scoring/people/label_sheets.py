@@ -56,8 +56,8 @@ def bounds_text(found: ErrorShares, bounds: ScoreBounds) -> str:
     """The score without wrong questions, in words."""
     return (
         f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} answers that "
-        f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got right "
-        "are not known."
+        f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got "
+        "right are not known."
     )
 
 
