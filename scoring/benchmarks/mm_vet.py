@@ -297,6 +297,8 @@ class Options:
     missing: Missing = "stop"
     """What happens to questions without a prediction."""
     probed: Probed = "flagged"
+    only: str = ""
+    """The ids of the questions to score, as a JSON list or one per line; "": all."""
 
 
 class MMVetOptions(BenchmarkOptions):

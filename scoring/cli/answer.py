@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from typer import Option, Typer
 
@@ -30,6 +30,7 @@ from scoring.benchmarks.offline_answers import (
     choice_paper,
     mm_vet_paper,
 )
+from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.types import MODES, Answered, Mode
 from scoring.visit_bench.offline_answers import visit_paper
 
@@ -40,6 +41,8 @@ SUFFIXES: dict[Asked, str] = {
     "mmt-bench": ".tsv",
     "visit-bench": ".csv",
 }
+PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
+"""Prompts that are set before a question, by --prompt-prefix."""
 SPENT = "-spent.csv"
 LONGEST_NAME = 255
 """Bytes of a file's name that common file systems take."""
@@ -68,14 +71,14 @@ def answer(
             help=f"mmt-bench: {', '.join(MODES)}; several are compared",
         ),
     ] = "as-is",
+    prompt_prefix: Annotated[
+        Literal["gpt-4v"] | None,
+        Option(help="mm-vet: ask for a short answer first, as the paper's authors asked GPT-4V"),
+    ] = None,
 ) -> Iterator[str]:
     """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
-    if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
-        raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
-    if early_stop and benchmark != "mmbench":
-        raise AnsweringError(
-            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
-        )
+    _check_options(benchmark, out, early_stop, prompt_prefix)
+    prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen = _modes(benchmark, modes)
     _check_names(out, chosen)
     for file in (_file(out, mode) for mode in chosen):
@@ -87,13 +90,30 @@ def answer(
     asking = _Asking(settings, read_catalogue(settings.models, secret).card(model))
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
-        yield from asking.answered(_paper(benchmark, where, images, early_stop), out)
+        paper = _paper(benchmark, where, images, early_stop, prefix)
+        yield from asking.answered(paper, out)
+        if prefix:
+            yield f"Before each question the model read “{prefix}”. {out.name} and its report say so."
     else:
         yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
         kept = _kept(_file(out, mode))
         kept.unlink(missing_ok=True)
         _lock(kept).unlink(missing_ok=True)
+
+
+def _check_options(
+    benchmark: Asked, out: Path, early_stop: bool, prompt_prefix: str | None
+) -> None:
+    """Raise AnsweringError for an option that is not the benchmark's."""
+    if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
+        raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
+    if early_stop and benchmark != "mmbench":
+        raise AnsweringError(
+            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
+        )
+    if prompt_prefix and benchmark != "mm-vet":
+        raise AnsweringError(f"--prompt-prefix is for mm-vet; {benchmark} is asked without one")
 
 
 class _Asking(NamedTuple):
@@ -221,10 +241,14 @@ def _question_file(benchmark: Asked, questions: Path | None) -> Path:
 
 
 def _paper(
-    benchmark: Asked, questions: Path | None, images: Path | None, early_stop: bool
+    benchmark: Asked,
+    questions: Path | None,
+    images: Path | None,
+    early_stop: bool,
+    prefix: str,
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
-        return mm_vet_paper(questions)
+        return mm_vet_paper(questions, prefix)
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return visit_paper(file, images)

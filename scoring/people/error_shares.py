@@ -111,7 +111,7 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     errors = [label for label in one_each if label.main != RIGHT]
     error_hits = hits[:, [KEYS.index(key) for key in ERRORS]]
     weighted = _weighted(error_hits, error_hits.sum(1), n, of)
-    kinds = {
+    kinds: dict[ErrorKey, KindShare] = {
         key: KindShare(key, _of_sample(errors, key), interval)
         for key, interval in zip(ERRORS, weighted, strict=True)
     }

@@ -17,6 +17,9 @@ from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_view import SCORING
 
+MOST_IDS = 12_000
+"""Letters of a list of ids: MM-Vet v2 has 517, and a program may put each on a line of its own."""
+ONLY_INFO = "A list of ids, such as MM-Vet's bard_set.json. Empty: all questions."
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
@@ -54,6 +57,15 @@ class ScoringSettings:
             "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
         )
         questions = _radio("questions", "Questions", service.question_sets)
+        self.only = gr.Textbox(
+            label="Only these questions",
+            info=ONLY_INFO,
+            elem_id="only",
+            lines=2,
+            max_lines=4,
+            max_length=MOST_IDS,
+        )
+        gr.HTML(SCORING.list_file("only"), padding=False)
         self.protocol = _radio("protocol", "Protocol", _FIRST.protocols)
         missing = _radio("missing", "Questions without an answer", forms.MISSING)
         reference = _radio("reference", "The judge is", forms.REFERENCES)
@@ -73,7 +85,7 @@ class ScoringSettings:
     @property
     def file_fields(self) -> list[Any]:
         """What is set of a file, whoever judges it."""
-        return [self.benchmark, self.protocol, self.title, *self.parts.values()]
+        return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
     def of_benchmark(self, form: Benchmark[Any]) -> Updates:
         """Return the updates that show a benchmark's fields, with the first choices."""
@@ -81,6 +93,7 @@ class ScoringSettings:
         return {
             self.benchmark: gr.update(value=form.name, visible=True),
             self.title: gr.update(visible=True),
+            self.only: gr.update(value="", visible="questions" in form.parts, info=ONLY_INFO),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
             **{
                 field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
@@ -95,6 +108,7 @@ class ScoringSettings:
         first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
         return {
             self.protocol: next(iter(form.protocols)),
+            self.only: "",
             **{self.parts[part]: next(iter(first[part])) for part in first},
         }
 
@@ -107,6 +121,9 @@ class ScoringSettings:
     def questions(self, values: Values) -> str:
         return str(values[self.parts["questions"]] or "")
 
+    def only_ids(self, values: Values) -> str:
+        return str(values[self.only] or "")
+
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
@@ -115,7 +132,7 @@ class ScoringSettings:
         protocol = self.chosen_protocol(benchmark, values)
         count, sampled = forms.one_of(forms.RUNS, label)
         missing = self._part("missing", forms.MISSING, values)
-        return Options(protocol, count, sampled, missing)
+        return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
     def comparison(self, benchmark: str, values: Values, label: str) -> SubmissionRequest:
         """Return how answers are compared, with the opponents of the way of this label."""

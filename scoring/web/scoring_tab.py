@@ -24,7 +24,7 @@ from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
-from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
+from scoring.web.scoring_settings import MOST_TITLE, ONLY_INFO, ScoringSettings, Values, endpoint
 from scoring.web.scoring_view import (
     SCORING,
     followed,
@@ -160,7 +160,7 @@ class ScoringTab:
         choices = [settings.protocol, self.stored, settings.judge, *settings.parts.values()]
         chosen = [choice.input for choice in choices]
         typed = [settings.url.change, settings.model.change]
-        left = [settings.url.blur, settings.model.blur, settings.title.blur]
+        left = [settings.url.blur, settings.model.blur, settings.title.blur, settings.only.blur]
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
@@ -181,6 +181,7 @@ class ScoringTab:
                 self.settings.judge,
                 self.settings.protocol,
                 self.settings.title,
+                self.settings.only,
                 *self.settings.parts.values(),
             ]
             gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
@@ -476,6 +477,7 @@ class ScoringTab:
         operator = self._service.operator
         named = [form.name, str(values[self.settings.protocol] or "")]
         try:
+            listed = self._listed(form, values)
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
@@ -485,6 +487,7 @@ class ScoringTab:
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {
                     **free,
+                    **listed,
                     self.settings.details: label,
                     self.check: gr.update(value=check, visible=True, interactive=True),
                 }
@@ -510,6 +513,7 @@ class ScoringTab:
         if chosen.label != values[self.offers]:  # else what was chosen since stays
             choice["value"] = chosen.label
         return {
+            **listed,
             self.offers: gr.update(visible=True, **choice),
             self.prices: forms.prices_text(offers),
             self.settings.own: gr.update(visible=own),
@@ -517,6 +521,15 @@ class ScoringTab:
             self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
+
+    def _listed(self, form: Benchmark[Any], values: Values) -> Updates:
+        """Say below a list of ids which questions they are. Raises RowsError."""
+        only = self.settings.only_ids(values)
+        if "questions" not in form.parts or not only.strip():
+            return {self.settings.only: gr.update(info=ONLY_INFO)}
+        chosen = self._service.chosen(self.settings.questions(values), only)
+        count = plural(len(chosen.questions), "question")
+        return {self.settings.only: gr.update(info=f"Scores {count}: {chosen.name}.")}
 
     def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
