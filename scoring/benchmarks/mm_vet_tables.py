@@ -269,11 +269,11 @@ class MMVetArticle(Benchmark[Report]):
 
     def methods(self, report: Report) -> Mapping[str, str]:
         runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
-        told = (
-            {}
-            if report.judge.prompt
-            else {"Protocol": "not known: the grades were read from a file"}
-        )
+        told: dict[str, str] = {}
+        if not report.judge.prompt:
+            told["Protocol"] = "not known: the grades were read from a file"
+        elif report.protocol == "paper" and report.sampled:
+            told["Protocol"] = "As in the paper, but for samples of one call"
         if report.missing:
             told["Questions without an answer"] = "unscored, and in no mean"
         if report.asked:

@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from arena.inference.endpoint import Endpoint
+from arena.templates import plural
 from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
@@ -31,11 +32,12 @@ class ScoringSettings:
     """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
 
     def __init__(self, service: JobService) -> None:
+        self._service = service
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
-            self._build_details(service)
+            self._build_details()
 
     def _build_own_judge(self) -> None:
         address = "https://api.openai.com/v1"
@@ -47,7 +49,8 @@ class ScoringSettings:
         gr.HTML(SCORING.key_note())
         self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
-    def _build_details(self, service: JobService) -> None:
+    def _build_details(self) -> None:
+        service = self._service
         judges: list[Any] = [forms.OWN]
         self._lent = service.operator.spec.model if service.operator else forms.OWN
         """The choice of the site's judge; that of an own one where none is lent."""
@@ -123,6 +126,15 @@ class ScoringSettings:
 
     def only_ids(self, values: Values) -> str:
         return str(values[self.only] or "")
+
+    def listed(self, form: Benchmark[Any], values: Values) -> Updates:
+        """Say below a list of ids which questions they are. Raises RowsError."""
+        only = self.only_ids(values)
+        if "questions" not in form.parts or not only.strip():
+            return {self.only: gr.update(info=ONLY_INFO)}
+        chosen = self._service.chosen(self.questions(values), only)
+        count = plural(len(chosen.questions), "question")
+        return {self.only: gr.update(info=f"Scores {count}: {chosen.name}.")}
 
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")

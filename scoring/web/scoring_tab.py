@@ -24,7 +24,7 @@ from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
-from scoring.web.scoring_settings import MOST_TITLE, ONLY_INFO, ScoringSettings, Values, endpoint
+from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
 from scoring.web.scoring_view import (
     SCORING,
     followed,
@@ -179,10 +179,7 @@ class ScoringTab:
                 self.stored,
                 self.settings.own,
                 self.settings.judge,
-                self.settings.protocol,
-                self.settings.title,
-                self.settings.only,
-                *self.settings.parts.values(),
+                *self.settings.file_fields,
             ]
             gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
@@ -477,7 +474,7 @@ class ScoringTab:
         operator = self._service.operator
         named = [form.name, str(values[self.settings.protocol] or "")]
         try:
-            listed = self._listed(form, values)
+            listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
@@ -521,15 +518,6 @@ class ScoringTab:
             self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
-
-    def _listed(self, form: Benchmark[Any], values: Values) -> Updates:
-        """Say below a list of ids which questions they are. Raises RowsError."""
-        only = self.settings.only_ids(values)
-        if "questions" not in form.parts or not only.strip():
-            return {self.settings.only: gr.update(info=ONLY_INFO)}
-        chosen = self._service.chosen(self.settings.questions(values), only)
-        count = plural(len(chosen.questions), "question")
-        return {self.settings.only: gr.update(info=f"Scores {count}: {chosen.name}.")}
 
     def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""

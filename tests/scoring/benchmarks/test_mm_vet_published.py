@@ -18,6 +18,7 @@ from scoring.benchmarks.mm_vet_questions import (
     load_mm_vet,
     subset,
 )
+from scoring.jobs.service import question_sets
 from scoring.judges.spec import prompt_text
 from scoring.report import Grade, QuestionSet, Report, Row
 from scoring.web.article import figure_html, methods_html
@@ -169,6 +170,13 @@ def test_a_report_of_the_bard_set_stands_beside_tables_9_and_10(data, tmp_path):
     assert "between Bard (53.5) and MM-ReAct-GPT-4 (48.1) of the paper's Table 9" in (
         MM_VET.sentence(report)
     )
+
+
+def test_a_server_offers_the_bard_set_that_lies_beside_its_questions(data, tmp_path):
+    (tmp_path / "mm-vet.json").write_bytes((data / "mm-vet" / "mm-vet.json").read_bytes())
+    made_up_bard_set(load_mm_vet(tmp_path), tmp_path / "bard_set.json")
+    for path in (tmp_path, tmp_path / "mm-vet.json"):
+        assert [*question_sets(path, None)][:2] == ["MM-Vet", BARD_SET]
 
 
 def test_another_part_of_the_questions_stands_beside_no_table(data, tmp_path):
