@@ -173,14 +173,8 @@ class ScoringTab:
         except ERRORS as error:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
-            hidden = [
-                self.offers,
-                self.check,
-                self.stored,
-                self.settings.own,
-                self.settings.judge,
-                *self.settings.file_fields,
-            ]
+            hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
+            hidden += self.settings.file_fields
             gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {**gone, self.settings.details: HIDDEN, self.problem: ""}
