@@ -208,6 +208,8 @@ class Report:
     canary_seed: str = ""
     """Draws the job's own canaries; without one, there are only those that everybody knows."""
     probed: Probed = "flagged"
+    asked: str = ""
+    """What the model read before each question, as its file tells; "" for the question alone."""
 
     @property
     def missing(self) -> tuple[str, ...]:

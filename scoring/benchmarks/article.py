@@ -98,6 +98,8 @@ class PublishedBoard:
     """Why the two cannot be compared; none if they can."""
     own_spread: float | None = None
     """Standard deviation of the report's number in the first column over its runs; None where there is one."""
+    note: str = ""
+    """What its rows have that is their own, in sentences."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
@@ -147,7 +149,7 @@ def _place(mean: float, board: PublishedBoard) -> str:
         where = f"above {lower[0]}, the first"
     else:
         where = f"below {higher[-1]}, the last"
-    return f", {where} of {board.source}{', which was made under other conditions' if board.apart else ''}"
+    return f", {where} of {board.source}{', made under other conditions' if board.apart else ''}"
 
 
 def _ends(groups: Iterable[ScoreLine]) -> str:
@@ -171,7 +173,7 @@ def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
     return [*first, *(one for one in wrong if one not in first[:WRONG])][:WRONG]
 
 
-def published_sheet(board: PublishedBoard, title: str) -> Sheet:
+def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
     """The paper's table with the report in it, bold, best first."""
     own = PublishedRow(title, board.own, board.own_spread)
     first = board.columns[0]
@@ -183,7 +185,8 @@ def published_sheet(board: PublishedBoard, title: str) -> Sheet:
     columns[0] = replace(columns[0], runs="runs")
     caption = f"{board.source[0].upper()}{board.source[1:]}"
     frame = pd.DataFrame(rows, columns=["model", *board.columns, "runs", "own"])
-    return Sheet("published", caption, frame, (Column("model", "Model"), *columns), bold="own")
+    shown = (Column("model", "Model"), *columns)
+    return Sheet(name, caption, frame, shown, board.note, bold="own")
 
 
 class PairedLine(NamedTuple):

@@ -191,6 +191,10 @@ class Benchmark(ABC, Generic[R]):
         """The paper's own table of models around the headline."""
         return None
 
+    def published_beside(self, report: R) -> Sequence[PublishedBoard]:
+        """The paper's other tables that the report has a place in, which are shown in numbers alone."""
+        return ()
+
     def scored_answers(self, report: R) -> Sequence[ScoredAnswer]:
         """Every answer with its score."""
         return ()
@@ -364,7 +368,7 @@ def read_table(kind: type[T], table: str, scores: Sequence[str] = ()) -> tuple[T
     rows = (record.values for record in read_records(DATA / table))
     filled = ({name: cell for name, cell in row.items() if cell != ""} for row in rows)
     return tuple(
-        adapter.validate_python({**row, "scores": {name: row[name] for name in scores}})
+        adapter.validate_python({**row, "scores": {name: row.get(name) for name in scores}})
         for row in filled
     )
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -99,6 +99,27 @@ V1 = Wording(
     again="\nPredict the correctness of the answer (digit): ",
     hardened=prompt_text("mm_vet_hardened.txt"),
 )
+
+
+EXAMPLES = 7
+_RULE = "--- | --- | --- | ---\n"
+"""The examples of both prompts, a line each, and the line above them."""
+
+
+def with_examples(wording: Wording, kept: Collection[int]) -> Wording:
+    """The wording with the examples of these numbers, from 1, alone; nothing else of it changes."""
+    return replace(
+        wording,
+        paper=_with_examples(wording.paper, kept),
+        hardened=_with_examples(wording.hardened, kept),
+    )
+
+
+def _with_examples(prompt: str, kept: Collection[int]) -> str:
+    lines = prompt.splitlines(keepends=True)
+    first = lines.index(_RULE) + 1
+    cut = {first + number - 1 for number in range(1, EXAMPLES + 1) if number not in kept}
+    return "".join(line for place, line in enumerate(lines) if place not in cut)
 
 
 def grading(
@@ -297,6 +318,8 @@ class Options:
     missing: Missing = "stop"
     """What happens to questions without a prediction."""
     probed: Probed = "flagged"
+    only: str = ""
+    """The ids of the questions to score, as a JSON list or one per line; "": all."""
 
 
 class MMVetOptions(BenchmarkOptions):
@@ -380,18 +403,38 @@ class MMVet(MMVetArticle):
             if row.no_answer and report.protocol == "hardened"
         }
         return [
-            Task(
+            self._task(
+                answered,
                 run,
+                report.protocol,
                 partial(unanswered, answered, run, failed[place])
                 if kind == "item" and place in failed
                 else partial(grading, answered, run, report.protocol, spec, samples, self.wording),
-                partial(self.refused, answered.question.id, run, report.protocol),
-                seeded=report.protocol == "hardened",
-                name=answered.question.id,
-                is_read=_is_read,
             )
             for (kind, place, run), answered in _plan(report).items()
         ]
+
+    def grades_of(
+        self, answers: Iterable[Filled], protocol: Protocol, spec: JudgeSpec, wording: Wording
+    ) -> list[Task[Grade]]:
+        """One grade of each answer under a wording, and of nothing else."""
+        seen = (_as_judged(one.question, one.prediction, protocol) for one in answers)
+        return [
+            self._task(one, 0, protocol, partial(grading, one, 0, protocol, spec, 1, wording))
+            for one in seen
+        ]
+
+    def _task(
+        self, answered: Filled, run: int, protocol: Protocol, begin: Callable[[], Grading]
+    ) -> Task[Grade]:
+        return Task(
+            run,
+            begin,
+            partial(self.refused, answered.question.id, run, protocol),
+            seeded=protocol == "hardened",
+            name=answered.question.id,
+            is_read=_is_read,
+        )
 
     def graded(self, report: Report, outcomes: Sequence[Grade]) -> Report:
         grades = dict(zip(_plan(report), outcomes, strict=True))

@@ -8,13 +8,17 @@ import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import httpx
+from pydantic import TypeAdapter
 
-from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines
+from arena.io.strict_json import parse_json, row_errors
+from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines, read_records
 from scoring.report import DATA, Question, QuestionSet
 
 MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
@@ -34,6 +38,8 @@ CAPABILITY_NAMES: Mapping[str, str] = {
     "math": "Math",
     "seq": "Image-text sequences",
 }
+BARD_SET = "MM-Vet, Bard set"
+"""The questions that the paper's Tables 9 and 10 are of."""
 SAMPLE = DATA / "mm_vet_sample.json"
 SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 """Example predictions for the sample's questions: a file to try the upload with."""
@@ -75,32 +81,61 @@ def own_sample() -> QuestionSet:
     return QuestionSet("mm-vet", "Stereoscope's own sample, not MM-Vet", digest, False, questions)
 
 
+class Integration(NamedTuple):
+    """Capabilities that a question needs together, and how many of MM-Vet's questions do."""
+
+    integration: str
+    whole: int
+    bard_set: int
+    """In the paper's Bard set: the only numbers from which its Tables 9 and 10 can come."""
+
+
+@cache
+def integrations() -> Mapping[str, Integration]:
+    """The paper's 16 capability integrations, in the order of its Table 3."""
+    rows = (record.values for record in read_records(DATA / "mm_vet_integrations.csv"))
+    read = TypeAdapter(Integration).validate_python
+    return {str(row["integration"]): read(row) for row in rows}
+
+
 def subset(questions: QuestionSet, path: Path) -> QuestionSet:
-    """The questions whose ids a file lists, as a JSON list or one per line, in the parent's order.
+    """The questions whose ids a file lists, as a JSON list or one per line. Raises RowsError, as `part_of` does."""
+    text = "\n".join(read_lines(path))
+    with row_errors(path.name):
+        return part_of(questions, text, path.stem)
+
+
+def part_of(questions: QuestionSet, text: str, name: str = "") -> QuestionSet:
+    """The questions whose ids a text lists, as a JSON list or one per line, in the parent's order.
 
     A file of answers to the whole set is scored on these alone, as with the authors' `--use_sub_set`. The set's name
-    says that it is a subset, and only the whole of an official set is official. Raises RowsError for ids that are
-    unknown, duplicate or not text.
+    says that it is a subset, and only the whole of an official set is official. Questions that are as many of each
+    kind as in the paper's Bard set are taken for it. Raises RowsError for ids that are unknown, duplicate or not text.
     """
-    ids = set(_listed_ids(path))
+    ids = set(_listed_ids(text))
     unknown = sorted(ids - {question.id for question in questions.questions})
     if not ids or unknown:
         found = f"{len(unknown)} others: {', '.join(unknown[:20])}" if unknown else "none"
-        raise RowsError(
-            f"expected ids of {questions.name}, found {found}; correct or delete them", path.name
-        )
+        raise RowsError(f"expected ids of {questions.name}, found {found}; correct or delete them")
     kept = tuple(question for question in questions.questions if question.id in ids)
     others = tuple(question for question in questions.questions if question.id not in ids)
-    name = f"{questions.name}, subset {path.stem} ({len(kept)} of {len(questions.questions)})"
+    which = f"subset {name}".strip()
+    size = f"{len(kept)} of {len(questions.questions)}"
     official = questions.official and kept == questions.questions
+    is_bard_set = questions.official and _is_bard_set(kept)
     return replace(
         questions,
-        name=name,
+        name=BARD_SET if is_bard_set else f"{questions.name}, {which} ({size})",
         digest=_digest(kept),
         official=official,
         questions=kept,
         outside=others,
     )
+
+
+def _is_bard_set(kept: Sequence[Question]) -> bool:
+    counts = Counter("_".join(question.groups) for question in kept)
+    return counts == {name: one.bard_set for name, one in integrations().items() if one.bard_set}
 
 
 def fetch_mm_vet(
@@ -202,22 +237,17 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _listed_ids(path: Path) -> list[str]:
-    ids = (
-        read_json(path)
-        if path.suffix.lower() == ".json"
-        else [line.strip() for line in read_lines(path)]
-    )
+def _listed_ids(text: str) -> list[str]:
+    is_json = text.lstrip().startswith(("[", "{"))
+    ids = parse_json(text) if is_json else [line.strip() for line in text.splitlines()]
     if not isinstance(ids, list):
-        raise RowsError('expected a list of ids, ["v1_0", "v1_3", ...]', path.name, 1)
+        raise RowsError('expected a list of ids, ["v1_0", "v1_3", ...]', row=1)
     texts = [id for id in ids if isinstance(id, str)]
     if len(texts) < len(ids):
-        raise RowsError('expected ids as text, "v1_0"; put each in quotes', path.name)
+        raise RowsError('expected ids as text, "v1_0"; put each in quotes')
     kept = [id for id in texts if id]
     if double := [id for id, times in Counter(kept).items() if times > 1]:
-        raise RowsError(
-            f"expected each id once, found {', '.join(double[:20])} twice; delete one", path.name
-        )
+        raise RowsError(f"expected each id once, found {', '.join(double[:20])} twice; delete one")
     return kept
 
 

@@ -1,8 +1,7 @@
-"""MM-Vet's tables: the paper's two, its published rows, and what an article on a report says."""
+"""MM-Vet's tables: the paper's two, and what an article on a report says."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from arena.interval_text import runs_text
@@ -12,16 +11,15 @@ from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
     PublishedBoard,
-    PublishedRow,
     ScoredAnswer,
     Total,
     part_of,
     score_total,
 )
-from scoring.benchmarks.base import Benchmark, read_table
+from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.mm_vet_published import Groups, published_board
 from scoring.benchmarks.mm_vet_questions import (
     ALL_CAPABILITIES,
-    CAPABILITIES,
     CAPABILITY_NAMES,
     truth_parts,
     truth_words,
@@ -51,17 +49,6 @@ OFF_GRID = "off the 0.1 grid"
 OBEYED = "obeyed"
 """Flags of a grade: no reply could be read; the score is none of 0.0, 0.1 ... 1.0; the judge obeyed the answer."""
 _SHOWN = 10
-
-
-@dataclass(frozen=True)
-class PublishedScores:
-    """A row of the paper's Table 2: the judge, and percentages by capability and in total."""
-
-    model: str
-    judge: str
-    scores: Mapping[str, float]
-    std: float | None = None
-    """Standard deviation of the total over five runs of the judge."""
 
 
 @remembered
@@ -175,12 +162,6 @@ def _integrations(rows: Sequence[Row]) -> dict[str, list[Row]]:
     }
 
 
-@cache
-def published() -> tuple[PublishedScores, ...]:
-    """The rows of the paper's Table 2, in its order."""
-    return read_table(PublishedScores, "mm_vet_published.csv", (*CAPABILITIES, "total"))
-
-
 @dataclass(frozen=True)
 class MMVetArticle(Benchmark[Report]):
     """The part of an edition that writes the article."""
@@ -237,38 +218,21 @@ class MMVetArticle(Benchmark[Report]):
         return part_of(scored, len(report.rows), "question")
 
     def published(self, report: Report) -> PublishedBoard | None:
-        """Table 2, which is of the first edition; none for a part of its questions, or for others."""
+        """The paper's tables of capabilities on the same questions; none where some of them have no grade."""
+        return self._board(report, "capabilities")
+
+    def published_beside(self, report: Report) -> Sequence[PublishedBoard]:
+        """Those of capability integrations."""
+        board = self._board(report, "integrations")
+        return [board] if board else []
+
+    def _board(self, report: Report, groups: Groups) -> PublishedBoard | None:
         failed = report.protocol == "hardened" and any(row.no_answer for row in report.rows)
-        whole = report.questions.official and not report.missing and not failed
-        if self.key != "mm-vet" or not whole:
+        if report.missing or failed:
             return None
-        names = {"total": "Total", **CAPABILITY_NAMES}
-        capabilities = tabulate(report)[0]
-        own = {names[line.name]: line.mean for line in capabilities.lines}
-        own_spread = capabilities.spread if report.runs > 1 else None
-        rows = tuple(
-            PublishedRow(
-                row.model, {names[name]: score for name, score in row.scores.items()}, row.std
-            )
-            for row in published()
-        )
-        judges = {row.judge for row in published()}
-        reasons = []
-        if {report.judge.model, *report.judge.versions}.isdisjoint(judges):
-            reasons.append(
-                f"{' and '.join(judges)} judged the table, {report.judge.model} this report"
-            )
-        if report.protocol != "paper":
-            reasons.append("the table has the paper's protocol, this report the hardened one")
-        columns = tuple(names[name] for name in ("total", *CAPABILITIES))
-        return PublishedBoard(
-            source="the paper's Table 2",
-            columns=columns,
-            rows=rows,
-            own=own,
-            own_spread=own_spread,
-            apart=tuple(reasons),
-        )
+        capabilities, integrations = tabulate(report)
+        scored = capabilities if groups == "capabilities" else integrations
+        return published_board(report, self.edition(report), groups, scored)
 
     def scored_answers(self, report: Report) -> Sequence[ScoredAnswer]:
         return [_scored_answer(row) for row in report.rows]
@@ -300,9 +264,20 @@ class MMVetArticle(Benchmark[Report]):
             )
         return found
 
+    def remarks(self, report: Report) -> Sequence[str]:
+        return [f"Before each question the model read “{report.asked}”."] if report.asked else []
+
     def methods(self, report: Report) -> Mapping[str, str]:
         runs = f"{report.runs} samples of one call" if report.sampled else f"{report.runs} separate"
-        told = {"Questions without an answer": "unscored, and in no mean"} if report.missing else {}
+        told: dict[str, str] = {}
+        if not report.judge.prompt:
+            told["Protocol"] = "not known: the grades were read from a file"
+        elif report.protocol == "paper" and report.sampled:
+            told["Protocol"] = "As in the paper, but for samples of one call"
+        if report.missing:
+            told["Questions without an answer"] = "unscored, and in no mean"
+        if report.asked:
+            told["Before each question"] = report.asked
         return {
             **told,
             "Runs": runs,

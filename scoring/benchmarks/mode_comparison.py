@@ -52,18 +52,19 @@ class ModeDifference:
 
 
 def mode_differences(
-    rows: Mapping[Mode, Sequence[Decided]], changed: Collection[int]
+    rows: Mapping[Mode, Sequence[Decided]], changed: Mapping[Mode, Collection[int]]
 ) -> list[ModeDifference]:
-    """Each later mode beside the first: over all questions, over those `changed`, and by subtask that has such.
+    """Each later mode beside the first: over all questions, over those that either changed, and by subtask with such.
 
-    `changed` are the indices of questions that a mode asked otherwise than as is.
+    `changed` are the indices of questions that each mode asked otherwise than as is.
     """
     (first, ones), *others = rows.items()
     named = {row.question.index: row.question.named_category for row in ones}
-    concerned = dict.fromkeys(named[index] for index in sorted(changed) if index in named)
     right = {row.question.index: row.right for row in ones}
     found = []
     for other, members in others:
+        otherwise = {*changed[first], *changed[other]}
+        concerned = dict.fromkeys(named[index] for index in sorted(otherwise) if index in named)
         pairs = {
             index: ((right[index], row.right), row.question.picture)
             for row in members
@@ -72,11 +73,13 @@ def mode_differences(
         by_name = grouped((named[index], pair) for index, pair in pairs.items())
         groups = {
             ALL: [*pairs.values()],
-            CHANGED: [pair for index, pair in pairs.items() if index in changed],
+            CHANGED: [pair for index, pair in pairs.items() if index in otherwise],
         }
         groups |= {name: by_name.get(name, []) for name in concerned}
         found += [_difference(first, other, name, group) for name, group in groups.items()]
-    tests = [place for place, one in enumerate(found) if one.n and one.counts.name in concerned]
+    tests = [
+        place for place, one in enumerate(found) if one.n and one.counts.name not in (ALL, CHANGED)
+    ]
     for place, p in zip(tests, holm([found[place].counts.p for place in tests]), strict=True):
         found[place] = replace(found[place], holm=p)
     return [one for one in found if one.n]

@@ -20,6 +20,7 @@ from arena.io.tables import COMMAND_LINE, Record, read_records
 from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
+from scoring.benchmarks.predictions import PREFIX
 from scoring.multiple_choice.circular_eval import is_circular
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
@@ -55,8 +56,11 @@ class OfflineBenchmark:
     """Makes a model's prediction file from its answers and name."""
 
 
-def mm_vet_paper(folder: Path | None) -> OfflineBenchmark:
-    """MM-Vet's questions from its folder. Raises what `load_mm_vet` raises, and AnsweringError."""
+def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
+    """MM-Vet's questions from its folder, each on a line after `prefix`, which the file of answers tells.
+
+    Raises what `load_mm_vet` raises, and AnsweringError.
+    """
     questions = load_mm_vet(folder)
     assert folder
     images = (folder if folder.is_dir() else folder.parent) / "images"
@@ -64,16 +68,17 @@ def mm_vet_paper(folder: Path | None) -> OfflineBenchmark:
         raise AnsweringError(
             f"{images} is not there; take MM-Vet's whole archive (`python -m scoring fetch`)"
         )
+    start = f"{prefix}\n" if prefix else ""
     return OfflineBenchmark(
-        questions.digest,
+        f"{questions.digest} {prefix}" if prefix else questions.digest,
         len(questions.questions),
         (
             lambda _: (
-                Task(one.id, partial(_from_file, images / one.image, one.text))
+                Task(one.id, partial(_from_file, images / one.image, f"{start}{one.text}"))
                 for one in questions.questions
             ),
         ),
-        partial(_mm_vet_file, questions),
+        partial(_mm_vet_file, questions, prefix),
     )
 
 
@@ -249,12 +254,13 @@ def picture(data: bytes) -> bytes:
         raise TaskError(f"its image: {error}") from error
 
 
-def _mm_vet_file(questions: QuestionSet, answers: Answers, _: str) -> bytes:
-    ordered = {
-        question.id: answers[question.id]
-        for question in questions.questions
-        if question.id in answers
-    }
+def _mm_vet_file(questions: QuestionSet, prefix: str, answers: Answers, model: str) -> bytes:
+    """The authors' `{id: answer}`, or after a prefix a list of records that tells it, for which theirs has no place."""
+    asked = [question.id for question in questions.questions if question.id in answers]
+    ordered: object = {id: answers[id] for id in asked}
+    if prefix:
+        about = {"model": model, PREFIX: prefix}
+        ordered = [{"id": id, "prediction": answers[id], **about} for id in asked]
     return json.dumps(ordered, ensure_ascii=False, indent=1).encode()
 
 

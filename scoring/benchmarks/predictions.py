@@ -42,6 +42,9 @@ Layout = Literal[
 Missing = Literal["stop", "unscored"]
 """What happens to questions without an answer: nothing is scored, or they stay in the report as unscored."""
 
+PREFIX = "prompt_prefix"
+"""Column of what the model read before each question."""
+_MOST_PREFIX = 1_000
 _IDS = ("id", "question_id", "index")
 _ANSWERS = ("prediction", "pred", "response", "output")
 _PLAIN_ANSWERS = ("text", "answer")
@@ -101,6 +104,8 @@ class Upload:
     """Answers to questions of the whole set that are not in the subset; they are left out."""
     asks_others: bool = False
     """Whether it has questions, and none of them is the one that its id names."""
+    asked: str = ""
+    """What the model read before each question, as the column `prompt_prefix` tells; "" for the question alone."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ def read_predictions(
     others = {question.id for question in questions.outside}
     outside = 0
     models: set[str] = set()
+    prefixes: set[str] = set()
     same: set[bool | None] = set()
     for joined in joined_records(path, index, limits, label):
         columns = joined.columns
@@ -142,6 +148,7 @@ def read_predictions(
         same.add(index.is_same(prediction.id, values.get(columns.question or "")))
         model = values.get(columns.model or "")
         models |= {model.strip()} if isinstance(model, str) else set()
+        prefixes.add(str(values.get(PREFIX) or ""))
     if columns is None:
         raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
     named = sorted(filter(None, models))
@@ -149,9 +156,20 @@ def read_predictions(
         raise RowsError(
             f"expected one model's answers, found those of {_counted(named)}; split the file", label
         )
-    title = named[0][:200] if named else Path(label).stem
+    if len(prefixes) > 1:
+        raise RowsError(
+            f"expected one text in all rows, found {len(prefixes)}; score answers asked in one way",
+            label,
+            column=PREFIX,
+        )
     return Upload(
-        label, columns.layout, title, tuple(predictions), outside, same - {None} == {False}
+        file=label,
+        layout=columns.layout,
+        title=named[0][:200] if named else Path(label).stem,
+        predictions=tuple(predictions),
+        outside=outside,
+        asks_others=same - {None} == {False},
+        asked="".join(prefixes)[:_MOST_PREFIX],
     )
 
 

@@ -1,8 +1,9 @@
 """Command `answer`: a model from the catalogue answers a benchmark's questions into a prediction file."""
 
+import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from typer import Option, Typer
 
@@ -30,6 +31,7 @@ from scoring.benchmarks.offline_answers import (
     choice_paper,
     mm_vet_paper,
 )
+from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.types import MODES, Answered, Mode
 from scoring.visit_bench.offline_answers import visit_paper
 
@@ -40,6 +42,11 @@ SUFFIXES: dict[Asked, str] = {
     "mmt-bench": ".tsv",
     "visit-bench": ".csv",
 }
+PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
+"""Prompts that are set before a question, by --prompt-prefix."""
+SPENT = "-spent.csv"
+LONGEST_NAME = 255
+"""Bytes of a file's name that common file systems take."""
 
 
 @app.command()
@@ -65,15 +72,16 @@ def answer(
             help=f"mmt-bench: {', '.join(MODES)}; several are compared",
         ),
     ] = "as-is",
+    prompt_prefix: Annotated[
+        Literal["gpt-4v"] | None,
+        Option(help="mm-vet: ask for a short answer first, as the paper's authors asked GPT-4V"),
+    ] = None,
 ) -> Iterator[str]:
     """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
-    if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
-        raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
-    if early_stop and benchmark != "mmbench":
-        raise AnsweringError(
-            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
-        )
+    _check_options(benchmark, out, early_stop, prompt_prefix)
+    prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen = _modes(benchmark, modes)
+    _check_names(out, chosen)
     for file in (_file(out, mode) for mode in chosen):
         if file.exists() and not _kept(file).exists():
             raise AnsweringError(
@@ -85,11 +93,30 @@ def answer(
     )
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
-        yield from asking.answered(_paper(benchmark, where, images, early_stop), out)
+        paper = _paper(benchmark, where, images, early_stop, prefix)
+        yield from asking.answered(paper, out)
+        if prefix:
+            yield f"Before each question the model read “{prefix}”. {out.name} and its report say so."
     else:
         yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
-        _kept(_file(out, mode)).unlink(missing_ok=True)
+        kept = _kept(_file(out, mode))
+        kept.unlink(missing_ok=True)
+        _lock(kept).unlink(missing_ok=True)
+
+
+def _check_options(
+    benchmark: Asked, out: Path, early_stop: bool, prompt_prefix: str | None
+) -> None:
+    """Raise AnsweringError for an option that is not the benchmark's."""
+    if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
+        raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
+    if early_stop and benchmark != "mmbench":
+        raise AnsweringError(
+            f"--early-stop is for the circular passes of mmbench; {benchmark} has none"
+        )
+    if prompt_prefix and benchmark != "mm-vet":
+        raise AnsweringError(f"--prompt-prefix is for mm-vet; {benchmark} is asked without one")
 
 
 class _Asking(NamedTuple):
@@ -106,7 +133,7 @@ class _Asking(NamedTuple):
         )
         with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
             outcome = asked(models, self.card.name, paper.rounds, paper.count, file)
-            whole = out.with_name(f".{out.name}.new")
+            whole = _written(out)
             whole.write_bytes(paper.written(file.answers, self.card.name))
             whole.replace(out)
             yield f"{len(file.answers):,} answers of {self.card.name} are in {out}."
@@ -131,7 +158,7 @@ class _Asking(NamedTuple):
             ]
             rows[paper.mode] = decided(said, "strict")
         if len(papers) > 1:
-            found = mode_differences(rows, frozenset().union(*(paper.changed for paper in papers)))
+            found = mode_differences(rows, {paper.mode: paper.changed for paper in papers})
             yield from _compared(self.card.name, found, results, out)
 
 
@@ -157,18 +184,47 @@ def _kept(out: Path) -> Path:
     return out.with_name(f"{out.name}.part")
 
 
+def _lock(kept: Path) -> Path:
+    """What `AnswerFile` leaves beside a file of answers, so that a run that goes on has one writer."""
+    return kept.with_name(f"{kept.name}.lock")
+
+
+def _written(out: Path) -> Path:
+    """Where a prediction file is written before it takes its place."""
+    return out.with_name(f".{out.name}.new")
+
+
+def _comparison(out: Path, modes: Sequence[Mode], ending: str) -> Path:
+    """A file of the comparison: it names the first mode, and the other, or how many others there are."""
+    first, *others = modes
+    beside = others[0] if len(others) == 1 else f"{len(others)}-others"
+    return out.with_name(f"{out.stem}-{first}-against-{beside}{ending}")
+
+
+def _check_names(out: Path, modes: Sequence[Mode]) -> None:
+    """Raise AnsweringError if a file of the run would have a longer name than file systems take."""
+    files = [_lock(_kept(_file(out, mode))) for mode in modes]
+    files += [_written(_file(out, mode)) for mode in modes]
+    files += [_comparison(out, modes, SPENT)] if len(modes) > 1 else []
+    longest = max(len(os.fsencode(file.name)) for file in files)
+    if longest > LONGEST_NAME:
+        raise AnsweringError(
+            f"--out is {out.name[:60]}…, and its longest companion would have a name of {longest} bytes; "
+            f"shorten it by {longest - LONGEST_NAME} or more"
+        )
+
+
 def _compared(
     model: str, found: Sequence[ModeDifference], results: Mapping[Mode, RunResult], out: Path
 ) -> Iterator[str]:
     """Write the comparison and tell it."""
-    stem = f"{out.stem}-{'-against-'.join(results)}"
-    files = {f"{stem}.csv": differences_csv(found), f"{stem}-spent.csv": spent_csv(results)}
+    contents = {".csv": differences_csv(found), SPENT: spent_csv(results)}
     if found:
-        files[f"{stem}.svg"] = svg_file(
-            accuracy_drawing(f"{model}: modes of MMT-Bench", found)
-        ).encode()
-    for name, content in files.items():
-        out.with_name(name).write_bytes(content)
+        drawing = accuracy_drawing(f"{model}: modes of MMT-Bench", found)
+        contents[".svg"] = svg_file(drawing).encode()
+    files = {_comparison(out, [*results], ending): text for ending, text in contents.items()}
+    for file, content in files.items():
+        file.write_bytes(content)
     for one in found:
         here, there = one.accuracies
         interval = interval_text(one.difference.low, one.difference.high, "+.1f")
@@ -181,7 +237,7 @@ def _compared(
     for mode, spent in results.items():
         cost = f", ${spent.cost / 1e6:.4f}" if spent.cost else ""
         yield f"{mode}: {spent.answered:,} asked now, {spent.prompt:,} tokens sent, {spent.completion:,} received{cost}"
-    yield f"The comparison is in {', '.join(files)}."
+    yield f"The comparison is in {', '.join(file.name for file in files)}."
 
 
 def _question_file(benchmark: Asked, questions: Path | None) -> Path:
@@ -191,10 +247,14 @@ def _question_file(benchmark: Asked, questions: Path | None) -> Path:
 
 
 def _paper(
-    benchmark: Asked, questions: Path | None, images: Path | None, early_stop: bool
+    benchmark: Asked,
+    questions: Path | None,
+    images: Path | None,
+    early_stop: bool,
+    prefix: str,
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
-        return mm_vet_paper(questions)
+        return mm_vet_paper(questions, prefix)
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return visit_paper(file, images)

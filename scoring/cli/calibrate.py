@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
 from arena.interval_text import BRACKETS
+from arena.io.strict_json import RowsError
+from arena.settings import Settings
 from arena.sheets import Sheet, as_csv
-from scoring.cli.progress import sheet_lines
+from arena.templates import plural
+from scoring.benchmarks.mm_vet import MM_VET
+from scoring.cli import progress
 from scoring.people.calibration import calibrate, paired_comparisons
-from scoring.people.mark_files import audits, read_marks
+from scoring.people.mark_files import audits, judged_answers, read_marks
 from scoring.people.mark_sheets import (
     calibration_rows,
     distance_sheet,
@@ -21,6 +25,14 @@ from scoring.people.mark_sheets import (
 )
 from scoring.people.measures import LEAST_RANKED, MarksError
 from scoring.people.published import PAPER_DELTAS
+from scoring.people.shown_examples import (
+    chosen_subsets,
+    examples_sheet,
+    grading_tasks,
+    marked_answers,
+    measured,
+)
+from scoring.report import read_audit
 
 app = Typer(rich_markup_mode=None)
 
@@ -41,9 +53,24 @@ def run(
         Path | None,
         Option(metavar="FILE", callback=output_file, help="also write the table as CSV"),
     ] = None,
+    examples: Annotated[
+        str,
+        Option(
+            metavar="N[,N...]",
+            help="have a judge mark again, shown so many of MM-Vet's seven examples: 0,2,4,5,6,7",
+        ),
+    ] = "",
+    judge: progress.JudgeModel = "",
+    base_url: progress.BaseUrl = None,
+    yes: progress.Yes = False,
+    budget: progress.Dollars = None,
 ) -> Iterator[str]:
     if out:
         check_unread([out], *files, marks)
+    if examples or judge:
+        ablation = _Ablation(files, marks, examples, judge)
+        yield from ablation.run(base_url, yes, budget, out)
+        return
     judged = list(audits(files))
     pairs = paired_rows(paired_comparisons(judged))
     if marks is None:
@@ -71,10 +98,48 @@ def run(
     yield f"MM-Vet's Table 6, on other answers: GPT-4 (0613) {best:.3f}, keywords {keywords:.3f}, the worst {worst:.3f}"
 
 
+class _Ablation(NamedTuple):
+    """A judge that is shown some of its examples, on the marked answers of one report."""
+
+    files: Sequence[Path]
+    marks: Path | None
+    examples: str
+    judge: str
+
+    def run(
+        self, base_url: str | None, yes: bool, budget: float | None, out: Path | None
+    ) -> Iterator[str]:
+        if not (self.examples and self.judge and self.marks) or len(self.files) != 1:
+            raise MarksError(
+                "--examples judges the marked answers of one report: give one -audit.jsonl, --marks FILE and "
+                "--judge MODEL with it"
+            )
+        subsets = chosen_subsets(self.examples)
+        (file,) = self.files
+        report = read_audit(file)
+        if report.benchmark != MM_VET.key:
+            raise RowsError("expected a report of MM-Vet's first edition, as Table 8 is", file.name)
+        read = read_marks(self.marks, judged_answers(file))
+        yield from read.problems
+        answers = marked_answers(report, read.marks)
+        yield (
+            f"{plural(len(answers), 'marked answer')}, {report.protocol} protocol, one run with "
+            f"{', '.join(f'{len(kept)}' for kept in subsets)} examples"
+        )
+        serving = progress.CommandJudge(
+            Settings.from_env(), self.judge, base_url, False, yes, budget
+        )
+        spec = yield from serving.spec()
+        tasks = grading_tasks(MM_VET, subsets, answers, report.protocol, spec)
+        grades = yield from serving.asked(tasks, spec)
+        found = measured(MM_VET, subsets, answers, report.protocol, grades)
+        yield from _shown([examples_sheet(found, self.judge)], out)
+
+
 def _shown(sheets: Sequence[Sheet], out: Path | None) -> Iterator[str]:
     """The tables, and where the first was written to."""
     yield BRACKETS
-    yield from sheet_lines(sheets)
+    yield from progress.sheet_lines(sheets)
     yield ""
     if out:
         out.write_text(as_csv(sheets[0]), "utf-8")

@@ -165,7 +165,7 @@ def gives_shares(
     known = _errors(file, _answers(file, protocol))
     given = yield from _labelled(labels, known)
     found = error_shares(given, known)
-    yield f"{found.labelled:,} of {found.errors:,} wrong answers are labelled, of groups with {found.covered:,}"
+    yield f"{found.labelled:,} of {found.wrong:,} wrong answers are labelled, of groups with {found.covered:,}"
     yield BRACKETS
     yield from progress.sheet_lines([kind_sheet(found, published=True)])
     if bounds := without_annotation_errors(found, known):

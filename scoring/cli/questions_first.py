@@ -1,6 +1,7 @@
 """`score` for MM-Vet's answers and grade files, and `fetch`, which downloads MM-Vet's questions."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -11,8 +12,7 @@ from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample
-from scoring.benchmarks.mm_vet_questions import subset as part_of
+from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
@@ -61,7 +61,7 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
         raise BadParameter("-o sample has questions of its own; leave out --questions")
     load = LOAD[benchmark.key]
     whole = own_sample() if options.sample else load(request.settings, request.questions)
-    return part_of(whole, options.subset) if options.subset else whole
+    return subset(whole, options.subset) if options.subset else whole
 
 
 def _check_unjudged(request: ScoreRequest) -> None:
@@ -119,6 +119,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     address = serving.address.shown
     title = request.title or upload.title
     draft = benchmark.draft(filled, chosen, options, spec, address, request.file.name, title)
+    draft = replace(draft, asked=upload.asked)
     size = f"{plural(len(draft.rows), 'question')}, {plural(draft.runs, 'run')}"
     yield f"{chosen.name}: {size}, {draft.protocol} protocol."
     progress.check_unread_files(draft, request.out, request.read)

@@ -11,11 +11,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from arena.io.strict_json import row_errors
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import truth_words
+from scoring.benchmarks.mm_vet_questions import part_of, truth_words
 from scoring.benchmarks.mm_vet_tables import told_zeros
 from scoring.benchmarks.predictions import (
     Layout,
@@ -213,6 +214,12 @@ class FileReader:
             raise JobServiceError(f"Choose questions out of: {', '.join(self.question_sets)}")
         return self.question_sets[name]
 
+    def chosen(self, name: str, only: str) -> QuestionSet:
+        """A question set, or the part of it that a list of ids names. Raises RowsError."""
+        whole = self.questions(name)
+        with row_errors("The list of questions"):
+            return part_of(whole, only) if only.strip() else whole
+
     def recognise(
         self,
         owner: str,
@@ -274,7 +281,7 @@ class FileReader:
     def graded_report(
         self, arrived: StoredUpload, questions: str, options: Options, title: str
     ) -> Written:
-        chosen = self.questions(questions)
+        chosen = self.chosen(questions, options.only)
         file = grades_for(arrived.path, chosen, name=arrived.name)
         return written(graded_report(file, chosen, options.missing, title), is_done=True)
 
@@ -300,13 +307,14 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Of a file of answers to a question set."""
-        chosen = self.questions(questions)
+        chosen = self.chosen(questions, options.only)
         upload = read_predictions(arrived.path, chosen, name=arrived.name)
         filled = fill(chosen, upload, options.missing)
         mm_vet = BENCHMARKS[chosen.benchmark]
         shown = title.strip()[:120] or upload.title
         assert isinstance(mm_vet, MMVet)
-        return mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
+        draft = mm_vet.draft(filled, chosen, options, spec, address, arrived.name, shown)
+        return replace(draft, asked=upload.asked)
 
     def comparison(
         self,

@@ -105,6 +105,10 @@ class JobService:
     def sets_of(self, benchmark: str) -> list[str]:
         return self.reader.sets_of(benchmark)
 
+    def chosen(self, questions: str, only: str) -> QuestionSet:
+        """A question set, or the part of it that a list of ids names. Raises RowsError."""
+        return self.reader.chosen(questions, only)
+
     def recognise(
         self,
         owner: str,
@@ -353,6 +357,6 @@ def question_sets(mm_vet: Path | None, mm_vet_v2: Path | None) -> Mapping[str, Q
     sets = [*([load_mm_vet_v2(mm_vet_v2)] if mm_vet_v2 else []), own_sample()]
     if mm_vet is not None:
         whole = load_mm_vet(mm_vet)
-        bard = mm_vet / "bard_set.json"
+        bard = (mm_vet if mm_vet.is_dir() else mm_vet.parent) / "bard_set.json"
         sets = [whole, *([subset(whole, bard)] if bard.is_file() else []), *sets]
     return {questions.name: questions for questions in sets}

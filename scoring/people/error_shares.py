@@ -1,8 +1,11 @@
 """Shares of the kinds of error: of the labelled sample, as MMT-Bench gives them, and weighted to all errors.
 
+An answer that people call right after all is no error: it is in no share and counted apart.
+
 The sample has up to k errors of each group, however many the group has: a share of it counts a group with 5 errors as
 much as one with 50. Weighted, a label of a group with N errors, n of them labelled, counts N/n: a stratified sample
-without replacement, whose share is unbiased for all errors of these groups (Cochran 1977, chapter 5).
+without replacement, whose share is unbiased for all errors of these groups (Cochran 1977, chapter 5). How many wrong
+answers are errors is known of the labelled alone, so that a share is a ratio of two such numbers (chapter 6).
 
 The weighted interval is Wilson's with as many labels as a simple random sample would need for the same variance, fewer
 by how badly the variance itself is known (Korn and Graubard 1998; degrees of freedom by Satterthwaite 1946). Few labels
@@ -25,6 +28,9 @@ from scoring.people.errors import KEYS, ErrorKey, Label
 from scoring.people.measures import Interval
 
 EVEN = 1
+RIGHT: ErrorKey = "right"
+ERRORS: tuple[ErrorKey, ...] = tuple(key for key in KEYS if key != RIGHT)
+"""The kinds that an error has."""
 
 
 class LabelsError(ValueError):
@@ -36,7 +42,7 @@ class KindShare(NamedTuple):
 
     key: ErrorKey
     sample: Share
-    """Of the labelled answers; the interval counts groups, whose errors are alike, as clusters."""
+    """Of the labelled errors; the interval counts groups, whose errors are alike, as clusters."""
     weighted: Interval
     """Of all errors in the groups with labels."""
 
@@ -46,11 +52,14 @@ class ErrorShares:
     """What labels say of one model's errors."""
 
     kinds: Mapping[ErrorKey, KindShare]
+    """By each of `ERRORS`."""
+    right: KindShare
+    """The answers that are right after all: of the labelled, and of all wrong answers in the groups with labels."""
     labelled: int
-    errors: int
-    """All errors of the report."""
+    wrong: int
+    """All wrong answers of the report."""
     covered: int
-    """Errors in groups with labels: what the weighted shares are shares of."""
+    """Wrong answers in groups with labels."""
 
 
 def merged(labels: Iterable[Label]) -> list[Label]:
@@ -99,13 +108,21 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
     hits = np.array([[row[key] for key in KEYS] for row in counts.values()], float).reshape(
         -1, len(KEYS)
     )
-    sample = _of_sample(one_each)
-    weighted = _weighted(hits, n, of)
-    found: dict[ErrorKey, KindShare] = {
-        key: KindShare(key, sample[key], interval)
-        for key, interval in zip(KEYS, weighted, strict=True)
+    errors = [label for label in one_each if label.main != RIGHT]
+    error_hits = hits[:, [KEYS.index(key) for key in ERRORS]]
+    weighted = _weighted(error_hits, error_hits.sum(1), n, of)
+    kinds: dict[ErrorKey, KindShare] = {
+        key: KindShare(key, _of_sample(errors, key), interval)
+        for key, interval in zip(ERRORS, weighted, strict=True)
     }
-    return ErrorShares(found, len(one_each), sum(sizes.values()), int(of.sum()))
+    (right,) = _weighted(hits[:, [KEYS.index(RIGHT)]], n, n, of)
+    return ErrorShares(
+        kinds=kinds,
+        right=KindShare(RIGHT, _of_sample(one_each, RIGHT), right),
+        labelled=len(one_each),
+        wrong=sum(sizes.values()),
+        covered=int(of.sum()),
+    )
 
 
 def by_group(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
@@ -116,31 +133,34 @@ def by_group(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
     return found
 
 
-def _of_sample(labels: Sequence[Label]) -> Mapping[ErrorKey, Share]:
+def _of_sample(labels: Sequence[Label], key: ErrorKey) -> Share:
     _, group = np.unique([one.group for one in labels], return_inverse=True)
-    found = {}
-    for key in KEYS:
-        hit = np.array([one.main == key for one in labels], bool)
-        effect = design_effects(hit, np.zeros(len(labels), int), 1, [group.astype(int)])
-        (found[key],) = shares(np.array([hit.sum()]), np.array([len(labels)]), effect)
+    hit = np.array([one.main == key for one in labels], bool)
+    effect = design_effects(hit, np.zeros(len(labels), int), 1, [group.astype(int)])
+    (found,) = shares(np.array([hit.sum()]), np.array([len(labels)]), effect)
     return found
 
 
-def _weighted(hits: Floats, n: Floats, of: Floats) -> list[Interval]:
-    """The share of each kind: from its labels (groups x kinds), labels and errors of each group."""
+def _weighted(hits: Floats, among: Floats, n: Floats, of: Floats) -> list[Interval]:
+    """The share of each kind in what `among` counts: from its labels (groups x kinds), all labels and all answers.
+
+    `hits`, `among` and `n` count labels of each group: those of a kind, those that the share is of, and all.
+    """
     from scipy.special import stdtrit
 
-    if not len(n):
+    if not among.any():
         return [Interval(0.0, 0.0, 1.0)] * hits.shape[1]
     weight = of / of.sum()
     spread = (weight**2 * (1 - n / of) / n)[:, None]
-    value = weight @ (hits / n[:, None])
-    if not spread.any():  # every error is labelled
+    part = float(weight @ (among / n))
+    value = weight @ (hits / n[:, None]) / part
+    if not spread.any():  # every wrong answer is labelled
         return [Interval(share, share, share) for share in value.tolist()]
-    told = np.minimum(hits.sum(0), n.sum() - hits.sum(0))
+    told = np.minimum(hits.sum(0), among.sum() - hits.sum(0))
     plain = np.where(told > 0, value * (1 - value), 1)
     # of groups, over p (1 - p)
-    inside = spread * (told * _variances(hits, n) / plain + EVEN) / (told + EVEN)
+    own = _variances(hits, among, n, value) / plain / part**2
+    inside = spread * (told * own + EVEN / part) / (told + EVEN)
     variance = inside.sum(0)
     squares = (inside**2 / np.maximum(n - 1, 1)[:, None]).sum(0)
     reach = stdtrit(variance**2 / squares, (1 + LEVEL) / 2) / NORMAL
@@ -149,12 +169,18 @@ def _weighted(hits: Floats, n: Floats, of: Floats) -> list[Interval]:
     return list(map(Interval, value.tolist(), low.tolist(), high.tolist()))
 
 
-def _variances(hits: Floats, n: Floats) -> Floats:
-    """Variance within each group; one with a single label has that of the others together."""
-    squares = hits * (1 - hits / n[:, None])
+def _variances(hits: Floats, among: Floats, n: Floats, value: Floats) -> Floats:
+    """Variance within each group of what a label adds to a share's numerator less the share times its denominator.
+
+    A group with a single label has that of the others together.
+    """
+    beside = among[:, None] - hits
+    totals = hits - value * among[:, None]
+    squares = hits * (1 - value) ** 2 + beside * value**2 - totals**2 / n[:, None]
     free = (n - 1).sum()
-    share = hits.sum(0) / n.sum()
-    pooled = squares.sum(0) / free if free else share * (1 - share)
+    part = among.sum() / n.sum()
+    share = hits.sum(0) / among.sum()
+    pooled = squares.sum(0) / free if free else part * share * (1 - share)
     return np.where(n[:, None] > 1, squares / np.maximum(n - 1, 1)[:, None], pooled)
 
 
@@ -178,8 +204,10 @@ def without_annotation_errors(found: ErrorShares, known: KnownErrors) -> ScoreBo
     points = known.mean * known.scored
     lost = sum(wrong) / len(wrong) if wrong else 0.0
 
+    errors = found.covered * (1 - found.right.weighted.value)
+
     def dropped(share: float) -> float:
-        number = share * found.covered
+        number = share * errors
         left = known.scored - number
         return (points - number * lost) / left if left > 0 else 1.0
 

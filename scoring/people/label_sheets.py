@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from arena.interval_text import interval_text
 from arena.ratings.agreement import Estimate
 from arena.sheets import Column, Sheet, estimate, estimate_cells
 from arena.templates import plural
@@ -19,7 +20,7 @@ _KIND = Column("kind", "Kind of error")
 
 
 def kind_sheet(found: ErrorShares, published: bool) -> Sheet:
-    """How often each kind is the main one; `published`: whether MMT-Bench's shares stand beside."""
+    """How often each kind is an error's main one; `published`: whether MMT-Bench's shares stand beside."""
     rows = []
     for key, kind in found.kinds.items():
         sample = kind.sample
@@ -30,22 +31,33 @@ def kind_sheet(found: ErrorShares, published: bool) -> Sheet:
     columns = [
         _KIND,
         Column("labels", "Labels", "count"),
-        estimate("sample", "Of the sample", "percent"),
+        estimate("sample", "Of labelled errors", "percent"),
         estimate("weighted", "Of all errors", "percent"),
     ]
-    note = ""
+    notes = [right_text(found)] if found.right.sample.hits else []
     if published:
         columns += [Column(model, model, "percent") for model in PAPER_SHARES]
-        note = f"{', '.join(PAPER_SHARES)}: MMT-Bench, section 4.4."
-    return Sheet("kinds", "Which errors it makes", pd.DataFrame(rows), tuple(columns), note)
+        notes.append(f"{', '.join(PAPER_SHARES)}: MMT-Bench, section 4.4.")
+    frame = pd.DataFrame(rows)
+    return Sheet("kinds", "Which errors it makes", frame, tuple(columns), " ".join(notes))
+
+
+def right_text(found: ErrorShares) -> str:
+    """How many labelled answers are no errors, in words."""
+    right = found.right
+    return (
+        f"Right after all: {right.sample.hits:,} of {plural(found.labelled, 'labelled answer')}, "
+        f"{right.weighted.value:.1%} of all wrong answers "
+        f"({interval_text(right.weighted.low, right.weighted.high, '.1%')}). They are in no share."
+    )
 
 
 def bounds_text(found: ErrorShares, bounds: ScoreBounds) -> str:
     """The score without wrong questions, in words."""
     return (
-        f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} errors that are "
-        f"wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got right "
-        "are not known."
+        f"Score {100 * bounds.none_dropped:.1f}; without the questions among these {found.covered:,} answers that "
+        f"are wrong {100 * bounds.all_dropped:.1f}, at most {100 * bounds.highest:.1f}. Wrong questions that it got "
+        "right are not known."
     )
 
 

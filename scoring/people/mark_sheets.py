@@ -10,7 +10,12 @@ from scoring.benchmarks.mm_vet_tables import capability_words
 from scoring.people.calibration import Calibration, JudgeCalibration, Panel
 from scoring.people.corrected_mean import LEAST, CorrectedMean
 from scoring.people.measures import LEAST_INTERVAL, Interval, Measures
-from scoring.people.published import PAPER_DELTAS, PAPER_EXAMPLES, PAPER_PANELS
+from scoring.people.published import (
+    PAPER_DELTAS,
+    PAPER_EXAMPLES,
+    PAPER_PANELS,
+    examples_words,
+)
 
 NO_INTERVAL = f"Delta has no interval below {LEAST_INTERVAL} answers."
 PEOPLE = "people"
@@ -163,14 +168,13 @@ def difference_sheet(differences: Mapping[str, CorrectedMean]) -> Sheet:
 def published_sheets() -> list[Sheet]:
     """MM-Vet's own numbers, on 138 answers of MM-ReAct-GPT-4."""
     combined = {", ".join(names): delta for names, delta in PAPER_PANELS.items()}
+    by_examples = {examples_words(kept): delta for kept, delta in PAPER_EXAMPLES.items()}
     return [
         _delta_sheet("table-6", "MM-Vet's Table 6: each judge", PAPER_DELTAS, "folded"),
         _delta_sheet(
             "table-7", "MM-Vet's Table 7: means of the members' deltas", combined, "folded"
         ),
-        _delta_sheet(
-            "table-8", "MM-Vet's Table 8: GPT-4 by examples kept", PAPER_EXAMPLES, "folded"
-        ),
+        _delta_sheet("table-8", "MM-Vet's Table 8: GPT-4 by examples kept", by_examples, "folded"),
     ]
 
 

@@ -40,15 +40,24 @@ PAPER_PANELS: Mapping[tuple[str, ...], float] = {
     ): 0.1502,
 }
 """MM-Vet, Table 7, which calls them combined: they are the means of the members' deltas, no panel's own."""
-PAPER_EXAMPLES: Mapping[str, float] = {
-    "none": 0.0630,
-    "(1) (5)": 0.0625,
-    "(1) (2) (3) (5)": 0.0619,
-    "(1) (2) (3) (4) (5)": 0.0551,
-    "(1) (2) (3) (4) (5) (7)": 0.0520,
-    "(1) (2) (3) (4) (5) (6) (7)": 0.0423,
+Examples = tuple[int, ...]
+"""Numbers of the prompt's examples, from 1, in the order of MM-Vet's Table 1."""
+PAPER_EXAMPLES: Mapping[Examples, float] = {
+    (): 0.0630,
+    (1, 5): 0.0625,
+    (1, 2, 3, 5): 0.0619,
+    (1, 2, 3, 4, 5): 0.0551,
+    (1, 2, 3, 4, 5, 7): 0.0520,
+    (1, 2, 3, 4, 5, 6, 7): 0.0423,
 }
 """MM-Vet, Table 8: GPT-4's delta by the examples that its prompt keeps."""
+
+
+def examples_words(kept: Examples) -> str:
+    """Examples as the paper writes them."""
+    return " ".join(f"({number})" for number in kept) or "none"
+
+
 PAPER_SHARES: Mapping[str, Mapping[ErrorKey, float]] = {
     "GPT-4V": {
         "perception": 0.51,

@@ -200,7 +200,10 @@ class VisitBench(Benchmark[MatchReport]):
     def methods(self, report: MatchReport) -> Mapping[str, str]:
         saw = {"captions": "captions of the pictures", "images": "the pictures"}[report.context]
         shown = {"free": "not shown", "backed": "shown"}[report.reference]
-        return {"Items": report.source, "The judge read": saw, "Reference": shown}
+        told = {"Items": report.source, "The judge read": saw, "Reference": shown}
+        if report.protocol == "paper" and report.context == "images":
+            told["Protocol"] = "As in the paper, but for pictures in place of their captions"
+        return told
 
     def files(self, report: MatchReport) -> Mapping[str, bytes]:
         steady = steadiness(match.winners for match in report.matches)

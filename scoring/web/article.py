@@ -71,13 +71,15 @@ def figure_html(report: AnyReport) -> str:
         if board.apart
         else "The same conditions."
     )
-    caption = (
-        f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval. {apart}"
-    )
+    what = f"{report.title} in {board.source} ({board.columns[0]}), with its 95% interval."
+    caption = " ".join(filter(None, (what, apart, board.note)))
+    sheets = [published_sheet(board, report.title)]
+    sheets += [
+        published_sheet(other, report.title, f"published-{number}")
+        for number, other in enumerate(benchmark.published_beside(report), 2)
+    ]
     tall = drawing.height > _TALL
-    return REPORT.figure(
-        svg(drawing, "published"), caption, sheet_html(published_sheet(board, report.title)), tall
-    )
+    return REPORT.figure(svg(drawing, "published"), caption, list(map(sheet_html, sheets)), tall)
 
 
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:

@@ -30,9 +30,11 @@ def labels_line(found: LabelResults | None) -> str:
     shares = found.shares
     first = max(shares.kinds.values(), key=lambda kind: kind.weighted.value)
     share = first.weighted
+    labelled = f"People labelled {shares.labelled:,} of {plural(shares.wrong, 'wrong answer')}."
+    if shares.labelled == shares.right.sample.hits:
+        return f"{labelled} All of these are right after all."
     return (
-        f"People labelled {shares.labelled:,} of {plural(shares.errors, 'wrong answer')}. Most common: "
-        f"{ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all "
+        f"{labelled} Most common: {ERROR_KINDS[first.key].title.lower()}, {share.value:.0%} of all errors "
         f"({interval_text(share.low, share.high, '.0%')})."
     )
 
@@ -48,8 +50,8 @@ def _sentences(found: LabelResults) -> Iterator[str]:
     yield labels_line(found)
     if shares.labelled < _FEWEST:
         yield f"{plural(shares.labelled, 'label')} say little: their intervals are wide."
-    if shares.covered < shares.errors:
-        yield f"Weighted shares are of the {shares.covered:,} errors in groups with labels."
+    if shares.covered < shares.wrong:
+        yield f"Weighted shares are of errors among the {shares.covered:,} wrong answers in groups with labels."
     if found.bounds:
         yield bounds_text(shares, found.bounds)
 

@@ -32,7 +32,7 @@ ALL = "All that is open"
 GIVES = {
     "1 run": "each answer graded once",
     "5 samples": "five grades an answer, asked for in one call",
-    "5 runs": "as in the paper: each answer graded five times, and how far the runs differ",
+    "5 runs": "each answer graded five times, and how far the runs differ",
     "The reference alone": "each answer beside the one that people verified",
     "3 models an item": "each answer beside three others, drawn by lot",
     "All models": "each answer beside all others, and a place among the judge models",

@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from arena.inference.endpoint import Endpoint
+from arena.templates import plural
 from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
@@ -17,6 +18,9 @@ from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_view import SCORING
 
+MOST_IDS = 12_000
+"""Letters of a list of ids: MM-Vet v2 has 517, and a program may put each on a line of its own."""
+ONLY_INFO = "A list of ids, such as MM-Vet's bard_set.json. Empty: all questions."
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
@@ -28,11 +32,12 @@ class ScoringSettings:
     """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
 
     def __init__(self, service: JobService) -> None:
+        self._service = service
         self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
-            self._build_details(service)
+            self._build_details()
 
     def _build_own_judge(self) -> None:
         address = "https://api.openai.com/v1"
@@ -44,7 +49,8 @@ class ScoringSettings:
         gr.HTML(SCORING.key_note())
         self.try_out = gr.Checkbox(False, label="Try out a judge that we do not know", info=TRY_OUT)
 
-    def _build_details(self, service: JobService) -> None:
+    def _build_details(self) -> None:
+        service = self._service
         judges: list[Any] = [forms.OWN]
         self._lent = service.operator.spec.model if service.operator else forms.OWN
         """The choice of the site's judge; that of an own one where none is lent."""
@@ -54,6 +60,15 @@ class ScoringSettings:
             "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
         )
         questions = _radio("questions", "Questions", service.question_sets)
+        self.only = gr.Textbox(
+            label="Only these questions",
+            info=ONLY_INFO,
+            elem_id="only",
+            lines=2,
+            max_lines=4,
+            max_length=MOST_IDS,
+        )
+        gr.HTML(SCORING.list_file("only"), padding=False)
         self.protocol = _radio("protocol", "Protocol", _FIRST.protocols)
         missing = _radio("missing", "Questions without an answer", forms.MISSING)
         reference = _radio("reference", "The judge is", forms.REFERENCES)
@@ -73,7 +88,7 @@ class ScoringSettings:
     @property
     def file_fields(self) -> list[Any]:
         """What is set of a file, whoever judges it."""
-        return [self.benchmark, self.protocol, self.title, *self.parts.values()]
+        return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
     def of_benchmark(self, form: Benchmark[Any]) -> Updates:
         """Return the updates that show a benchmark's fields, with the first choices."""
@@ -81,6 +96,7 @@ class ScoringSettings:
         return {
             self.benchmark: gr.update(value=form.name, visible=True),
             self.title: gr.update(visible=True),
+            self.only: gr.update(value="", visible="questions" in form.parts, info=ONLY_INFO),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
             **{
                 field: gr.update(value=defaults[field], visible=field.elem_id in form.parts)
@@ -95,6 +111,7 @@ class ScoringSettings:
         first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
         return {
             self.protocol: next(iter(form.protocols)),
+            self.only: "",
             **{self.parts[part]: next(iter(first[part])) for part in first},
         }
 
@@ -107,6 +124,18 @@ class ScoringSettings:
     def questions(self, values: Values) -> str:
         return str(values[self.parts["questions"]] or "")
 
+    def only_ids(self, values: Values) -> str:
+        return str(values[self.only] or "")
+
+    def listed(self, form: Benchmark[Any], values: Values) -> Updates:
+        """Say below a list of ids which questions they are. Raises RowsError."""
+        only = self.only_ids(values)
+        if "questions" not in form.parts or not only.strip():
+            return {self.only: gr.update(info=ONLY_INFO)}
+        chosen = self._service.chosen(self.questions(values), only)
+        count = plural(len(chosen.questions), "question")
+        return {self.only: gr.update(info=f"Scores {count}: {chosen.name}.")}
+
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
@@ -115,7 +144,7 @@ class ScoringSettings:
         protocol = self.chosen_protocol(benchmark, values)
         count, sampled = forms.one_of(forms.RUNS, label)
         missing = self._part("missing", forms.MISSING, values)
-        return Options(protocol, count, sampled, missing)
+        return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
     def comparison(self, benchmark: str, values: Values, label: str) -> SubmissionRequest:
         """Return how answers are compared, with the opponents of the way of this label."""

@@ -159,7 +159,7 @@ class ScoringTab:
         choices = [settings.protocol, self.stored, settings.judge, *settings.parts.values()]
         chosen = [choice.input for choice in choices]
         typed = [settings.url.change, settings.model.change]
-        left = [settings.url.blur, settings.model.blur, settings.title.blur]
+        left = [settings.url.blur, settings.model.blur, settings.title.blur, settings.only.blur]
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
@@ -172,16 +172,8 @@ class ScoringTab:
         except ERRORS as error:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
-            hidden = [
-                self.offers,
-                self.check,
-                self.stored,
-                self.settings.own,
-                self.settings.judge,
-                self.settings.protocol,
-                self.settings.title,
-                *self.settings.parts.values(),
-            ]
+            hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
+            hidden += self.settings.file_fields
             gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {**gone, self.settings.details: HIDDEN, self.problem: ""}
@@ -478,6 +470,7 @@ class ScoringTab:
         operator = self._service.operator
         named = [form.name, str(values[self.settings.protocol] or "")]
         try:
+            listed = self.settings.listed(form, values)
             if form.way == "rules first" or self._graded(owner, benchmark, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
@@ -487,6 +480,7 @@ class ScoringTab:
                 label = gr.update(visible=True, open=False, label=f"Details: {', '.join(named)}")
                 return {
                     **free,
+                    **listed,
                     self.settings.details: label,
                     self.check: gr.update(value=check, visible=True, interactive=True),
                 }
@@ -512,6 +506,7 @@ class ScoringTab:
         if chosen.label != values[self.offers]:  # else what was chosen since stays
             choice["value"] = chosen.label
         return {
+            **listed,
             self.offers: gr.update(visible=True, **choice),
             self.prices: forms.prices_text(offers),
             self.settings.own: gr.update(visible=own),

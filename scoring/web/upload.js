@@ -63,6 +63,16 @@
       event.target.value = "";
     }
   });
+  // A small file whose text fills a field, such as a list of ids.
+  document.addEventListener("change", async (event) => {
+    const field = document.querySelector(`#${event.target.dataset?.fills || "none"} textarea`);
+    const file = event.target.files?.[0];
+    if (!field || !file) return;
+    field.value = await file.slice(0, 100_000).text();
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    setTimeout(() => field.dispatchEvent(new FocusEvent("blur")));
+    event.target.value = "";
+  });
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-sample]");
     const zone = button?.closest(".drop").querySelector(".upload");

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoring.benchmarks import mm_vet, mm_vet_tables
+from scoring.benchmarks import mm_vet
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES, load_mm_vet
 from scoring.report import Grade, JudgeStamp, Question, QuestionSet, Report, Row
 
@@ -180,18 +180,3 @@ def test_paper_counts_the_unreadable_as_zero_and_shows_the_mean_without_it():
     assert (total.mean, total.unscored) == (50.0, 0)
     assert (scored.mean, scored.unscored, scored.worst, scored.best) == (100.0, 1, 50.0, 100.0)
     assert json.loads(next(iter(mm_vet.files(whole).values())))["v1_1"]["content"] == ["bad"]
-
-
-def test_published_rows_are_those_of_table_2():
-    rows = {row.model: row for row in mm_vet_tables.published()}
-    assert len(rows) == 16 and {row.judge for row in rows.values()} == {"gpt-4-0613"}
-    best = rows["MM-ReAct-GPT-4"]
-    assert best.scores == dict(
-        zip((*CAPABILITIES, "total"), (33.1, 65.7, 29.0, 35.0, 56.8, 69.2, 44.6), strict=True)
-    )
-    assert rows["LLaVA-13B (V1.3, 336px)"].scores["math"] == 11.2
-    for row in rows.values():
-        assert (
-            all(0 <= score <= 100 for score in row.scores.values())
-            and len(row.scores) == len(CAPABILITIES) + 1
-        )

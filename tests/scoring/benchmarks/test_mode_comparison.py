@@ -27,10 +27,12 @@ def rows(*rights: str) -> list[Decided]:
 
 FIRST = rows("00000000", "1100", "11")
 OTHERS = {"pixel": rows("11111100", "1110", "11"), "blind": rows("1000000?", "1100", "1?")}
+CHANGED = {"as-is": (), "pixel": range(12), "blind": range(12)}
+ALL_PIXEL = {"as-is": (), "pixel": range(14)}
 
 
 def test_pairs_are_tested_exactly_and_corrected_over_subtasks_and_modes():
-    found = mode_differences({"as-is": FIRST, **OTHERS}, range(12))
+    found = mode_differences({"as-is": FIRST, **OTHERS}, CHANGED)
     by_name = {(one.counts.name, one.other): one for one in found}
     assert len(found) == 2 * 4 and "animals_recognition" not in {one.counts.name for one in found}
     sure = by_name["reason_seg", "pixel"]
@@ -44,10 +46,20 @@ def test_pairs_are_tested_exactly_and_corrected_over_subtasks_and_modes():
     assert by_name["questions asked otherwise", "pixel"].n == 12
 
 
+def test_a_mode_is_counted_and_tested_over_what_it_changed_and_no_other():
+    changed = {"as-is": (), "pixel": range(8), "blind": range(8, 12)}
+    found = mode_differences({"as-is": FIRST, **OTHERS}, changed)
+    told = {(one.counts.name, one.other): one for one in found}
+    assert [told["questions asked otherwise", mode].n for mode in OTHERS] == [8, 4]
+    tested = {place: one.holm for place, one in told.items() if one.holm is not None}
+    assert list(tested) == [("reason_seg", "pixel"), ("face_detection", "blind")]
+    assert tested["reason_seg", "pixel"] == pytest.approx(2 * 2 * 0.5**6), "of two tests"
+
+
 def test_equal_answers_do_not_differ_and_nothing_is_told_of_what_nobody_read():
     unread = rows("????????", "????", "??")
-    assert mode_differences({"as-is": FIRST, "pixel": unread}, range(14)) == []
-    same = mode_differences({"as-is": FIRST, "pixel": FIRST}, range(14))
+    assert mode_differences({"as-is": FIRST, "pixel": unread}, ALL_PIXEL) == []
+    same = mode_differences({"as-is": FIRST, "pixel": FIRST}, ALL_PIXEL)
     assert all(one.difference.mean == 0.0 and one.counts.p == 1.0 for one in same)
 
 
@@ -58,16 +70,16 @@ def test_modes_differ_a_picture_at_a_time():
             for row in rows
         ]
 
-    alone = mode_differences({"as-is": FIRST, "pixel": OTHERS["pixel"]}, range(14))[0]
+    alone = mode_differences({"as-is": FIRST, "pixel": OTHERS["pixel"]}, ALL_PIXEL)[0]
     (found, *_) = mode_differences(
-        {"as-is": shared(FIRST), "pixel": shared(OTHERS["pixel"])}, range(14)
+        {"as-is": shared(FIRST), "pixel": shared(OTHERS["pixel"])}, ALL_PIXEL
     )
     assert found.difference.mean == alone.difference.mean
     assert found.difference.low < alone.difference.low and found.counts.p > alone.counts.p
 
 
 def test_the_table_and_the_figure_have_each_mode_and_subtask():
-    found = mode_differences({"as-is": FIRST, **OTHERS}, range(12))
+    found = mode_differences({"as-is": FIRST, **OTHERS}, CHANGED)
     table = list(csv.DictReader(io.StringIO(differences_csv(found).decode("utf-8-sig"))))
     assert [row["other"] for row in table if row["over"] == "reason_seg"] == ["pixel", "blind"]
     assert (table[2]["first accuracy"], table[2]["other accuracy"], table[2]["difference"]) == (

@@ -28,7 +28,7 @@ from arena.database import Database
 from arena.inference.offline import AnswerFile, AnswerFileError, Task, ask_all
 from arena.inference.openai_model import ApiVLM
 from arena.io.fetch import FetchError
-from arena.io.tables import read_records
+from arena.io.tables import RowsError, read_records
 from arena.items.importers import PREDICTION
 from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
@@ -36,6 +36,7 @@ from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.offline_answers import choice_paper, rotations
 from scoring.benchmarks.predictions import read_predictions
+from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.circular_eval import rotation_problems
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS, ChoiceQuestion
@@ -320,6 +321,30 @@ def test_mm_vet_becomes_the_official_json(place, capsys):
     assert [path.name for path in place.glob("*.part")] == []
 
 
+def test_the_prompt_of_gpt_4v_is_said_before_each_question_and_by_the_report(place, capsys):
+    folder, out = mm_vet_folder(place), place / "out.json"
+    words = ("mm-vet", "--model", "Model X", "--questions", str(folder), "--out", str(out))
+    prompt = prompt_text("mm_vet_gpt_4v.txt")
+    with serve(faults=broken("400", rate=0.5)) as server:
+        catalogue(place, server)
+        assert score(*words, "--prompt-prefix", "gpt-4v") == 2
+        capsys.readouterr()
+        assert score(*words) == 2, "without it, it is another run"
+        assert "answers of another run" in capsys.readouterr().err
+        server.faults = Faults()
+        assert score(*words, "--prompt-prefix", "gpt-4v") == 0
+        texts = {asked(body) for body in server.counts.bodies}
+    assert texts == {f"{prompt}\nQuestion {number}?" for number in range(3)}
+    assert f"Before each question the model read “{prompt}”." in capsys.readouterr().out
+    upload = read_predictions(out, load_mm_vet(folder))
+    assert (upload.title, upload.asked, len(upload.predictions)) == ("Model X", prompt, 3)
+    rows = json.loads(out.read_text())
+    rows[0]["prompt_prefix"] = ""
+    out.write_text(json.dumps(rows))
+    with pytest.raises(RowsError, match="expected one text in all rows, found 2"):
+        read_predictions(out, load_mm_vet(folder))
+
+
 CHOICES = [
     {"index": 1, "question": "Which colour?", "A": "red", "B": "green", "C": "blue", "answer": "B"},
     {"index": 2, "question": "How many?", "A": "one", "B": "two", "C": "", "answer": "A"},
@@ -579,6 +604,7 @@ def test_a_sign_that_an_address_would_end_at_is_part_of_an_image_s_file_name(pla
         ),
         (("mmt-bench", "--out", "x.tsv"), "Give the question file of mmt-bench"),
         (("mm-vet", "--out", "x.json"), "MM_VET_PATH"),
+        (("mmbench", "--out", "x.tsv", "--prompt-prefix", "gpt-4v"), "is for mm-vet"),
         (("mmbench", "--out", "x.tsv", "--questions", "nowhere.tsv"), "nowhere.tsv"),
     ],
 )

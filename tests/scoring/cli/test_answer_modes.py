@@ -14,6 +14,7 @@ import scoring.__main__
 from arena.io.drawn_pictures import DRAWN_BY
 from arena.io.tables import read_records
 from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.types import MODES
 from scoring.registry import open_upload
 from tests.support.offline_answers import asked, catalogue, serve
 from tests.support.openai_server import Body
@@ -294,6 +295,19 @@ def test_modes_are_compared_by_question_with_tokens_and_cost(place, capsys):
     assert [row["mode"] for row in spent] == ["as-is", "pixel"] and float(
         str(spent[0]["dollars"])
     ) > 0
+
+
+def test_all_twelve_modes_of_a_long_name_are_compared_and_leave_no_lock(place, capsys):
+    with serve(lambda *_: "A") as server:
+        catalogue(place, server, images=2)
+        stem = "o" * (255 - len("-as-is-against-11-others-spent.csv"))
+        words = ("--modes", ",".join(MODES), "--out", str(place / f"{stem}o.tsv"))
+        assert answer(place, *words) == 2 and server.counts.calls == 0
+        assert "would have a name of 256 bytes; shorten it by 1" in capsys.readouterr().err
+        assert answer(place, *words[:-1], str(place / f"{stem}.tsv")) == 0
+    names = {path.name for path in place.glob("o*")}
+    compared = {f"{stem}-as-is-against-11-others{end}" for end in (".csv", ".svg", "-spent.csv")}
+    assert names == compared | {f"{stem}-{mode}.tsv" for mode in MODES[1:]} | {f"{stem}.tsv"}
 
 
 def test_a_run_in_modes_that_failed_goes_on_and_asks_nothing_twice(place, capsys):

@@ -1,12 +1,16 @@
 """`python -m scoring`: the same scores as the page, exit codes that say what to do, and no call paid twice."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
+from scoring.benchmarks.predictions import PREFIX
 from scoring.judges import run as judging
+from scoring.judges.spec import prompt_text
+from scoring.report import read_audit
 from tests.support.commands import KEY, Command, Done
 from tests.support.openai_server import OpenAIServer
 
@@ -53,6 +57,16 @@ def test_a_file_is_scored_and_a_second_run_asks_nothing(command):
     assert command.judge.counts.calls <= calls + trials + canaries, (
         "only what the model takes is asked again"
     )
+
+
+def test_what_was_said_before_each_question_stands_in_the_report(command, tmp_path):
+    prompt = prompt_text("mm_vet_gpt_4v.txt")
+    answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
+    rows = [{"id": id, "prediction": text, PREFIX: prompt} for id, text in answers.items()]
+    (tmp_path / "short.json").write_text(json.dumps(rows))
+    done = command("-o", "sample=true", "-o", "runs=1", tmp_path / "short.json", "--yes")
+    assert done.code == 0 and f"Before each question the model read “{prompt}”." in done.out
+    assert read_audit(command.out / "short-audit.jsonl").asked == prompt
 
 
 def test_the_cost_is_asked_first(command):

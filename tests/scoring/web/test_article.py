@@ -13,11 +13,11 @@ from scipy import stats
 from arena.database import Database
 from arena.drawing_png import png
 from arena.web.cookies import cookie_hash
-from scoring.benchmarks import mm_vet_tables, mmt_bench
+from scoring.benchmarks import mm_vet_published, mm_vet_tables, mmt_bench
 from scoring.benchmarks.article import ScoredAnswer, paired, sentence, wrong_answers
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.jobs.store import JobError, Jobs
-from scoring.report import Grade, Row, ScoreLine
+from scoring.report import Grade, Report, Row, ScoreLine
 from scoring.visit_bench import benchmark as visit_bench
 from scoring.web.article import (
     comparison_html,
@@ -40,20 +40,26 @@ def test_the_sentence_is_written_from_the_numbers():
     said = MM_VET.sentence(mm_vet_report(0.2))
     assert re.fullmatch(
         r"A <b>model</b> reaches 32\.5 on MM-Vet \(total, 95% interval 29\.\d to 36\.\d\), between LLaVA-13B "
-        r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Table 2; "
-        r"best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
+        r"\(V1\.3, 336px\) \(32\.5\) and LLaMA-Adapter v2-7B \(31\.4\) of the paper's Tables 2 and 5, "
+        r"made under other conditions; best at Math \(45\.0\), worst at Recognition \(20\.0\)\.",
         said,
     )
-    assert "above MM-ReAct-GPT-4 (44.6), the first of the paper's Table 2;" in MM_VET.sentence(
-        mm_vet_report(0.5)
+    assert "above GPT-4V (67.7), the first of the paper's Tables 2 and 5," in MM_VET.sentence(
+        mm_vet_report(0.6)
     )
     assert "below Transformers Agent (GPT-4) (13.4), the last of" in MM_VET.sentence(
         mm_vet_report(0.0)
     )
-    strange = replace(mm_vet_report(0.2).judge, model="other", versions=())
-    assert "Table 2, which was made under other conditions;" in MM_VET.sentence(
-        mm_vet_report(0.2, judge=strange)
+    assert "the paper's Tables 2 and 5;" in MM_VET.sentence(five_runs(mm_vet_report(0.2)))
+
+
+def five_runs(report: Report) -> Report:
+    """A report as the paper's: each answer graded five times, here alike."""
+    rows = (
+        replace(row, grades=tuple(replace(row.grades[0], run=run) for run in range(5)))
+        for row in report.rows
     )
+    return replace(report, rows=tuple(rows), runs=5)
 
 
 def test_the_sentence_begins_with_what_limits_it():
@@ -108,10 +114,8 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert board is not None
     drawing = published_drawing(board, report.title, MM_VET.headline(report))
     names = [mark.title for mark in drawing.marks if mark.kind == "text" and mark.title]
-    assert len(names) == 17 and set(names) == {
-        report.title,
-        *(row.model for row in mm_vet_tables.published()),
-    }
+    published = {row.model for table in (2, 5) for row in mm_vet_published.published(table)}
+    assert len(names) == 20 and set(names) == {report.title, *published}
     scores = [float(mark.text) for mark in drawing.marks if mark.kind == "text" and not mark.title]
     assert scores == sorted(scores, reverse=True)
     (dark,) = [mark for mark in drawing.marks if mark.kind == "box" and mark.tone == "text"]
@@ -119,16 +123,17 @@ def test_the_figure_holds_the_published_rows_and_this_model():
     assert reach.x < dark.x + dark.width < reach.to_x
     html = figure_html(report)
     assert (
-        "The same conditions." in html
+        "Not the same conditions: the table&#39;s numbers are means of 5 runs" in html
         and "A &lt;b&gt;model&lt;/b&gt;" in html
         and "<b>model" not in html
     )
     assert "13.4 (runs ±0.5)" in html, "as the paper has Transformers Agent (GPT-4)"
     table, _, copies = html.partition('class="copies"')
-    assert table.count("(runs ±") == len(mm_vet_tables.published()), "this report has one run"
-    assert copies.count("(runs ±") == 2 * len(mm_vet_tables.published())
+    assert table.count("(runs ±") == len(published), "this report has one run"
+    assert copies.count("(runs ±") == 5 * len(published), "the integrations' table has them too"
     partial = replace(report, rows=(*report.rows, Row(report.rows[0].question, None, ())))
-    sample = replace(report, questions=replace(report.questions, official=False))
+    changed = replace(report.questions, official=False, name="MM-Vet, changed")
+    sample = replace(report, questions=changed)
     for part in (partial, sample):  # neither has a place among the paper's models
         assert figure_html(part) == ""
         assert "Table 2" not in MM_VET.sentence(part)
@@ -138,9 +143,12 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
     report = mm_vet_report(0.2)
     drawing = preview_drawing(report)
     texts = [mark.text for mark in drawing.marks if mark.kind == "text"]
-    assert {"A <b>model</b>", "32.5", "MM-Vet", "Beside the paper's Table 2"} <= {
-        *texts
-    } and "Partial" not in texts
+    assert {
+        "A <b>model</b>",
+        "32.5",
+        "MM-Vet",
+        "Beside the paper's Tables 2 and 5, made under other conditions",
+    } <= {*texts} and "Partial" not in texts
     boxes = [mark for mark in drawing.marks if mark.kind == "box"]
     assert len(boxes) == 7 and [box.tone for box in boxes].index("text") == 3
     assert all(0 <= mark.y <= drawing.height for mark in drawing.marks)
@@ -157,15 +165,14 @@ def test_a_shared_links_picture_has_the_number_and_the_nearest_bars():
 @pytest.mark.parametrize(
     ("key", "rows", "best"),
     [
-        ("mm-vet", 16, "MM-ReAct-GPT-4"),
         ("mmt-bench", 34, "GPT-4o"),
         ("visit-bench", 17, "LLaVA-Plus (13B)"),
     ],
 )
 def test_published_totals_are_those_of_the_papers(key, rows, best):
-    modules = {"mm-vet": mm_vet_tables, "mmt-bench": mmt_bench, "visit-bench": visit_bench}
+    modules = {"mmt-bench": mmt_bench, "visit-bench": visit_bench}
     found = modules[key].published()
-    first = {"mm-vet": "total", "mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
+    first = {"mmt-bench": "Overall", "visit-bench": "Win rate"}[key]
     assert len(found) == rows and max(found, key=lambda row: row.scores[first]).model == best
 
 

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from tests.support.bard_sets import made_up_bard_set
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_page import reply, upload, write_csv
 from tests.support.screens import DESK, fresh_page, shoot
@@ -167,3 +168,34 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     expect(told).to_contain_text(f"{zeros}, v1_3. Without them the mean is 50.0")
     expect(told).to_contain_text("The file's grades count all the same.")
     shoot(visitor, "todays-grades-report", whole=True)
+
+
+def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
+    visitor, scoring, data, tmp_path
+):
+    """A real model's answers to all questions, and a list of ids as mixed as the authors', which is made up."""
+    upload(visitor, data / "mm-vet" / "llava_llama2_13b_chat.json")
+    expect(visitor.locator("#found")).to_contain_text("218 of 218 answers", timeout=60_000)
+    visitor.get_by_role("button", name="Details").click()
+    listed = made_up_bard_set(load_mm_vet(data / "mm-vet"), tmp_path / "bard_set.json")
+    (tmp_path / "wrong.txt").write_text("v1_0\nv1_999")
+    choose = visitor.get_by_label("Choose a file of ids")
+    choose.set_input_files(tmp_path / "wrong.txt")
+    problem = visitor.locator("#scoring-problem")
+    expect(problem).to_contain_text(
+        "The list of questions: expected ids of MM-Vet, found 1 others: v1_999"
+    )
+    choose.set_input_files(listed)
+    expect(visitor.locator("#only")).to_contain_text("Scores 168 questions: MM-Vet, Bard set.")
+    visitor.get_by_label("As in the paper", exact=True).check()
+    visitor.locator("#offers label").first.click()
+    shoot(visitor, "bard-set-choice", whole=True)
+    visitor.locator("#check").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_be_visible(timeout=60_000)
+    opened(visitor, scoring)
+    report = visitor.locator("main")
+    expect(report).to_contain_text("on MM-Vet, Bard set (total")
+    expect(report.locator("figure.published")).to_contain_text("in the paper's Table 9 (Total)")
+    visitor.get_by_text("The paper's tables in numbers").click()
+    expect(report.locator("[data-sheet=published-2] th", has_text="Bard")).to_be_visible()
+    shoot(visitor, "bard-set-report", whole=True)

@@ -1,0 +1,137 @@
+"""MM-Vet's published tables: the paper's Tables 2 to 5, 9 and 10, each with what it was measured on and how.
+
+`mm_vet_published.csv` lists the tables with their conditions; each has a file of its own, a line a model.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from arena.types import grouped
+from scoring.benchmarks.article import PublishedBoard, PublishedRow
+from scoring.benchmarks.base import read_table
+from scoring.benchmarks.mm_vet_questions import CAPABILITIES, CAPABILITY_NAMES, integrations
+from scoring.judges.spec import prompt_text
+from scoring.report import Report, ScoreTable
+
+Groups = Literal["capabilities", "integrations"]
+TOTAL = "Total"
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table of the paper, and how its numbers were measured."""
+
+    table: int
+    questions: str
+    """The questions, as a report's edition names them."""
+    groups: Groups
+    judge: str
+    runs: int
+    """Runs of the judge that a number is the mean of."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedScores:
+    """A line of a table: percentages by capability or integration (None: a dash), and in total."""
+
+    model: str
+    scores: Mapping[str, float | None]
+    std: float
+    """Standard deviation of the total over the runs."""
+    prompt: str = ""
+    """The file of the prompt that was set before each question; "" for none."""
+
+    @property
+    def asked(self) -> str:
+        """What the model read before each question."""
+        return prompt_text(self.prompt) if self.prompt else ""
+
+
+@cache
+def published_tables() -> tuple[PublishedTable, ...]:
+    return read_table(PublishedTable, "mm_vet_published.csv")
+
+
+@cache
+def published(table: int) -> tuple[PublishedScores, ...]:
+    """The lines of a table of the paper, in its order."""
+    (groups,) = (one.groups for one in published_tables() if one.table == table)
+    columns = CAPABILITIES if groups == "capabilities" else tuple(integrations())
+    return read_table(PublishedScores, f"mm_vet_table_{table}.csv", (*columns, "total"))
+
+
+def published_board(
+    report: Report, edition: str, groups: Groups, scored: ScoreTable
+) -> PublishedBoard | None:
+    """The published models on a report's questions, with what sets them apart from it; None for other questions."""
+    tables = [one for one in published_tables() if (one.questions, one.groups) == (edition, groups)]
+    if not tables:
+        return None
+    # a model that stands in two tables has one line
+    lines = {line.model: line for one in tables for line in published(one.table)}
+    names = {name: _head(name, groups) for name in next(iter(lines.values())).scores}
+    own = {line.name: line.mean for line in scored.lines}
+    notes = [*_prompts(lines.values(), report.asked), *(one.note for one in tables if one.note)]
+    return PublishedBoard(
+        source=_source([one.table for one in tables]),
+        columns=(TOTAL, *(head for head in names.values() if head != TOTAL)),
+        rows=tuple(
+            PublishedRow(
+                line.model,
+                {head: line.scores[name] for name, head in names.items()},
+                line.std,
+            )
+            for line in lines.values()
+        ),
+        own={head: own.get(name) for name, head in names.items()},
+        apart=tuple(_apart(report, tables[0])),
+        own_spread=scored.spread if report.runs > 1 else None,
+        note=" ".join(notes),
+    )
+
+
+def _source(numbers: Sequence[int]) -> str:
+    *first, last = sorted(numbers)
+    return f"the paper's Tables {first[0]} and {last}" if first else f"the paper's Table {last}"
+
+
+def _head(name: str, groups: Groups) -> str:
+    """What stands over a column: a capability in words, an integration in the paper's short forms."""
+    if name == "total":
+        return TOTAL
+    if groups == "capabilities":
+        return CAPABILITY_NAMES[name]
+    return " + ".join(
+        code.upper() if code == "ocr" else code.capitalize() for code in name.split("_")
+    )
+
+
+def _prompts(lines: Iterable[PublishedScores], asked: str) -> Iterator[str]:
+    """Which models were asked in other words than their questions', in sentences."""
+    by_prompt = grouped((line.asked, line.model) for line in lines if line.asked)
+    for prompt, models in by_prompt.items():
+        like = ", as this model" if prompt == asked else ""
+        yield f"{', '.join(models)}: asked with “{prompt}” before each question{like}."
+
+
+def _apart(report: Report, table: PublishedTable) -> Iterator[str]:
+    """How a report was made otherwise than a table."""
+    if {report.judge.model, *report.judge.versions}.isdisjoint({table.judge}):
+        yield f"{table.judge} judged the table, {report.judge.model} this report"
+    if report.protocol != "paper":
+        yield "the table has the paper's protocol, this report the hardened one"
+    elif not report.judge.prompt:
+        yield "the table has the paper's protocol, and that of this report's grades isn't known"
+    if report.sampled or report.runs != table.runs:
+        yield f"the table's numbers are means of {table.runs} runs, this report has {_runs_words(report)}"
+    if report.asked:
+        yield f"this model read “{report.asked}” before each question"
+
+
+def _runs_words(report: Report) -> str:
+    if report.sampled:
+        return f"{report.runs} samples of one call"
+    return "1 run" if report.runs == 1 else f"{report.runs} runs"
