@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from arena.authoring.checks import DraftError
-from arena.authoring.events import Fault, Reject
+from arena.authoring.events import Check, Fault, Judged, Reject
 from arena.authoring.spec import TASK, ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.inference.catalogue import Catalogue, CatalogueError
@@ -84,3 +84,14 @@ class Projects:
                 "There is no item {} in {} that can be taken out.", draft, campaign.name
             )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
+
+    def check(
+        self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None
+    ) -> None:
+        """Store what an operator says of an accepted item, which a fault ends. Raises DraftError."""
+        found = self.drafts.find(campaign, draft)
+        if found is None or found.state.step != "accepted" or found.state.check:
+            raise DraftError(
+                "There is no item {} in {} that waits to be checked.", draft, campaign.name
+            )
+        self.drafts.append(draft, Check(said=said), note)

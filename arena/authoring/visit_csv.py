@@ -90,6 +90,10 @@ def import_visit(
         except CampaignError as error:
             raise CampaignError(f"{path.name} makes no project {name[:80]!r}: {error}") from None
         project = campaigns.create(TASK, spec, note, ended="its items came finished")
+    if project_of(project.spec).is_choice:
+        raise CampaignError(
+            f"{name} has multiple-choice questions, and the table has instructions; choose another name"
+        )
     if project_of(project.spec).verifiers != 1:
         raise CampaignError(
             f"{name} wants three verifiers, and the table has one verdict a row; choose another name"
