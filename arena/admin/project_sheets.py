@@ -34,7 +34,6 @@ QUALITY_HEADS = (
     "Right without the picture",
     "Chance",
     "Spread of words",
-    "To check",
     "Checked",
     "Good",
 )
@@ -46,7 +45,6 @@ QUALITY_PAPER = (
     "28.5%",
     "1.1",
     "half, up to 100",
-    None,
     None,
 )
 """Of MMT-Bench: Table A14, and the appendices I.1 and I.2. What the check found is not printed."""
@@ -110,8 +108,7 @@ def _quality(row: QualityRow) -> tuple[object, ...]:
         _share(row.without_picture),
         None if row.chance is None else f"{row.chance:.1%}",
         None if row.spread is None else f"{row.spread:.1f}",
-        row.wanted,
-        row.checked,
+        f"{row.checked} of {row.wanted}",
         _share(row.good),
     )
 

@@ -23,8 +23,8 @@ from arena.authoring.board import (
     yield_table,
 )
 from arena.authoring.checks import LONGEST, DraftError
-from arena.authoring.drafting import Drafting
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
+from arena.authoring.drafting import Drafting
 from arena.authoring.events import JUDGED, BlindAnswer, DraftAnswer, Fault, Instruction
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
@@ -142,11 +142,12 @@ class ProjectAdmin(SeatAdmin):
         families = len(spec.families)
         pay = f"{seats * seat.pay:,.2f} {seat.currency}"
         what = "question" if spec.is_choice else "item"
+        each = "A question" if spec.is_choice else "An item"
         return [
             f"{campaign.name}: {plural(items, what)} of {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
             f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
-            f"more, without the platform's fee. Each {what} takes {people} people.",
+            f"more, without the platform's fee. {each} takes {people} people.",
             self._price(spec),
             *_qualifying(spec),
         ]
@@ -277,7 +278,7 @@ class ProjectAdmin(SeatAdmin):
             families=family_rows(drafts, spec),
             yields=yield_table(drafts),
             quality=quality_rows(drafts, spec) if spec.is_choice else (),
-            unchecked=due_checks(drafts, campaign.name) if spec.is_choice else (),
+            unchecked=due_checks(drafts, campaign.key.hex()) if spec.is_choice else (),
             minutes=step_minutes(drafts),
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),

@@ -16,6 +16,8 @@ options, one of them right, as MMBench and MMT-Bench have them."""
 class ItemKind:
     """How items of a kind are written."""
 
+    task: str
+    """What campaigns call it."""
     steps: tuple[Step, ...]
     """Those of `STEPS` that it has: somebody writes, the last one verifies."""
     model_step: Step
@@ -25,6 +27,8 @@ class ItemKind:
 
 
 ITEM_KINDS: Mapping[Kind, ItemKind] = {
-    "captions": ItemKind(STEPS, model_step="answer", most_pictures=10),
-    "multiple choice": ItemKind(("instruction", "verify"), model_step="verify", most_pictures=1),
+    "captions": ItemKind("writing", STEPS, model_step="answer", most_pictures=10),
+    "multiple choice": ItemKind(
+        "writing choices", ("instruction", "verify"), model_step="verify", most_pictures=1
+    ),
 }

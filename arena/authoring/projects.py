@@ -5,7 +5,7 @@ from typing import Any
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import Check, Fault, Judged, Reject
-from arena.authoring.spec import TASK, ProjectSpec
+from arena.authoring.spec import ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.inference.catalogue import Catalogue, CatalogueError
 from arena.io.images import PictureStore, read_picture
@@ -61,7 +61,7 @@ class Projects:
             for sample in spec.samples
         )
         kept = spec.model_copy(update={"families": families, "samples": samples})
-        return self.campaigns.create(TASK, kept, note)
+        return self.campaigns.create(kept.item_kind.task, kept, note)
 
     def _kept(self, key: str, name: str, read: ReadFile) -> str:
         try:
@@ -85,9 +85,7 @@ class Projects:
             )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
 
-    def check(
-        self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None
-    ) -> None:
+    def check(self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None) -> None:
         """Store what an operator says of an accepted item, which a fault ends. Raises DraftError."""
         found = self.drafts.find(campaign, draft)
         if found is None or found.state.step != "accepted" or found.state.check:

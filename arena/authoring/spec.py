@@ -12,7 +12,6 @@ from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
 
-TASK = "writing"
 Licence = Literal[
     "CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"
 ]
@@ -149,7 +148,7 @@ class ProjectSpec(CampaignSpec):
 
     def _mistake_of_captions(self) -> str:
         if name := next((family.name for family in self.families if family.others), ""):
-            return f"family {name!r} has wrong answers, others, which only a project of kind = \"multiple choice\" shows"
+            return f'family {name!r} has wrong answers, others, which only a project of kind = "multiple choice" shows'
         if self.blind_model and not self.model:
             return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
         if self.samples and not (self.qualify and self.qualify.samples):
@@ -157,7 +156,7 @@ class ProjectSpec(CampaignSpec):
         return ""
 
 
-KINDS: Mapping[str, type[CampaignSpec]] = {TASK: ProjectSpec}
+KINDS: Mapping[str, type[CampaignSpec]] = {kind.task: ProjectSpec for kind in ITEM_KINDS.values()}
 
 
 def project_of(spec: CampaignSpec) -> ProjectSpec:

@@ -20,6 +20,7 @@ from arena.authoring.checks import (
     similar_texts,
     written,
 )
+from arena.authoring.choices import LETTERS, drawn
 from arena.authoring.events import (
     JUDGED,
     Captions,
@@ -32,7 +33,6 @@ from arena.authoring.events import (
     Pass,
     Verification,
 )
-from arena.authoring.choices import LETTERS, drawn
 from arena.authoring.kinds import Step
 from arena.authoring.spec import LICENCES, FamilySpec, Licence, ProjectSpec, project_of_seat
 from arena.authoring.state import DraftState

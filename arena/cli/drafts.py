@@ -142,14 +142,18 @@ def export(
     project: str,
     form: Annotated[
         Form,
-        Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV"),
+        Option(
+            "--as",
+            help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV; of multiple-choice questions "
+            "the toolkit's TSV",
+        ),
     ],
     out: Annotated[Path, Option(metavar="DIR", callback=output_folder, help="a new folder")],
     texts: Annotated[
         bool,
         Option(
             "--with-texts",
-            help="also a sealed project's captions and references; keep them private",
+            help="also a sealed project's captions, references and keys; keep them private",
         ),
     ] = False,
     language: Annotated[str, Option(help="of --as hub: the items' language, as en")] = "",
@@ -161,7 +165,7 @@ def export(
     ] = None,
     private: Annotated[bool, Option("--private/--public", help="of --push")] = True,
 ) -> Iterator[str]:
-    """Its accepted items: for this arena's bank, for the Hub, or as VisIT-Bench's table."""
+    """Its accepted items: for this arena's bank, for the Hub, or as a benchmark's table."""
     here = OpenProjects()
     found = here.campaigns.get(project)
     if push and form != "hub":
@@ -175,6 +179,8 @@ def export(
         yield left
     if form == "bank":
         yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
+    if form == "tsv":
+        yield f"To score answers to them: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
     if push:
         upload_dataset(out, push, private, TOPS)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."

@@ -115,6 +115,9 @@ def _waiting(seen: Dashboard) -> Iterator[Need]:
         if project.unread:
             unread = f"{plural(len(project.unread), 'sample')} to read."
             yield Need(what, unread, "projects", name)
+        if project.unchecked:
+            unchecked = f"{plural(len(project.unchecked), 'question')} to check."
+            yield Need(what, unchecked, "projects", name)
         has_list = project.listed or not project.spec.platform.must_confirm
         if project.states and not has_list:
             missing = "the platform's list is missing. Upload it to pay people."
