@@ -25,7 +25,7 @@ from arena.authoring.board import (
 from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.drafting import Drafting
-from arena.authoring.events import JUDGED, BlindAnswer, DraftAnswer, Fault, Instruction
+from arena.authoring.events import JUDGED, BlindAnswer, DraftAnswer, Fault, Instruction, Judged
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
@@ -193,7 +193,7 @@ class ProjectAdmin(SeatAdmin):
         """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         _check_number(number)
-        judged = next((one for one in JUDGED if one == said), None)
+        judged: Judged | None = next((one for one in JUDGED if one == said), None)
         if judged is None:
             raise DraftError("Say whether the question is good, or what is wrong with it.")
         note = noted(who, "checked a question", f"{name} {number} {judged}")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
+from arena.authoring.choices import EMPTY_CELLS, MOST_OPTION, MOST_OPTIONS
 from arena.authoring.events import Credit
 from arena.authoring.known import SIGNS
 from arena.authoring.spec import LEAST_CAPTION, LICENCES, UNFREE, ProjectSpec
@@ -104,6 +104,10 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
     if len(options) > MOST_OPTIONS:
         raise DraftError(
             "The question has {} answers. Keep {} at most.", len(options), MOST_OPTIONS
+        )
+    if empty := next((option for option in options if option in EMPTY_CELLS), ""):
+        raise DraftError(
+            "Programs read the answer {} as an empty cell. Write it in other words.", empty
         )
     alike: dict[str, str] = {}
     for option in options:

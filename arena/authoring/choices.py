@@ -11,6 +11,8 @@ MOST_OPTIONS = 6
 MOST_OPTION = 300
 """Characters of an option."""
 LETTERS = ascii_uppercase[:MOST_OPTIONS]
+EMPTY_CELLS = frozenset(("nan", "NaN", "NA", "<NA>", "N/A", "None", "null", "NULL"))
+"""What readers of tables take for a cell without an option."""
 _COIN = random.SystemRandom()
 _MOST_READ = 2000
 """Characters of a reply that are read: its letter is asked for alone."""

@@ -103,11 +103,8 @@ def draft_state(
 
 def _after(state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind) -> DraftState:
     match state.step, event.value:
-        case "accepted" | "instruction" | "caption" | "answer" | "verify", Reject(fault=fault):
-            return replace(state, step="rejected", fault=fault)
-        case "accepted", Check(said=said) if state.check is None:
-            checked = replace(state, check=said)
-            return checked if said == "correct" else replace(checked, step="rejected", fault=said)
+        case _, Reject() | Check() as said:
+            return _by_operator(state, said)
         case "instruction", Instruction() as written:
             return replace(state, step=kind.steps[1], instruction=written)
         case "caption", Captions(texts=texts):
@@ -123,6 +120,19 @@ def _after(state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind)
             return replace(state, blind=blind)
         case "verify", Verification() as verdict:
             return _judged(replace(state, verdicts=(*state.verdicts, verdict)), verifiers, kind)
+    return state
+
+
+def _by_operator(state: DraftState, value: Reject | Check) -> DraftState:
+    match state.step, value:
+        case "rejected", _:
+            return state
+        case _, Reject(fault=fault):
+            return replace(state, step="rejected", fault=fault)
+        case "accepted", Check(said="correct") if state.check is None:
+            return replace(state, check="correct")
+        case "accepted", Check(said=fault) if state.check is None and fault != "correct":
+            return replace(state, check=fault, step="rejected", fault=fault)
     return state
 
 

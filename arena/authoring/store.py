@@ -327,7 +327,7 @@ def _is_for(draft: Draft, seat: Seat) -> bool:
 
 
 def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
-    """The family that lacks the largest share of what it wants, or else of the most that it takes; None if none does."""
+    """The family that lacks the largest share of what it wants, else of the most that it takes; None if none does."""
     there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
     for limits in (
         {family.name: family.wanted for family in spec.families},

@@ -277,7 +277,7 @@ def _answered(state: DraftState, said: str, note: str) -> Verification:
     if said in LETTERS[: len(state.instruction.options)] and len(said) == 1:
         is_right = said == state.instruction.answer
         return Verification(said="correct" if is_right else "answer", note=note, chosen=said)
-    fault = next((one for one in QUESTION_FAULTS if one == said), None)
+    fault: Fault | None = next((one for one in QUESTION_FAULTS if one == said), None)
     if fault is None:
         raise DraftError("Choose an answer, or say what is wrong with the question.")
     return Verification(said=fault, note=note)
