@@ -18,7 +18,7 @@ _MOST_READ = 2000
 """Characters of a reply that are read: its letter is asked for alone."""
 _ALONE = re.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _LABEL = re.compile(r"[\W_]*([A-Z])[.:)\]*]")
-_SAID = re.compile(r"\b(?:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
+_SAID = re.compile(r"\b(?i:answer|option|choice)(?: is)?:? ?[*_(\[\"']{0,3}([A-Z])\b")
 
 
 def drawn(right: str, wrong: Sequence[str]) -> tuple[tuple[str, ...], str]:
