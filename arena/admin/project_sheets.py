@@ -58,7 +58,7 @@ PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
     },
     "multiple choice": {"instruction": "Questions", "verdict": "Answers"},
 }
-"""What people's numbers of each act are called."""
+"""What is done at each step, as heads of tables."""
 AGREED_HEADS: Mapping[Kind, str] = {
     "captions": "Verdicts as others'",
     "multiple choice": "Same letter as others",
@@ -84,7 +84,7 @@ def project_sheets(one: ProjectStanding, most_persons: int | None = None) -> Ite
         yield _plain("Quality", QUALITY_HEADS, quality)
     else:
         yield _plain("Yield", YIELD_HEADS, map(_yield, one.yields))
-    minutes = [_minutes(row) for row in one.minutes if row.kind in acts]
+    minutes = [_minutes(row, acts[row.kind]) for row in one.minutes if row.kind in acts]
     yield _plain("Time", TIME_HEADS, minutes)
     persons = one.persons if most_persons is None else one.persons[-most_persons:]
     heads = ("Person", *acts.values(), "Left to others", "Accepted", AGREED_HEADS[kind], "Minutes")
@@ -113,9 +113,9 @@ def _quality(row: QualityRow) -> tuple[object, ...]:
     )
 
 
-def _minutes(row: StepMinutes) -> tuple[object, ...]:
+def _minutes(row: StepMinutes, act: str) -> tuple[object, ...]:
     median = None if row.median is None else f"{row.median:.1f}"
-    return row.kind, row.number, median, f"{row.total:,.0f}"
+    return act, row.number, median, f"{row.total:,.0f}"
 
 
 def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:

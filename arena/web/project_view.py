@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from arena.admin.project_sheets import project_sheets
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
-from arena.authoring.choices import LETTERS
+from arena.authoring.choices import options_text
 from arena.authoring.events import Judged
 from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
@@ -66,9 +66,8 @@ class UncheckedQuestion(NamedTuple):
     number: int
     family: str
     text: str
-    options: Sequence[str]
-    right: int
-    """Place of the right option."""
+    options: str
+    right: str
     picture: str
     needs: str
 
@@ -87,8 +86,8 @@ def _unchecked(draft: Draft) -> UncheckedQuestion:
         number=draft.id,
         family=draft.family,
         text=instruction.text,
-        options=instruction.options,
-        right=LETTERS.index(instruction.answer),
+        options=options_text(instruction.options),
+        right=instruction.answer,
         picture=instruction.pictures[0].name,
         needs=_NEEDS[draft.state.needs_picture],
     )

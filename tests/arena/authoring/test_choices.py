@@ -13,7 +13,14 @@ from PIL import Image
 from arena.authoring.board import due_checks, quality_rows
 from arena.authoring.checks import DraftError
 from arena.authoring.choices import drawn, letter_in
-from arena.authoring.events import BlindAnswer, Check, DraftEvent, Failure, Instruction, Verification
+from arena.authoring.events import (
+    BlindAnswer,
+    Check,
+    DraftEvent,
+    Failure,
+    Instruction,
+    Verification,
+)
 from arena.authoring.exports import ExportError, Exports
 from arena.authoring.kinds import ITEM_KINDS
 from arena.authoring.state import DraftState, draft_state
@@ -112,7 +119,7 @@ def test_the_text_only_model_answers_first_by_letters_and_within_the_budget(data
     assert not turn.images and drafting.due(project.campaign) == []
     assert project.do(project.seat("cem")) == "verify"
     state = project.drafts[0].state
-    assert (state.step, state.needs_picture, state.blind.cost) == ("accepted", False, 14)
+    assert (state.step, state.needs_picture, state.blind.cost) == ("accepted", False, 11)
 
 
 def test_a_question_goes_on_without_a_model_that_fails(database, tmp_path):
