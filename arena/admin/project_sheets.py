@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arena.admin.projects import ProjectStanding
-from arena.authoring.board import FamilyRow, Metric, PersonRow, QualityRow, StepMinutes, YieldRow
+from arena.authoring.board import (
+    FamilyRow,
+    Metric,
+    PersonRow,
+    QuestionQuality,
+    StepMinutes,
+    YieldRow,
+)
 from arena.authoring.events import EventKind
 from arena.authoring.kinds import Kind, Step
 from arena.interval_text import spanned
@@ -100,7 +107,7 @@ def _family(row: FamilyRow, steps: Sequence[Step]) -> tuple[object, ...]:
     return (row.family, row.wanted, row.accepted, *there, row.rejected)
 
 
-def _quality(row: QualityRow) -> tuple[object, ...]:
+def _quality(row: QuestionQuality) -> tuple[object, ...]:
     return (
         row.family or "All",
         row.accepted,

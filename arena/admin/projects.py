@@ -10,7 +10,7 @@ from arena.admin.seat_admin import SeatAdmin, noted
 from arena.authoring.board import (
     FamilyRow,
     PersonRow,
-    QualityRow,
+    QuestionQuality,
     StepMinutes,
     YieldRow,
     agreement,
@@ -73,7 +73,7 @@ class ProjectStanding:
     """People in the platform's list."""
     families: Sequence[FamilyRow]
     yields: Sequence[YieldRow]
-    quality: Sequence[QualityRow]
+    quality: Sequence[QuestionQuality]
     """Of multiple-choice questions, otherwise empty."""
     unchecked: Sequence[Draft]
     """Accepted questions of the sample that an operator checks."""
@@ -278,7 +278,7 @@ class ProjectAdmin(SeatAdmin):
             families=family_rows(drafts, spec),
             yields=yield_table(drafts),
             quality=quality_rows(drafts, spec) if spec.is_choice else (),
-            unchecked=due_checks(drafts, campaign.key.hex()) if spec.is_choice else (),
+            unchecked=due_checks(drafts, campaign),
             minutes=step_minutes(drafts),
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),

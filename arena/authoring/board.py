@@ -20,10 +20,11 @@ from arena.authoring.events import (
     Pass,
     Verification,
 )
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.spec import ProjectSpec, project_of
 from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
+from arena.seats.campaigns import Campaign
 from arena.seats.overlap import RestAgreement, agreement_with_rest, lot, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
@@ -61,7 +62,7 @@ class YieldRow(NamedTuple):
     """single, multi: of items with one picture, with several."""
 
 
-class QualityRow(NamedTuple):
+class QuestionQuality(NamedTuple):
     """A family's questions, or all (family is empty): as people and a text-only model answered, and as checked.
 
     MMT-Bench's authors checked half of each data set, 100 at most, by hand (appendix I.1).
@@ -149,7 +150,7 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
     return rows
 
 
-def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QualityRow]:
+def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QuestionQuality]:
     """A row for each family of a multiple-choice project, then one of all."""
     by_family = grouped((draft.family, draft) for draft in drafts)
     names = dict.fromkeys([*spec.by_name, *by_family])
@@ -158,7 +159,7 @@ def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QualityRow]
     return [*rows, total._replace(wanted=sum(row.wanted for row in rows))]
 
 
-def _quality(family: str, drafts: Iterable[Draft]) -> QualityRow:
+def _quality(family: str, drafts: Iterable[Draft]) -> QuestionQuality:
     states = [draft.state for draft in drafts]
     accepted = [one for one in states if one.step == "accepted" and one.instruction]
     judged = [one.judgements[0] for one in states if one.judgements]
@@ -176,7 +177,7 @@ def _quality(family: str, drafts: Iterable[Draft]) -> QualityRow:
         ),
         np.array([len(judged), len(blind), len(checks)]),
     )
-    return QualityRow(
+    return QuestionQuality(
         family=family,
         accepted=len(accepted),
         same=same,
@@ -199,8 +200,11 @@ def _checks_wanted(states: Iterable[DraftState]) -> int:
     return min(MOST_CHECKED, ceil(CHECKED * there))
 
 
-def due_checks(drafts: Iterable[Draft], draw: str) -> list[Draft]:
-    """The accepted items that an operator has yet to check, drawn by lot within each family; `draw` names the lot."""
+def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
+    """The accepted questions that an operator has yet to check, drawn by lot within each family."""
+    if not project_of(project.spec).is_choice:
+        return []
+    draw = project.key.hex()
     due = []
     for family in grouped((draft.family, draft) for draft in drafts).values():
         states = [draft.state for draft in family]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arena.authoring.board import due_checks
 from arena.authoring.checks import DraftError
 from arena.authoring.events import Check, Fault, Judged, Reject
 from arena.authoring.spec import ProjectSpec
@@ -86,10 +87,10 @@ class Projects:
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
 
     def check(self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None) -> None:
-        """Store what an operator says of an accepted item, which a fault ends. Raises DraftError."""
-        found = self.drafts.find(campaign, draft)
-        if found is None or found.state.step != "accepted" or found.state.check:
+        """Store what an operator says of a question of the sample; a fault ends it. Raises DraftError."""
+        due = due_checks(self.drafts.drafts(campaign), campaign)
+        if draft not in [question.id for question in due]:
             raise DraftError(
-                "There is no item {} in {} that waits to be checked.", draft, campaign.name
+                "There is no question {} in {} that waits to be checked.", draft, campaign.name
             )
         self.drafts.append(draft, Check(said=said), note)

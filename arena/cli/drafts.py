@@ -174,13 +174,16 @@ def export(
         raise ExportError(f"{project} is sealed: leave out --with-texts, or --public")
     words = CardWords(language, contact) if form == "hub" else None
     exported = Exports(here.drafts, here.pictures).write(found, form, out, texts, words)
-    yield f"{project}: {plural(exported.items, 'item')} written to {out}."
+    what = "question" if form == "tsv" else "item"
+    yield f"{project}: {plural(exported.items, what)} written to {out}."
     if left := left_out(exported):
         yield left
     if form == "bank":
         yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
-    if form == "tsv":
-        yield f"To score answers to them: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
+    if form == "tsv" and project_of(found.spec).visibility == "sealed" and not texts:
+        yield "Their right answers are left out. Score with the table that --with-texts writes."
+    elif form == "tsv":
+        yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
     if push:
         upload_dataset(out, push, private, TOPS)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."
