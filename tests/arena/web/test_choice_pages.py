@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
-
 from sqlalchemy import select, update
 
 from arena.authoring.events import Instruction
