@@ -137,7 +137,9 @@ def do(page: Page, number: int) -> None:
         page.locator("[name=answer]").fill(ANSWERS[0])
         for place, text in enumerate(ANSWERS[1:], 1):
             page.locator(f"[name=wrong-{place}]").fill(text)
-        page.locator("[name=wrong-3]").press("Enter")  # sends nothing
+        last = page.locator("[name=wrong-3]")
+        last.press("Enter")  # sends nothing
+        expect(last).to_be_focused()
         if number == 100:
             assert faults(page) == []
     elif page.locator("[data-step=verify]").count():
