@@ -129,9 +129,9 @@ def _by_operator(state: DraftState, value: Reject | Check) -> DraftState:
             return state
         case _, Reject(fault=fault):
             return replace(state, step="rejected", fault=fault)
-        case "accepted", Check(said="correct") if state.check is None:
+        case "accepted", Check(said="correct"):
             return replace(state, check="correct")
-        case "accepted", Check(said=fault) if state.check is None and fault != "correct":
+        case "accepted", Check(said=fault) if fault != "correct" and state.check is None:
             return replace(state, check=fault, step="rejected", fault=fault)
     return state
 

@@ -161,8 +161,10 @@ class Writing:
         """
         draft = self._at(seat, token, "instruction").draft
         spec = project_of_seat(seat)
-        name = "question" if spec.is_choice else "text of the instruction"
-        text = written(name, text, "instruction")
+        noun = "question" if spec.is_choice else "instruction"
+        text = written(
+            "question" if spec.is_choice else "text of the instruction", text, "instruction"
+        )
         options: tuple[str, ...] = ()
         if spec.is_choice:
             choices = check_options(answer, wrong)
@@ -189,9 +191,9 @@ class Writing:
         if found := similar_texts(text, (one.text for one in others if one)):
             # as a browser sends it back, whatever line ends it has
             line = " ".join(found[0].split())
-            warnings.append(f"The instruction is nearly that of another item: {line[:200]}")
+            warnings.append(f"The {noun} is nearly that of another item: {line[:200]}")
         if any(names_answer(text, one) for one in warned_of):
-            warnings.append("The instruction has all the words of its answer, so that it tells it.")
+            warnings.append(f"The {noun} has all the words of its answer, so that it tells it.")
         return Instruction(
             text=text, pictures=pictures, answer=answer, options=options, warnings=tuple(warnings)
         )
