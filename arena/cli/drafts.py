@@ -66,11 +66,12 @@ def board(project: str) -> Iterator[str]:
         yield from as_text(sheet)
         yield ""
     told = found.agreement
-    yield (
-        f"Verifiers of one answer agree in {told:.1%} of pairs."
-        if told is not None
-        else "No answer has two verdicts."
-    )
+    if told is None:
+        yield "No answer has two verdicts."
+    elif found.spec.is_choice:
+        yield f"People who answered one question, its author among them, agree in {told:.1%} of pairs."
+    else:
+        yield f"Verifiers of one answer agree in {told:.1%} of pairs."
 
 
 @drafts.command()
