@@ -22,8 +22,8 @@ from fastapi.responses import PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
-from arena.authoring.spec import TASK as WRITING
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
 from arena.campaign_battles.spec import TASK as BATTLES
 from arena.campaign_battles.spec import BattleSpec
@@ -67,6 +67,7 @@ from arena.web.battle_page import BattlePages
 from arena.web.battle_task import BattleTask
 from arena.web.built_pages import BuiltPages
 from arena.web.campaign_api import CampaignPages
+from arena.web.choice_words import PROJECT_WORDS
 from arena.web.cookies import NO_STORE, VoterCookies
 from arena.web.events import Argument
 from arena.web.gradio_patches import keep_no_sessions, without_server_apps
@@ -195,9 +196,16 @@ class AppContext:
         arena = self.arena
         marking = self.scoring.marking
         battles = BattleTask(arena.campaign_battles, arena.scaled, self.terms.version)
-        writing = WritingTask(arena.writing, arena.scaled, battles, arena.draft_worker.soon)
-        specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, WRITING: ProjectSpec}
-        tasks: dict[str, SeatTask] = {BATTLES: battles, WRITING: writing}
+        specs: dict[str, type[CampaignSpec]] = {BATTLES: BattleSpec, **PROJECTS}
+        tasks: dict[str, SeatTask] = {BATTLES: battles}
+        for kind, words in PROJECT_WORDS.items():
+            tasks[ITEM_KINDS[kind].task] = WritingTask(
+                writing=arena.writing,
+                scaled=arena.scaled,
+                battles=battles,
+                worded=words,
+                answerable=arena.draft_worker.soon,
+            )
         for kind in MARKING_WORDS:
             task = MarkingTask(kind, marking, self.question_pictures)
             specs[task.kind] = MarkSpec

@@ -21,6 +21,7 @@ ActionKind = Literal[
     "brought in a campaign's list of participants",
     "took an item out of a project",
     "judged a writer's sample",
+    "checked a question",
 ]
 
 ACT = Table(

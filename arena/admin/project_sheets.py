@@ -1,9 +1,18 @@
 """Project sheets: how far a project is, by kinds of items, first checks, time and people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from arena.admin.projects import ProjectStanding
-from arena.authoring.board import Metric, PersonRow, StepMinutes, YieldRow
+from arena.authoring.board import (
+    FamilyRow,
+    Metric,
+    PersonRow,
+    QuestionQuality,
+    StepMinutes,
+    YieldRow,
+)
+from arena.authoring.events import EventKind
+from arena.authoring.kinds import Kind, Step
 from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.sheets import Sheet, plain_sheet
@@ -14,29 +23,53 @@ PAPER: Mapping[Metric, tuple[float, float, float]] = {
     "answer": (7.7, 3.8, 30.0),
 }
 """Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
-FAMILY_HEADS = (
-    "Kind",
-    "Wanted",
-    "Accepted",
-    "Instruction",
-    "Caption",
-    "Answer",
-    "Verification",
-    "Rejected",
-)
+STEP_HEADS: Mapping[Kind, Mapping[Step, str]] = {
+    "captions": {
+        "instruction": "Instruction",
+        "caption": "Caption",
+        "answer": "Answer",
+        "verify": "Verification",
+    },
+    "multiple choice": {"instruction": "Question", "verify": "Second person"},
+}
+"""What the steps of each kind are called over their items' numbers."""
 YIELD_HEADS = ("First check", "Overall", "Paper", "One picture", "Paper", "Several", "Paper")
-TIME_HEADS = ("Step", "Done", "Median minutes", "Minutes in all")
-PERSON_HEADS = (
-    "Person",
-    "Instructions",
-    "Captions",
-    "Answers",
-    "Verdicts",
-    "Left to others",
+QUALITY_HEADS = (
+    "Kind",
     "Accepted",
-    "Verdicts as others'",
-    "Minutes",
+    "Others chose the key",
+    "Right without the picture",
+    "Chance",
+    "Spread of words",
+    "Checked",
+    "Good",
 )
+QUALITY_PAPER = (
+    "MMT-Bench (paper)",
+    None,
+    None,
+    "33.2% (ChatGPT-3.5)",
+    "28.5%",
+    "1.1",
+    "half, up to 100",
+    None,
+)
+"""Of MMT-Bench: Table A14, and the appendices I.1 and I.2. What the check found is not printed."""
+TIME_HEADS = ("Step", "Done", "Median minutes", "Minutes in all")
+PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
+    "captions": {
+        "instruction": "Instructions",
+        "caption": "Captions",
+        "answer": "Answers",
+        "verdict": "Verdicts",
+    },
+    "multiple choice": {"instruction": "Questions", "verdict": "Answers"},
+}
+"""What is done at each step, as heads of tables."""
+AGREED_HEADS: Mapping[Kind, str] = {
+    "captions": "Verdicts as others'",
+    "multiple choice": "Same letter as others",
+}
 _YIELDS: Mapping[Metric, str] = {
     "correct": "Correct",
     "caption": "Caption at fault",
@@ -47,28 +80,61 @@ _YIELDS: Mapping[Metric, str] = {
 
 def project_sheets(one: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
     """Yield four tables; `most_persons`: people in the last one, the latest, all if left out."""
+    kind = one.spec.kind
+    steps = STEP_HEADS[kind]
+    acts = PERSON_HEADS[kind]
+    families = [_family(row, list(steps)) for row in one.families]
+    heads = ("Kind", "Wanted", "Accepted", *steps.values(), "Rejected")
+    yield _plain("Items by kind", heads, families)
+    if one.spec.is_choice:
+        quality = [*map(_quality, one.quality), QUALITY_PAPER]
+        yield _plain("Quality", QUALITY_HEADS, quality)
+    else:
+        yield _plain("Yield", YIELD_HEADS, map(_yield, one.yields))
+    minutes = [_minutes(row, acts[row.kind]) for row in one.minutes if row.kind in acts]
+    yield _plain("Time", TIME_HEADS, minutes)
     persons = one.persons if most_persons is None else one.persons[-most_persons:]
-    for name, heads, rows in (
-        ("Items by kind", FAMILY_HEADS, one.families),
-        ("Yield", YIELD_HEADS, map(_yield, one.yields)),
-        ("Time", TIME_HEADS, map(_minutes, one.minutes)),
-        ("People", PERSON_HEADS, map(_person, persons)),
-    ):
-        yield plain_sheet(name.lower(), name, heads, rows, scrolls=True)
+    heads = ("Person", *acts.values(), "Left to others", "Accepted", AGREED_HEADS[kind], "Minutes")
+    yield _plain("People", heads, [_person(row, list(acts)) for row in persons])
 
 
-def _minutes(row: StepMinutes) -> tuple[object, ...]:
+def _plain(title: str, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Sheet:
+    return plain_sheet(title.lower(), title, heads, rows, scrolls=True)
+
+
+def _family(row: FamilyRow, steps: Sequence[Step]) -> tuple[object, ...]:
+    there = [getattr(row, step) for step in steps]
+    return (row.family, row.wanted, row.accepted, *there, row.rejected)
+
+
+def _quality(row: QuestionQuality) -> tuple[object, ...]:
+    return (
+        row.family or "All",
+        row.accepted,
+        _share(row.same),
+        _share(row.without_picture),
+        None if row.chance is None else f"{row.chance:.1%}",
+        None if row.spread is None else f"{row.spread:.1f}",
+        f"{row.checked} of {row.wanted}",
+        _share(row.good),
+    )
+
+
+def _minutes(row: StepMinutes, act: str) -> tuple[object, ...]:
     median = None if row.median is None else f"{row.median:.1f}"
-    return row.kind, row.number, median, f"{row.total:,.0f}"
+    return act, row.number, median, f"{row.total:,.0f}"
 
 
-def _person(row: PersonRow) -> tuple[object, ...]:
+def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
+    given = {
+        "instruction": row.instructions,
+        "caption": row.captions,
+        "answer": row.answers,
+        "verdict": row.verdicts,
+    }
     return (
         row.person,
-        row.instructions,
-        row.captions,
-        row.answers,
-        row.verdicts,
+        *(given[act] for act in acts),
         row.passed,
         _share(row.accepted),
         f"{row.agreed} of {row.others}" if row.others else None,

@@ -10,18 +10,22 @@ from arena.admin.seat_admin import SeatAdmin, noted
 from arena.authoring.board import (
     FamilyRow,
     PersonRow,
+    QuestionQuality,
     StepMinutes,
     YieldRow,
     agreement,
+    due_checks,
     family_rows,
     person_rows,
+    quality_rows,
     seat_work,
     step_minutes,
     yield_table,
 )
 from arena.authoring.checks import LONGEST, DraftError
+from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.drafting import Drafting
-from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction
+from arena.authoring.events import JUDGED, BlindAnswer, DraftAnswer, Fault, Instruction, Judged
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
@@ -69,6 +73,10 @@ class ProjectStanding:
     """People in the platform's list."""
     families: Sequence[FamilyRow]
     yields: Sequence[YieldRow]
+    quality: Sequence[QuestionQuality]
+    """Of multiple-choice questions, otherwise empty."""
+    unchecked: Sequence[Draft]
+    """Accepted questions of the sample that an operator checks."""
     minutes: Sequence[StepMinutes]
     persons: Sequence[PersonRow]
     agreement: float | None
@@ -128,30 +136,43 @@ class ProjectAdmin(SeatAdmin):
         spec = project_of(campaign.spec)
         items = sum(family.wanted for family in spec.families)
         seat = spec.seat
-        people = 2 + spec.verifiers + (not spec.model)
+        people = spec.people
         steps = items * people
         seats = -(-steps // seat.votes)
         families = len(spec.families)
         pay = f"{seats * seat.pay:,.2f} {seat.currency}"
+        what = "question" if spec.is_choice else "item"
+        each = "A question" if spec.is_choice else "An item"
         return [
-            f"{campaign.name}: {plural(items, 'item')} of {families} {'family' if families == 1 else 'families'}, "
+            f"{campaign.name}: {plural(items, what)} of {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
             f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
-            f"more, without the platform's fee. An item takes {people} people.",
+            f"more, without the platform's fee. {each} takes {people} people.",
             self._price(spec),
             *_qualifying(spec),
         ]
 
     def _price(self, spec: ProjectSpec) -> str:
-        if not spec.model:
-            return "People write the answers: no model is named."
-        longest = Instruction(text="x" * LONGEST["instruction"], pictures=())
+        if not spec.first_model:
+            return (
+                "No model tries the questions without their pictures: blind_model is empty."
+                if spec.is_choice
+                else "People write the answers: no model is named."
+            )
+        options = ("x" * MOST_OPTION,) * MOST_OPTIONS if spec.is_choice else ()
+        longest = Instruction(text="x" * LONGEST["instruction"], pictures=(), options=options)
         try:
             most = self.drafting.most_cost(
                 spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
             )
         except CatalogueError as error:
-            return f"People write the answers, since a model is missing: {error}."
+            without = "Nobody tries the questions without their pictures"
+            return f"{without if spec.is_choice else 'People write the answers'}, since a model is missing: {error}."
+        if spec.is_choice:
+            return (
+                f"{spec.blind_model} answers without the picture: ${most / 1e6:.4f} at most for a question with the "
+                f"longest texts, ${spec.budget:,.2f} at most in all."
+            )
         blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
         return (
             f"{spec.model} drafts answers{blind}: ${most / 1e6:.4f} at most for an item with the longest texts of one "
@@ -163,11 +184,22 @@ class ProjectAdmin(SeatAdmin):
         campaign = self.store.get(name)
         if not why:
             raise DraftError("Write why the item is taken out.")
-        if not (number.isascii() and number.isdecimal() and len(number) < 10):
-            raise DraftError("Give the number of the item, as in 17.")
+        _check_number(number)
         note = noted(who, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
+
+    def check(self, who: str, name: str, number: str, said: str) -> str:
+        """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
+        campaign = self.store.get(name)
+        _check_number(number)
+        judged: Judged | None = next((one for one in JUDGED if one == said), None)
+        if judged is None:
+            raise DraftError("Say whether the question is good, or what is wrong with it.")
+        note = noted(who, "checked a question", f"{name} {number} {judged}")
+        self._projects.check(campaign, int(number), judged, note)
+        found = "is good" if judged == "correct" else "is taken out"
+        return f"Question {number} of {name} {found}."
 
     def unread(self, name: str) -> list[UnreadSample]:
         """The captions of a project's samples that an operator has to read. Raises CampaignError."""
@@ -245,6 +277,8 @@ class ProjectAdmin(SeatAdmin):
             listed=len(self.seats.participants(campaign)),
             families=family_rows(drafts, spec),
             yields=yield_table(drafts),
+            quality=quality_rows(drafts, spec) if spec.is_choice else (),
+            unchecked=due_checks(drafts, campaign),
             minutes=step_minutes(drafts),
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),
@@ -253,6 +287,11 @@ class ProjectAdmin(SeatAdmin):
             price=self._price(spec),
             unread=unread,
         )
+
+
+def _check_number(number: str) -> None:
+    if not (number.isascii() and number.isdecimal() and len(number) < 10):
+        raise DraftError("Give the number of the item, as in 17.")
 
 
 def _qualifying(spec: ProjectSpec) -> list[str]:

@@ -3,11 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from statistics import median
+from math import ceil
+from statistics import fmean, median, pstdev
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from arena.authoring.checks import tokens
 from arena.authoring.events import (
     KIND_OF,
     Captions,
@@ -18,14 +20,20 @@ from arena.authoring.events import (
     Pass,
     Verification,
 )
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.spec import ProjectSpec, project_of
+from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
-from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
+from arena.seats.campaigns import Campaign
+from arena.seats.overlap import RestAgreement, agreement_with_rest, lot, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.times import ENOUGH
+from arena.types import grouped
 
+CHECKED = 0.5
+MOST_CHECKED = 100
+"""CHECKED, MOST_CHECKED: the share of a family's accepted questions that an operator checks, and the most of them."""
 Metric = Literal["correct", "caption", "answer", "other"]
 _METRICS: tuple[Metric, ...] = ("correct", "caption", "answer", "other")
 
@@ -52,6 +60,29 @@ class YieldRow(NamedTuple):
     single: Share
     multi: Share
     """single, multi: of items with one picture, with several."""
+
+
+class QuestionQuality(NamedTuple):
+    """A family's questions, or all (family is empty): as people and a text-only model answered, and as checked.
+
+    MMT-Bench's authors checked half of each data set, 100 at most, by hand (appendix I.1).
+    """
+
+    family: str
+    accepted: int
+    same: Share
+    """Of questions that others answered, those on whose key they agreed."""
+    without_picture: Share
+    """Of accepted questions that the text-only model answered with a letter, those that it got right."""
+    chance: float | None
+    """What guessing gets of them."""
+    spread: float | None
+    """Words: the standard deviation within a question's options, the mean over accepted questions."""
+    wanted: int
+    """How many an operator checks."""
+    checked: int
+    good: Share
+    """Of those checked."""
 
 
 class StepMinutes(NamedTuple):
@@ -117,6 +148,70 @@ def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
         overall, single, multi = shares(np.array([count[metric] for count in counts]), sizes)
         rows.append(YieldRow(metric=metric, overall=overall, single=single, multi=multi))
     return rows
+
+
+def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QuestionQuality]:
+    """A row for each family of a multiple-choice project, then one of all."""
+    by_family = grouped((draft.family, draft) for draft in drafts)
+    names = dict.fromkeys([*spec.by_name, *by_family])
+    rows = [_quality(name, by_family.get(name, ())) for name in names]
+    total = _quality("", drafts)
+    return [*rows, total._replace(wanted=sum(row.wanted for row in rows))]
+
+
+def _quality(family: str, drafts: Iterable[Draft]) -> QuestionQuality:
+    states = [draft.state for draft in drafts]
+    accepted = [one for one in states if one.step == "accepted" and one.instruction]
+    judged = [one.judgements[0] for one in states if one.judgements]
+    blind = [one for one in accepted if one.blind_is_right is not None]
+    options = [one.instruction.options for one in accepted if one.instruction]
+    checks = [one.check for one in states if one.check]
+    guesses = [1 / len(one.instruction.options) for one in blind if one.instruction]
+    same, without_picture, good = shares(
+        np.array(
+            [
+                judged.count("correct"),
+                sum(bool(one.blind_is_right) for one in blind),
+                checks.count("correct"),
+            ]
+        ),
+        np.array([len(judged), len(blind), len(checks)]),
+    )
+    return QuestionQuality(
+        family=family,
+        accepted=len(accepted),
+        same=same,
+        without_picture=without_picture,
+        chance=fmean(guesses) if guesses else None,
+        spread=fmean(map(_spread, options)) if options else None,
+        wanted=_checks_wanted(states),
+        checked=len(checks),
+        good=good,
+    )
+
+
+def _spread(options: Iterable[str]) -> float:
+    return pstdev(len(tokens(option)) for option in options)
+
+
+def _checks_wanted(states: Iterable[DraftState]) -> int:
+    """How many of these items an operator checks: of those that came as far as acceptance, half, 100 at most."""
+    there = sum(state.step == "accepted" or state.check is not None for state in states)
+    return min(MOST_CHECKED, ceil(CHECKED * there))
+
+
+def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
+    """The accepted questions that an operator has yet to check, drawn by lot within each family."""
+    if not project_of(project.spec).is_choice:
+        return []
+    draw = project.key.hex()
+    due = []
+    for family in grouped((draft.family, draft) for draft in drafts).values():
+        states = [draft.state for draft in family]
+        missing = _checks_wanted(states) - sum(state.check is not None for state in states)
+        left = [one for one in family if one.state.step == "accepted" and not one.state.check]
+        due += sorted(left, key=lambda one: lot(draw, one.id))[: max(missing, 0)]
+    return due
 
 
 def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
@@ -211,14 +306,20 @@ def _minutes(event: DraftEvent) -> float:
 
 
 def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[int, str]]]:
-    """(seat, verdict) by draft and answer."""
+    """(seat, verdict) by draft and answer; of a question (seat, chosen letter), its author's among them."""
     found: dict[tuple[int, int], list[tuple[int, str]]] = {}
     for draft in drafts:
         answers = 0
         for event in draft.events:
-            answers += isinstance(event.value, DraftAnswer)
-            if isinstance(event.value, Verification) and event.seat is not None:
-                found.setdefault((draft.id, answers), []).append((event.seat, event.value.said))
+            value = event.value
+            answers += isinstance(value, DraftAnswer)
+            if event.seat is None:
+                continue
+            if isinstance(value, Instruction) and value.options:
+                found[draft.id, answers] = [(event.seat, value.answer)]
+            elif isinstance(value, Verification):
+                told = (event.seat, value.chosen or value.said)
+                found.setdefault((draft.id, answers), []).append(told)
     return found
 
 

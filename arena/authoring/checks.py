@@ -3,15 +3,24 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from arena.authoring.choices import EMPTY_CELLS, MOST_OPTION, MOST_OPTIONS
 from arena.authoring.events import Credit
 from arena.authoring.known import SIGNS
 from arena.authoring.spec import LEAST_CAPTION, LICENCES, UNFREE, ProjectSpec
 from arena.errors import VoterError
+from arena.types import folded
 
 SIMILAR_TEXT = 0.8
 SIMILAR_PICTURE = 6
 """From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
-LONGEST = {"instruction": 2000, "caption": 5000, "answer": 5000, "note": 500, "credit": 500}
+LONGEST = {
+    "instruction": 2000,
+    "caption": 5000,
+    "answer": 5000,
+    "option": MOST_OPTION,
+    "note": 500,
+    "credit": 500,
+}
 """Characters of what a person writes."""
 _TOKEN = re.compile(rf"[{SIGNS}]|[^\W{SIGNS}]+")
 _LINK = re.compile(r"https?://[!-~]{4,1000}")
@@ -84,6 +93,29 @@ def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAP
             least,
         )
     return caption
+
+
+def check_options(right: str, wrong: Iterable[str]) -> list[str]:
+    """The options of a question, the right one first; empty boxes of wrong ones are left out. Raises DraftError."""
+    options = [written("right answer", folded(right), "option")]
+    options += [written("wrong answer", folded(text), "option") for text in wrong if text.strip()]
+    if len(options) < 2:
+        raise DraftError("The question has no wrong answer. Write at least one.")
+    if len(options) > MOST_OPTIONS:
+        raise DraftError(
+            "The question has {} answers. Keep {} at most.", len(options), MOST_OPTIONS
+        )
+    if empty := next((option for option in options if option in EMPTY_CELLS), ""):
+        raise DraftError(
+            "Programs read the answer {} as an empty cell. Write it in other words.", empty
+        )
+    alike: dict[str, str] = {}
+    for option in options:
+        if (other := alike.setdefault(option.rstrip("."), option)) is not option:
+            raise DraftError(
+                "Two answers are the same: {}. Change one, so that only one is right.", other
+            )
+    return options
 
 
 def names_answer(instruction: str, answer: str) -> bool:

@@ -28,8 +28,8 @@ class DraftWorker:
         self._answering: set[asyncio.Task[None]] = set()
 
     def soon(self, campaign: Campaign, draft: int) -> None:
-        """Have the project's model answer a draft that has its captions; may be called in any thread."""
-        if self._loop and project_of(campaign.spec).model:
+        """Have the project's model answer a draft that waits for it; may be called in any thread."""
+        if self._loop and project_of(campaign.spec).first_model:
             self._loop.call_soon_threadsafe(self._begin, campaign, draft)
 
     def _begin(self, campaign: Campaign, draft: int) -> None:
@@ -46,7 +46,7 @@ class DraftWorker:
                 log.warning("item %d of %s waits for its draft answer: %s", draft, name, error)
                 return
         if why:
-            told = "item %d of %s has no draft answer, a person writes it: %s"
+            told = "item %d of %s has no answer of the project's model, and goes on without: %s"
             log.warning(told, draft, name, why)
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ class DraftWorker:
             try:
                 await asyncio.to_thread(self._drafting.budget.commit_lost)
                 for campaign in await asyncio.to_thread(self._campaigns.all):
-                    if campaign.ended_at is None and project_of(campaign.spec).model:
+                    if campaign.ended_at is None and project_of(campaign.spec).first_model:
                         for draft in await asyncio.to_thread(self._drafting.due, campaign):
                             self._begin(campaign, draft)
             except DatabaseError as error:

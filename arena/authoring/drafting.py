@@ -1,17 +1,19 @@
 """Drafting: the operator's model answers an instruction from its captions, by VisIT-Bench's prompt (2.1), and blindly.
 
 The paper prints the prompt for one image, its quotes as they are in the file, and says that several images had it with
-"appropriate modifications", which are unknown: that wording, and how captions are joined, is ours.
+"appropriate modifications", which are unknown: that wording, and how captions are joined, is ours. So is the prompt by
+which a text-only model chooses an option of a question without its picture (MMT-Bench, appendix I.2, prints none).
 """
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from arena.authoring.events import AnyValue, BlindAnswer, DraftAnswer, Failure
+from arena.authoring.choices import options_text
+from arena.authoring.events import BlindAnswer, DraftAnswer, Failure, Instruction
 from arena.authoring.spec import ProjectSpec, project_of
 from arena.authoring.state import DraftState
 from arena.authoring.store import DraftStore
@@ -22,9 +24,9 @@ from arena.seats.campaigns import Campaign
 from arena.thinking import Thought, parted
 from arena.types import VLM, ModelError, Turn, Usage
 
-PromptName = Literal["draft", "draft_our_images", "blind_our"]
+PromptName = Literal["draft", "draft_our_images", "blind_our", "blind_our_choice"]
 _FOLDER = Path(__file__).parent / "prompts"
-_PLACE = re.compile("<(caption|instruction)>")
+_PLACE = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
 """How long an answer waits while others under way have reserved what is left of the budget."""
 NOBODY = "drafts"
@@ -49,13 +51,26 @@ def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, Prompt
         "instruction": instruction,
         "caption": told if len(captions) > 1 else "".join(captions),
     }
+    return _filled(name, values), name
+
+
+def blind_prompt(instruction: Instruction) -> tuple[str, PromptName]:
+    """What a model is asked that sees no picture, and by which file."""
+    if not instruction.options:
+        return draft_prompt(instruction.text, ())
+    values = {"instruction": instruction.text, "options": options_text(instruction.options)}
+    return _filled("blind_our_choice", values), "blind_our_choice"
+
+
+def _filled(name: PromptName, values: Mapping[str, str]) -> str:
     text = prompt_file(name).decode().removesuffix("\n")
-    return _PLACE.sub(lambda place: values[place[1]], text), name
+    return _PLACE.sub(lambda place: values[place[1]], text)
 
 
 class DraftRequest(NamedTuple):
     """What a model is asked for a draft, and by which file."""
 
+    kind: type[DraftAnswer] | type[BlindAnswer]
     model: str
     prompt: str
     file: PromptName
@@ -79,9 +94,9 @@ class Drafting:
 
     def due(self, campaign: Campaign) -> list[int]:
         """The drafts that wait for the project's model: those of a process that has ended, too."""
-        model = project_of(campaign.spec).model
+        spec = project_of(campaign.spec)
         return [
-            draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(model)
+            draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(spec)
         ]
 
     async def answer(self, campaign: Campaign, draft: int) -> str:
@@ -93,18 +108,20 @@ class Drafting:
         found = claim and await asyncio.to_thread(self._store.find, campaign, draft)
         if claim is None or found is None:
             return ""
-        values = [
+        awaited, *controls = [
             await self._value(campaign, request)
             for request in _requests(project_of(campaign.spec), found.state)
         ]
-        why = next((one.why for one in values if isinstance(one, Failure)), "")
-        await asyncio.to_thread(self._store.give_model, claim, [one for one in values if one])
-        return why
+        # what people don't wait for is a control, and no more
+        controls = [value for value in controls if not isinstance(value, Failure)]
+        await asyncio.to_thread(self._store.give_model, claim, [awaited, *controls])
+        return awaited.why if isinstance(awaited, Failure) else ""
 
-    async def _value(self, campaign: Campaign, request: DraftRequest) -> AnyValue | None:
-        """What a model gives to a draft; None for a blind answer that did not come: it is a control, and no more."""
+    async def _value(
+        self, campaign: Campaign, request: DraftRequest
+    ) -> DraftAnswer | BlindAnswer | Failure:
+        """What a model gives to a draft."""
         model = request.model
-        kind = BlindAnswer if request.file == "blind_our" else DraftAnswer
         while True:
             try:
                 text, cost = await self._say(campaign, request)
@@ -112,8 +129,9 @@ class Drafting:
                 if isinstance(error, BudgetError) and error.passing:
                     await asyncio.sleep(RESERVE_SECONDS)
                     continue
-                return Failure(model=model, why=str(error)) if kind is DraftAnswer else None
-            return kind(text=text, model=model, prompt=prompt_digest(request.file), cost=cost)
+                return Failure(model=model, why=str(error))
+            digest = prompt_digest(request.file)
+            return request.kind(text=text, model=model, prompt=digest, cost=cost)
 
     async def _say(self, campaign: Campaign, request: DraftRequest) -> tuple[str, int]:
         """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
@@ -135,12 +153,13 @@ class Drafting:
 
 
 def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:
-    """Which models are asked what: the blind one once, whatever happens to the captions."""
+    """Which models are asked what, the one that people wait for first; the blind one is asked once."""
     assert state.instruction, "an instruction stands before captions"
-    told = state.instruction.text
-    prompt, file = draft_prompt(told, state.captions)
-    requests = [DraftRequest(model=spec.model, prompt=prompt, file=file)]
+    requests = []
+    if not spec.is_choice:
+        prompt, file = draft_prompt(state.instruction.text, state.captions)
+        requests.append(DraftRequest(DraftAnswer, spec.model, prompt, file))
     if spec.blind_model and not state.blind:
-        prompt, file = draft_prompt(told, ())
-        requests.append(DraftRequest(model=spec.blind_model, prompt=prompt, file=file))
+        prompt, file = blind_prompt(state.instruction)
+        requests.append(DraftRequest(BlindAnswer, spec.blind_model, prompt, file))
     return requests

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from arena.authoring.spec import Licence
 
 EventKind = Literal[
-    "instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject"
+    "instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject", "check"
 ]
 Fault = Literal["caption", "answer", "instruction", "picture", "harm", "not told"]
 """Why an item is incorrect; VisIT-Bench's file has one without a reason."""
@@ -50,12 +50,14 @@ class ItemPicture(EventValue):
 
 
 class Instruction(EventValue):
-    """An instruction with its pictures."""
+    """An instruction with its pictures, or a question with its picture and options."""
 
     text: str
     pictures: tuple[ItemPicture, ...]
     answer: str = ""
-    """What a right answer says, in the author's words; shown to nobody who captions."""
+    """What a right answer says, in the author's words; shown to nobody who captions. Of options: the right letter."""
+    options: tuple[str, ...] = ()
+    """Those of a multiple-choice question, A first."""
     warnings: tuple[str, ...] = ()
     """What the author was warned of."""
     columns: Mapping[str, str] = Field(default_factory=dict)
@@ -97,9 +99,11 @@ class Failure(EventValue):
 
 
 class Verification(EventValue):
-    """What a verifier says of an answer."""
+    """What a verifier says of an answer. Who answers a question and chooses another option finds a fault in it."""
 
     said: Judged
+    chosen: str = ""
+    """The option's letter that a verifier of a question chose, without a look at the right one."""
     note: str = ""
     blind_correct: bool | None = None
     """Whether the blind answer is correct too; None without one."""
@@ -118,8 +122,22 @@ class Reject(EventValue):
     note: str = ""
 
 
+class Check(EventValue):
+    """What an operator says of an accepted item of the sample that is checked."""
+
+    said: Judged
+
+
 AnyValue = (
-    Instruction | Captions | DraftAnswer | BlindAnswer | Failure | Verification | Pass | Reject
+    Instruction
+    | Captions
+    | DraftAnswer
+    | BlindAnswer
+    | Failure
+    | Verification
+    | Pass
+    | Reject
+    | Check
 )
 VALUES: Mapping[EventKind, type[AnyValue]] = {
     "instruction": Instruction,
@@ -130,6 +148,7 @@ VALUES: Mapping[EventKind, type[AnyValue]] = {
     "verdict": Verification,
     "pass": Pass,
     "reject": Reject,
+    "check": Check,
 }
 KIND_OF: Mapping[type[AnyValue], EventKind] = {kind: name for name, kind in VALUES.items()}
 

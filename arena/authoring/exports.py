@@ -1,6 +1,7 @@
-"""Exports: a project's accepted items as a folder for the item bank, a dataset of the Hub, or VisIT-Bench's table.
+"""Exports: a project's accepted items as a folder for the item bank, a dataset of the Hub, or VisIT-Bench's table;
+multiple-choice questions as the public toolkit's table.
 
-Captions and references of a sealed project are left out, unless the operator asks for them.
+Captions, references and keys of a sealed project are left out, unless the operator asks for them.
 """
 
 import json
@@ -8,9 +9,11 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
+from arena.authoring.choice_tsv import CHOICE_COLUMNS, choice_row
 from arena.authoring.events import ItemPicture
 from arena.authoring.hub_dataset import CardWords, ExportedItem, ExportedPicture, write_hub
 from arena.authoring.spec import project_of
@@ -22,7 +25,7 @@ from arena.items.importers import credit_line
 from arena.seats.campaigns import Campaign
 from arena.types import item_key
 
-Form = Literal["bank", "hub", "visit"]
+Form = Literal["bank", "hub", "visit", "tsv"]
 _TOLD = 20
 """Items that a sentence names."""
 
@@ -59,11 +62,16 @@ class Exports:
     ) -> Exported:
         """Write a new folder, whole or not at all. Raises ExportError, and OSError.
 
-        `texts`: also the captions and references of a sealed project. `words`: what a card says, for `hub`.
+        `texts`: also the captions, references and keys of a sealed project. `words`: what a card says, for `hub`.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ExportError(
                 f"{folder} is not empty; choose a new folder, so that nothing of before stays in it"
+            )
+        if (form == "tsv") is not project_of(project.spec).is_choice:
+            raise ExportError(
+                f"{project.name} has {'no ' if form == 'tsv' else ''}multiple-choice questions; choose "
+                f"{'--as bank, hub or visit' if form == 'tsv' else '--as tsv'}"
             )
         if form == "hub" and words is None:
             raise ExportError(
@@ -77,6 +85,8 @@ class Exports:
             place.mkdir()
             if form == "visit":
                 exported = self._write_visit(project, drafts, place, texts)
+            elif form == "tsv":
+                exported = self._write_tsv(project, drafts, place, texts)
             else:
                 items, exported = self._items(project, drafts, texts)
                 if words is not None and form == "hub":
@@ -150,6 +160,25 @@ class Exports:
             )
         return path
 
+    def _write_tsv(
+        self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
+    ) -> Exported:
+        """Write the table of accepted questions, pictures and all. Raises ExportError."""
+        spec = project_of(project.spec)
+        accepted = [draft for draft in drafts if draft.state.step == "accepted"]
+        files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
+        rows = (
+            choice_row(draft, file, spec, texts).values()
+            for draft, file in zip(accepted, files, strict=True)
+        )
+        with (folder / f"{project.name}.tsv").open("w", encoding="utf-8", newline="") as file:
+            write_csv(file, chain([CHOICE_COLUMNS], rows), exact=True, delimiter="\t")
+        left = {
+            "rejected": sum(draft.state.step == "rejected" for draft in drafts),
+            "not finished": sum(draft.state.is_open for draft in drafts),
+        }
+        return _counted(project, len(accepted), left)
+
     def _write_visit(
         self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
     ) -> Exported:
@@ -178,6 +207,12 @@ class Exports:
                 exact=True,
             )
         return exported
+
+
+def _only_picture(draft: Draft) -> ItemPicture:
+    assert draft.state.instruction
+    (picture,) = draft.state.instruction.pictures
+    return picture
 
 
 def _is_row(draft: Draft) -> bool:

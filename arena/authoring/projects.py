@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arena.authoring.board import due_checks
 from arena.authoring.checks import DraftError
-from arena.authoring.events import Fault, Reject
-from arena.authoring.spec import TASK, ProjectSpec
+from arena.authoring.events import Check, Fault, Judged, Reject
+from arena.authoring.spec import ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.inference.catalogue import Catalogue, CatalogueError
 from arena.io.images import PictureStore, read_picture
@@ -61,7 +62,7 @@ class Projects:
             for sample in spec.samples
         )
         kept = spec.model_copy(update={"families": families, "samples": samples})
-        return self.campaigns.create(TASK, kept, note)
+        return self.campaigns.create(kept.item_kind.task, kept, note)
 
     def _kept(self, key: str, name: str, read: ReadFile) -> str:
         try:
@@ -84,3 +85,12 @@ class Projects:
                 "There is no item {} in {} that can be taken out.", draft, campaign.name
             )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
+
+    def check(self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None) -> None:
+        """Store what an operator says of a question of the sample; a fault ends it. Raises DraftError."""
+        due = due_checks(self.drafts.drafts(campaign), campaign)
+        if draft not in [question.id for question in due]:
+            raise DraftError(
+                "There is no question {} in {} that waits to be checked.", draft, campaign.name
+            )
+        self.drafts.append(draft, Check(said=said), note)

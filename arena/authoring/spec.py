@@ -5,12 +5,13 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
+from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
+from arena.authoring.kinds import ITEM_KINDS, ItemKind, Kind
 from arena.authoring.known import is_known
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
 
-TASK = "writing"
 Licence = Literal[
     "CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"
 ]
@@ -19,7 +20,7 @@ the project's licence."""
 LICENCES: tuple[Licence, ...] = get_args(Licence)
 UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
 TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
-MOST_PICTURES = 10
+MOST_PICTURES = ITEM_KINDS["captions"].most_pictures
 LEAST_CAPTION = 15
 """Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
 MOST_SAMPLES = 20
@@ -34,12 +35,25 @@ class FamilySpec(SpecPart):
     """A kind of items, and the example that its authors see."""
 
     name: Annotated[str, worded("the name of a family")]
+    group: Annotated[str, Field(max_length=200)] = ""
+    """What it is a part of: a question's `l2-category`."""
     wanted: Annotated[int, whole(1, 10_000)] = 10
+    most: Annotated[int, whole(1, 10_000)] | None = None
+    """Of its items, once every family has what it wants; None: no more than wanted."""
     hint: Annotated[str, Field(max_length=2000)] = ""
     instruction: Annotated[str, Field(max_length=5000)] = ""
     answer: Annotated[str, Field(max_length=10_000)] = ""
+    others: Annotated[
+        tuple[Annotated[str, worded("a wrong answer", MOST_OPTION)], ...],
+        Field(strict=False, max_length=MOST_OPTIONS - 1),
+    ] = ()
+    """Of a multiple-choice question: the wrong answers of the example."""
     pictures: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_PICTURES)] = ()
     """Files beside the project's; once it is made, names of kept pictures."""
+
+    @property
+    def cap(self) -> int:
+        return max(self.wanted, self.most or 0)
 
 
 class SampleSpec(SpecPart):
@@ -57,6 +71,7 @@ class SampleSpec(SpecPart):
 class ProjectSpec(CampaignSpec):
     """A campaign in which people write items; a seat's votes are its steps."""
 
+    kind: Kind = "captions"
     instructions: Annotated[str, worded("what a worker is told", 5000)] = (
         "Do each step as its page says."
     )
@@ -72,10 +87,35 @@ class ProjectSpec(CampaignSpec):
     budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
     """Most US dollars that drafts cost."""
     visibility: Literal["open", "sealed"] = "open"
-    """sealed: captions and references leave by an operator's export alone, and in the private backup; once the project
-    has ended, the site's judge reads them beside answers that are brought to be scored."""
+    """sealed: captions, references and keys leave by an operator's export alone, and in the private backup. Captions and
+    references of a project that has ended also go to the site's judge, beside answers that are brought to be scored."""
     verifiers: Literal[1, 3] = 1
     samples: Annotated[tuple[SampleSpec, ...], Field(strict=False, max_length=MOST_SAMPLES)] = ()
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether its captions and references judge answers once it has ended, read by the site's judge alone."""
+        return self.kind == "captions" and self.visibility == "sealed"
+
+    @property
+    def item_kind(self) -> ItemKind:
+        return ITEM_KINDS[self.kind]
+
+    @property
+    def is_choice(self) -> bool:
+        return self.kind == "multiple choice"
+
+    @property
+    def first_model(self) -> str:
+        """The model for whose answer people wait; empty: they wait for none."""
+        return self.blind_model if self.is_choice else self.model
+
+    @property
+    def people(self) -> int:
+        """How many people an item takes at least."""
+        if self.is_choice:
+            return 1 + self.verifiers
+        return 2 + self.verifiers + (not self.model)
 
     @property
     def sample_count(self) -> int:
@@ -98,14 +138,31 @@ class ProjectSpec(CampaignSpec):
         names = [family.name for family in self.families]
         if twice := next((name for name in names if names.count(name) > 1), ""):
             return f"two families are named {twice!r}; give one another name"
+        if told := self._mistake_of_choice() if self.is_choice else self._mistake_of_captions():
+            return told
+        return super().mistake()
+
+    def _mistake_of_choice(self) -> str:
+        if self.model:
+            return (
+                "model drafts answers to captions, and a multiple-choice question has none; name the text-only model "
+                "as blind_model"
+            )
+        if self.samples:
+            return "[[samples]] are captions to be written; multiple-choice questions have qualify.items"
+        return ""
+
+    def _mistake_of_captions(self) -> str:
+        if name := next((family.name for family in self.families if family.others), ""):
+            return f'family {name!r} has wrong answers, others, which only a project of kind = "multiple choice" shows'
         if self.blind_model and not self.model:
             return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
         if self.samples and not (self.qualify and self.qualify.samples):
             return "there are [[samples]], and nobody is asked any: set qualify.samples"
-        return super().mistake()
+        return ""
 
 
-KINDS: Mapping[str, type[CampaignSpec]] = {TASK: ProjectSpec}
+KINDS: Mapping[str, type[CampaignSpec]] = {kind.task: ProjectSpec for kind in ITEM_KINDS.values()}
 
 
 def project_of(spec: CampaignSpec) -> ProjectSpec:

@@ -14,8 +14,9 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
+from arena.authoring.kinds import STEPS, Step
 from arena.authoring.spec import ProjectSpec, project_of, project_of_seat
-from arena.authoring.state import STEPS, DraftState, Step, draft_state
+from arena.authoring.state import DraftState, draft_state
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT, DRAFT_PICTURE
 from arena.battles.voters import lock
 from arena.database import Database, now, take_turn
@@ -204,13 +205,12 @@ class DraftStore:
 
     def claim_for_model(self, campaign: Campaign, draft: int) -> Claim | None:
         """Hold a draft for the project's model; None if somebody holds it, or it needs no answer of a model now."""
-        model = project_of(campaign.spec).model
         with self._database.write() as connection:
             take_turn(connection, DRAFT)
             (found,) = _drafts(connection, campaign, DRAFT.c.id == draft)
             return (
                 self._claim(connection, campaign, found, None)
-                if found.state.is_for_model(model)
+                if found.state.is_for_model(project_of(campaign.spec))
                 else None
             )
 
@@ -321,20 +321,23 @@ def _is_for(draft: Draft, seat: Seat) -> bool:
     state = draft.state
     return (
         state.is_open
-        and not state.is_for_model(project_of_seat(seat).model)
+        and not state.is_for_model(project_of_seat(seat))
         and seat.voter not in draft.acted
     )
 
 
 def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
-    """The family that lacks the largest share of its items; None if none lacks any."""
+    """The family that lacks the largest share of what it wants, else of the most that it takes; None if none does."""
     there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
-    lacks = [
-        (1 - there[one.name] / one.wanted, one.name)
-        for one in spec.families
-        if there[one.name] < one.wanted
-    ]
-    return max(lacks, key=lambda lack: lack[0])[1] if lacks else None
+    for limits in (
+        {family.name: family.wanted for family in spec.families},
+        {family.name: family.cap for family in spec.families},
+    ):
+        lacks = {name: 1 - there[name] / limit for name, limit in limits.items()}
+        name = max(lacks, key=lambda family: lacks[family])
+        if lacks[name] > 0:
+            return name
+    return None
 
 
 def _version(connection: Connection, campaign: Campaign) -> tuple[int, int | None]:
@@ -393,5 +396,5 @@ def _draft(row: Row, events: Iterable[Row], withdrew: Collection[int], spec: Pro
         row.created_at,
         counted,
         acted,
-        draft_state(counted, spec.verifiers),
+        draft_state(counted, spec.verifiers, spec.item_kind),
     )

@@ -23,7 +23,8 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.spec import MOST_PICTURES, TASK, ProjectSpec, TextLicence, project_of
+from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import MOST_PICTURES, ProjectSpec, TextLicence, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
@@ -32,6 +33,7 @@ from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.spec import CampaignError, read_spec
 from arena.types import item_key
 
+TASK = ITEM_KINDS["captions"].task
 DRAFTER = "GPT-4"
 """Whose answers the table has."""
 _CORRECT = "human_ratings_gpt4_correct"

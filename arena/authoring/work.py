@@ -14,24 +14,28 @@ from arena.authoring.checks import (
     DraftError,
     check_caption,
     check_credit,
+    check_options,
     names_answer,
     similar_pictures,
     similar_texts,
     written,
 )
+from arena.authoring.choices import LETTERS, drawn
 from arena.authoring.events import (
     JUDGED,
     Captions,
     Credit,
     DraftAnswer,
+    Fault,
     Instruction,
     ItemPicture,
     Judged,
     Pass,
     Verification,
 )
-from arena.authoring.spec import LICENCES, MOST_PICTURES, FamilySpec, Licence, project_of_seat
-from arena.authoring.state import Step
+from arena.authoring.kinds import Step
+from arena.authoring.spec import LICENCES, FamilySpec, Licence, ProjectSpec, project_of_seat
+from arena.authoring.state import DraftState
 from arena.authoring.store import BroughtPicture, Claim, Draft, DraftStore
 from arena.io.fetch import Fetcher, FetchError
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
@@ -43,6 +47,8 @@ from arena.storage import disk_errors, no_room
 
 FETCHES = 2
 """Links that are asked at once, each for 25 MB at most."""
+QUESTION_FAULTS: tuple[Fault, ...] = ("instruction", "picture", "harm")
+"""What can be wrong with a question in the eyes of who answers it."""
 DECODES = 2
 """Pictures that are decoded at one time: one may take 400 MB."""
 
@@ -141,32 +147,40 @@ class Writing:
         return self.store.brought(seat, self._at(seat, token, "instruction").draft.id)
 
     def instruction(
-        self, seat: Seat, token: str, text: str, offered: Sequence[OfferedPicture], answer: str = ""
+        self,
+        seat: Seat,
+        token: str,
+        text: str,
+        offered: Sequence[OfferedPicture],
+        answer: str = "",
+        wrong: Sequence[str] = (),
     ) -> Instruction:
-        """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError."""
+        """An instruction as it would be stored, with what its author is to be warned of first. Raises DraftError.
+
+        `wrong`: of a multiple-choice question, the answers beside the right one.
+        """
         draft = self._at(seat, token, "instruction").draft
         spec = project_of_seat(seat)
-        text = written("text of the instruction", text, "instruction")
-        answer = written("text of the answer", answer, "answer") if answer.strip() else ""
-        if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= MOST_PICTURES:
-            raise DraftError(
-                "An item has 1 to {} different pictures, not {}.", MOST_PICTURES, len(offered)
-            )
+        noun = "question" if spec.is_choice else "instruction"
+        text = written(
+            "question" if spec.is_choice else "text of the instruction", text, "instruction"
+        )
+        options: tuple[str, ...] = ()
+        if spec.is_choice:
+            choices = check_options(answer, wrong)
+            warned_of = [] if all(names_answer(text, one) for one in choices) else choices[:1]
+            options, answer = drawn(choices[0], choices[1:])
+        else:
+            answer = written("text of the answer", answer, "answer") if answer.strip() else ""
+            warned_of = [answer]
         brought = {one.sha256: one for one in self.store.brought(seat, draft.id)}
-        pictures = []
-        hashes = []
-        for number, one in enumerate(offered, 1):
-            if one.sha256 not in brought:
-                raise DraftError(
-                    "Picture {} is none that you brought; choose its file again.", number
-                )
-            check_credit(number, one.credit, spec)
-            kept = brought[one.sha256]
-            pictures.append(
-                ItemPicture(sha256=kept.sha256, suffix=kept.suffix, url=kept.url, credit=one.credit)
-            )
-            hashes.append(kept.hash)
-        alike = similar_pictures(hashes, self.store.picture_hashes(draft.id))
+        _check_offered(offered, brought, spec)
+        kept = [brought[one.sha256] for one in offered]
+        pictures = tuple(
+            ItemPicture(sha256=of.sha256, suffix=of.suffix, url=of.url, credit=one.credit)
+            for of, one in zip(kept, offered, strict=True)
+        )
+        alike = similar_pictures([one.hash for one in kept], self.store.picture_hashes(draft.id))
         warnings = [
             f"Picture {number} looks like one of item {drafts[0]}."
             for number, drafts in alike.items()
@@ -177,11 +191,11 @@ class Writing:
         if found := similar_texts(text, (one.text for one in others if one)):
             # as a browser sends it back, whatever line ends it has
             line = " ".join(found[0].split())
-            warnings.append(f"The instruction is nearly that of another item: {line[:200]}")
-        if names_answer(text, answer):
-            warnings.append("The instruction has all the words of its answer, so that it tells it.")
+            warnings.append(f"The {noun} is nearly that of another item: {line[:200]}")
+        if any(names_answer(text, one) for one in warned_of):
+            warnings.append(f"The {noun} has all the words of its answer, so that it tells it.")
         return Instruction(
-            text=text, pictures=tuple(pictures), answer=answer, warnings=tuple(warnings)
+            text=text, pictures=pictures, answer=answer, options=options, warnings=tuple(warnings)
         )
 
     def write(self, seat: Seat, token: str, instruction: Instruction) -> None:
@@ -215,25 +229,60 @@ class Writing:
     def verify(
         self, seat: Seat, token: str, said: str, note: str = "", blind: bool | None = None
     ) -> None:
-        """Store a verdict; `blind`: whether the blind answer is correct too, where there is one. Raises DraftError."""
+        """Store a verdict, or of a question the chosen letter or what is wrong with it. Raises DraftError.
+
+        `blind`: whether the blind answer is correct too, where there is one that people read.
+        """
         state = self._at(seat, token, "verify").draft.state
-        judged: Judged | None = next((one for one in JUDGED if one == said != "not told"), None)
-        if judged is None:
-            raise DraftError("Say whether the answer is correct, or where the fault is.")
-        if state.blind and judged == "correct" and blind is None:
-            raise DraftError(
-                "Say whether the answer that was given without the picture is correct too."
-            )
         note = written("text of the note", note, "note") if note.strip() else ""
-        self.store.give(
-            seat,
-            token,
-            Verification(said=judged, note=note, blind_correct=blind if state.blind else None),
-        )
+        if project_of_seat(seat).is_choice:
+            verdict = _answered(state, said, note)
+        else:
+            verdict = _verified(state, said, note, blind)
+        self.store.give(seat, token, verdict)
 
     def skip(self, seat: Seat, token: str, reason: str = "") -> None:
         """Leave a draft to others, for good. Raises DraftError."""
         self.store.give(seat, token, Pass(reason=reason[:200]))
+
+
+def _check_offered(
+    offered: Sequence[OfferedPicture], brought: Mapping[str, BroughtPicture], spec: ProjectSpec
+) -> None:
+    """Raise DraftError for too many pictures or none, and for those that may not be used."""
+    most = spec.item_kind.most_pictures
+    if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= most:
+        if most == 1:
+            raise DraftError("A question has one picture, not {}.", len(offered))
+        raise DraftError("An item has 1 to {} different pictures, not {}.", most, len(offered))
+    for number, one in enumerate(offered, 1):
+        if one.sha256 not in brought:
+            raise DraftError("Picture {} is none that you brought; choose its file again.", number)
+        check_credit(number, one.credit, spec)
+
+
+def _verified(state: DraftState, said: str, note: str, blind: bool | None) -> Verification:
+    """What a verifier says of an answer. Raises DraftError."""
+    judged: Judged | None = next((one for one in JUDGED if one == said != "not told"), None)
+    if judged is None:
+        raise DraftError("Say whether the answer is correct, or where the fault is.")
+    if state.blind and judged == "correct" and blind is None:
+        raise DraftError(
+            "Say whether the answer that was given without the picture is correct too."
+        )
+    return Verification(said=judged, note=note, blind_correct=blind if state.blind else None)
+
+
+def _answered(state: DraftState, said: str, note: str) -> Verification:
+    """What somebody who has not seen the right letter says of a question. Raises DraftError."""
+    assert state.instruction
+    if said in LETTERS[: len(state.instruction.options)] and len(said) == 1:
+        is_right = said == state.instruction.answer
+        return Verification(said="correct" if is_right else "answer", note=note, chosen=said)
+    fault: Fault | None = next((one for one in QUESTION_FAULTS if one == said), None)
+    if fault is None:
+        raise DraftError("Choose an answer, or say what is wrong with the question.")
+    return Verification(said=fault, note=note)
 
 
 def credit_of(form: Mapping[str, str]) -> Credit:

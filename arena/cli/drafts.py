@@ -66,11 +66,12 @@ def board(project: str) -> Iterator[str]:
         yield from as_text(sheet)
         yield ""
     told = found.agreement
-    yield (
-        f"Verifiers of one answer agree in {told:.1%} of pairs."
-        if told is not None
-        else "No answer has two verdicts."
-    )
+    if told is None:
+        yield "No answer has two verdicts."
+    elif found.spec.is_choice:
+        yield f"People who answered one question, its author among them, agree in {told:.1%} of pairs."
+    else:
+        yield f"Verifiers of one answer agree in {told:.1%} of pairs."
 
 
 @drafts.command()
@@ -142,14 +143,18 @@ def export(
     project: str,
     form: Annotated[
         Form,
-        Option("--as", help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV"),
+        Option(
+            "--as",
+            help="a folder for `items folder`; a dataset of the Hub; VisIT-Bench's CSV; of multiple-choice questions "
+            "the toolkit's TSV",
+        ),
     ],
     out: Annotated[Path, Option(metavar="DIR", callback=output_folder, help="a new folder")],
     texts: Annotated[
         bool,
         Option(
             "--with-texts",
-            help="also a sealed project's captions and references; keep them private",
+            help="also a sealed project's captions, references and keys; keep them private",
         ),
     ] = False,
     language: Annotated[str, Option(help="of --as hub: the items' language, as en")] = "",
@@ -161,7 +166,7 @@ def export(
     ] = None,
     private: Annotated[bool, Option("--private/--public", help="of --push")] = True,
 ) -> Iterator[str]:
-    """Its accepted items: for this arena's bank, for the Hub, or as VisIT-Bench's table."""
+    """Its accepted items: for this arena's bank, for the Hub, or as a benchmark's table."""
     here = OpenProjects()
     found = here.campaigns.get(project)
     if push and form != "hub":
@@ -170,11 +175,16 @@ def export(
         raise ExportError(f"{project} is sealed: leave out --with-texts, or --public")
     words = CardWords(language, contact) if form == "hub" else None
     exported = Exports(here.drafts, here.pictures).write(found, form, out, texts, words)
-    yield f"{project}: {plural(exported.items, 'item')} written to {out}."
+    what = "question" if form == "tsv" else "item"
+    yield f"{project}: {plural(exported.items, what)} written to {out}."
     if left := left_out(exported):
         yield left
     if form == "bank":
         yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
+    if form == "tsv" and project_of(found.spec).visibility == "sealed" and not texts:
+        yield "Their right answers are left out. Score with the table that --with-texts writes."
+    elif form == "tsv":
+        yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"
     if push:
         upload_dataset(out, push, private, TOPS)
         yield f"Sent to the {'private' if private else 'public'} dataset {push}."

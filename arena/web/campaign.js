@@ -35,7 +35,7 @@
     target.textContent = target.dataset.copied;
   });
   document.addEventListener("keydown", (event) => {  // in a note or a box, Enter would press the form's first button
-    if (event.key === "Enter" && event.target.matches?.(".marking input")) event.preventDefault();
+    if (event.key === "Enter" && event.target.matches?.(".marking input, .writing input[type=text]:not([name=link])")) event.preventDefault();
   });
   document.querySelector(".writing :is(.problem, .here)")?.scrollIntoView();
   // A form is sent once, and once more where no answer comes: the server takes nothing twice.

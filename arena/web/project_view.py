@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from arena.admin.project_sheets import project_sheets
 from arena.admin.projects import MOST_ITEMS, ProjectStanding
+from arena.authoring.choices import options_text
+from arena.authoring.events import Judged
+from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.sheets import as_html
 from arena.templates import macros
@@ -17,6 +20,16 @@ MOST_PERSONS = 200
 """People of a project that its table shows, the latest; the pay sheet has all."""
 MOST_UNREAD = 20
 """Samples of a project's writers that are shown to be read, the oldest."""
+MOST_UNCHECKED = 10
+"""Questions that are shown to be checked."""
+CHECKS: Mapping[Judged, str] = {
+    "correct": "Good",
+    "answer": "Wrong answer",
+    "instruction": "Unclear, or several right",
+    "picture": "Picture unusable",
+    "harm": "Harmful",
+}
+"""What an operator may say of a question, as buttons do; all but the first take it out."""
 _NEEDS = {True: "needs its picture", False: "answered blindly too", None: ""}
 
 
@@ -36,7 +49,7 @@ def projects_html(
         name = one.campaign.name
         link = f"{address}{links[name]}" if name in links else ""
         tables = _tables(one) + _items(one, shown, sent)
-        boards.append(HTML.project(one, link, _samples(one), tables, sent))
+        boards.append(HTML.project(one, link, _samples(one), _checks(one), tables, sent))
     return HTML.projects(boards, sent)
 
 
@@ -47,11 +60,44 @@ def _samples(one: ProjectStanding) -> str:
     return HTML.samples(here, first, len(one.unread)) if first else ""
 
 
+class UncheckedQuestion(NamedTuple):
+    """An accepted question that an operator is to check."""
+
+    number: int
+    family: str
+    text: str
+    options: str
+    right: str
+    picture: str
+    needs: str
+
+
+def _checks(one: ProjectStanding) -> str:
+    """The questions of the sample that are unchecked, if any."""
+    here = f"/run/projects/{one.campaign.name}/checks"
+    first = [_unchecked(draft) for draft in one.unchecked[:MOST_UNCHECKED]]
+    return HTML.checks(here, first, len(one.unchecked), CHECKS) if first else ""
+
+
+def _unchecked(draft: Draft) -> UncheckedQuestion:
+    instruction = draft.state.instruction
+    assert instruction
+    return UncheckedQuestion(
+        number=draft.id,
+        family=draft.family,
+        text=instruction.text,
+        options=options_text(instruction.options),
+        right=instruction.answer,
+        picture=instruction.pictures[0].name,
+        needs=_NEEDS[draft.state.needs_picture],
+    )
+
+
 def _tables(one: ProjectStanding) -> str:
     agreed = "" if one.agreement is None else f"{one.agreement:.0%}"
     none_yet = PARTS.empty("None yet.")
     tables = [as_html(sheet) or none_yet for sheet in project_sheets(one, MOST_PERSONS)]
-    return HTML.tables(tables, agreed)
+    return HTML.tables(tables, agreed, one.spec.is_choice)
 
 
 class ProjectItem(NamedTuple):
@@ -83,8 +129,17 @@ def _item(draft: Draft, shown: Set[str]) -> ProjectItem:
         number=draft.id,
         family=draft.family,
         instruction=state.instruction.text[:90],
-        step=f"{state.step}: {state.fault}" if state.fault else state.step,
+        step=_step(state),
         needs=_NEEDS[state.needs_picture],
         can_go=state.step != "rejected",
         key=key if key in shown else "",
     )
+
+
+def _step(state: DraftState) -> str:
+    """Where an item stands; of a question that was answered otherwise, by which letters."""
+    if not state.fault:
+        return state.step
+    chosen = ", ".join(verdict.chosen for verdict in state.verdicts if verdict.chosen)
+    key = state.instruction.answer if state.instruction and chosen else ""
+    return f"{state.step}: {state.fault}" + (f" ({chosen} chosen, {key} marked)" if chosen else "")

@@ -80,6 +80,17 @@ class CampaignActs:
 
         return await run_in_threadpool(self.page.do, request, sent, act)
 
+    async def check(self, campaign: str, request: Request) -> Response:
+        """Say what was found in an accepted question."""
+        sent = await sent_form(request)
+        number = sent.fields.get("number", "")
+        said = sent.fields.get("said", "")
+
+        def act(who: str) -> str:
+            return self.projects.check(who, campaign, number, said)
+
+        return await run_in_threadpool(self.page.do, request, sent, act)
+
     async def end(self, campaign: str, request: Request) -> Response:
         sent = await sent_form(request)
 
@@ -155,6 +166,7 @@ def routes(page: RunPage, campaigns: CampaignAdmin, projects: ProjectAdmin) -> A
         (PROJECTS, acts.make_project),
         (f"{PROJECTS}/{{campaign}}/reject", acts.reject),
         (f"{PROJECTS}/{{campaign}}/samples", acts.judge),
+        (f"{PROJECTS}/{{campaign}}/checks", acts.check),
         (f"{CAMPAIGNS}/{{campaign}}/links", acts.links),
         (f"{CAMPAIGNS}/{{campaign}}/end", acts.end),
         (PARTICIPANTS, acts.bring_participants),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from arena.admin.dashboard import FRESH, Dashboard
+from arena.admin.projects import ProjectStanding
 from arena.leaderboard.board_state import BoardHealth
 from arena.templates import plural
 from arena.web.backup_status import ago, is_late
@@ -110,14 +111,21 @@ def _waiting(seen: Dashboard) -> Iterator[Need]:
             votes = f"{waiting} waiting for the platform's list. Upload it."
             yield Need(f"Campaign {name}", votes, "campaigns", name)
     for project in seen.projects:
-        name = project.campaign.name
-        what = f"Project {name}"
-        if project.unread:
-            unread = f"{plural(len(project.unread), 'sample')} to read."
-            yield Need(what, unread, "projects", name)
-        has_list = project.listed or not project.spec.platform.must_confirm
-        if project.states and not has_list:
-            missing = "the platform's list is missing. Upload it to pay people."
-            yield Need(what, missing, "projects", name)
+        yield from _of_project(project)
     if seen.uploads.unseen:
         yield Need(f"{plural(seen.uploads.unseen, 'image')} to review", "", "images")
+
+
+def _of_project(project: ProjectStanding) -> Iterator[Need]:
+    name = project.campaign.name
+    what = f"Project {name}"
+    if project.unread:
+        yield Need(what, f"{plural(len(project.unread), 'sample')} to read.", "projects", name)
+    if project.unchecked:
+        yield Need(
+            what, f"{plural(len(project.unchecked), 'question')} to check.", "projects", name
+        )
+    has_list = project.listed or not project.spec.platform.must_confirm
+    if project.states and not has_list:
+        missing = "the platform's list is missing. Upload it to pay people."
+        yield Need(what, missing, "projects", name)

@@ -1,4 +1,4 @@
-"""Writing task: the four steps of an item as the pages of its writers show them, and the route of their long forms."""
+"""Writing task: the steps of an item as the pages of its writers show them, and the route of their long forms."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -10,16 +10,16 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from arena.authoring.checks import LONGEST, DraftError
+from arena.authoring.choices import LETTERS, MOST_OPTIONS
 from arena.authoring.events import Instruction
 from arena.authoring.spec import (
     LEAST_CAPTION,
     LICENCES,
-    MOST_PICTURES,
     SampleSpec,
     project_of_seat,
 )
 from arena.authoring.store import MOST_BROUGHT, BroughtPicture, Draft
-from arena.authoring.work import OfferedPicture, OpenStep, Writing, credit_of
+from arena.authoring.work import QUESTION_FAULTS, OfferedPicture, OpenStep, Writing, credit_of
 from arena.errors import VoterError
 from arena.io.images import MAX_BYTES
 from arena.io.scaled_pictures import ScaledPictures
@@ -34,7 +34,6 @@ from arena.web.cookies import NO_STORE
 from arena.web.exam_questions import SampleQuestion
 from arena.web.pictures import Shown, shown_images
 from arena.web.words import Words, said
-from arena.web.writing_words import WRITING_WORDS
 
 HTML = macros("writing.html")
 FORM = "/c/~form"
@@ -53,6 +52,8 @@ KEYS = {
 }
 """What each key says of an answer."""
 _NUMBERED = ("source", "creator", "licence", "statement")
+_WRONG = [f"wrong-{number}" for number in range(1, MOST_OPTIONS)]
+"""Fields of a question's wrong answers."""
 
 
 class WarnedError(DraftError):
@@ -70,12 +71,14 @@ class WritingTask(SeatTask):
     writing: Writing
     scaled: ScaledPictures
     battles: BattleTask
-    captioned: Callable[[Campaign, int], None]
-    """Told of a draft that has its captions, which a model may answer."""
+    worded: Mapping[str, Words]
+    """What the pages of this kind of items say, by language."""
+    answerable: Callable[[Campaign, int], None]
+    """Told of a draft that a model may answer now."""
 
     @property
     def words(self) -> Mapping[str, Words]:
-        return WRITING_WORDS
+        return self.worded
 
     def progress(self, seat: Seat) -> SeatProgress:
         return self.writing.progress(seat)
@@ -102,7 +105,7 @@ class WritingTask(SeatTask):
             return HTML.example(found.family, self._kept(found.family.pictures), words)
         assert state.instruction
         shown = HTML.subject(state.instruction.text, self._pictures(state.instruction), words)
-        if step == "caption":
+        if step == "caption" or state.instruction.options:
             return HTML.left(shown)
         if step == "answer":
             return HTML.left(shown, HTML.captions(state.captions, True, words))
@@ -144,11 +147,14 @@ class WritingTask(SeatTask):
         typed = typed if is_mine else {}
         sent = (_address(seat), piece.token)
         told = HTML.told(problem, typed.get("warned", ""), lost, words)
+        way = "writing"
         if found.claim.step == "instruction":
             brought = _rows(self.writing.store.brought(seat, draft.id), typed)
-            form = HTML.instruction(
-                brought, (LICENCES, spec.licence, MOST_PICTURES), LONGEST, typed, words
-            )
+            terms = (LICENCES, spec.licence, spec.item_kind.most_pictures)
+            if spec.is_choice:
+                form = HTML.question(brought, terms, LONGEST, _WRONG, typed, words)
+            else:
+                form = HTML.instruction(brought, terms, LONGEST, typed, words)
         elif found.claim.step == "caption":
             assert state.instruction
             texts = [
@@ -160,10 +166,15 @@ class WritingTask(SeatTask):
             form = HTML.answer(
                 typed.get("text", ""), LONGEST["answer"], _notes(draft), state.failure, words
             )
+        elif spec.is_choice:
+            assert state.instruction
+            options = list(zip(LETTERS, state.instruction.options, strict=False))
+            form = HTML.choose(options, QUESTION_FAULTS, LONGEST["note"], typed, words)
         else:
+            way = "marking"
             blind = state.blind.text if state.blind else ""
             form = HTML.verify(KEYS, blind, LONGEST["note"], typed, words)
-        return HTML.dock(found.claim.step, sent, told, form, words)
+        return HTML.dock(way, found.claim.step, sent, told, form, words)
 
     def take(self, seat: Seat, token: str, form: Mapping[str, str]) -> None:
         step = self.writing.step(seat, token)
@@ -176,13 +187,16 @@ class WritingTask(SeatTask):
                 for number, one in enumerate(self.writing.brought(seat, token), 1)
                 if f"use-{number}" in form
             ]
+            wrong = [form.get(name, "") for name in _WRONG]
             written = self.writing.instruction(
-                seat, token, form.get("text", ""), offered, form.get("answer", "")
+                seat, token, form.get("text", ""), offered, form.get("answer", ""), wrong
             )
             warned = "\n".join(written.warnings)
             if warned and _lines(form.get("sure", "")) != warned:
                 raise WarnedError(written.warnings)
             self.writing.write(seat, token, written)
+            if written.options:
+                self.answerable(seat.campaign, step.draft.id)
         elif step.claim.step == "caption":
             number = (
                 len(step.draft.state.instruction.pictures) if step.draft.state.instruction else 0
@@ -190,7 +204,7 @@ class WritingTask(SeatTask):
             draft = self.writing.caption(
                 seat, token, [form.get(f"caption-{one}", "") for one in _numbers(number)]
             )
-            self.captioned(seat.campaign, draft)
+            self.answerable(seat.campaign, draft)
         elif step.claim.step == "answer":
             self.writing.answer(seat, token, form.get("text", ""))
         else:
@@ -260,7 +274,7 @@ def _numbers(most: int) -> range:
 
 
 def _is_text(name: str) -> bool:
-    return name in ("text", "answer", "note") or name.startswith("caption-")
+    return name in ("text", "answer", "note") or name.startswith(("caption-", "wrong-"))
 
 
 def _notes(draft: Draft) -> list[str]:

@@ -84,7 +84,7 @@ class SealedSets:
         sets = [
             self._set(project)
             for project in self._projects.all()
-            if project.ended_at and project_of(project.spec).visibility == "sealed"
+            if project.ended_at and project_of(project.spec).is_held_out
         ]
         return [one for one in sets if len(one.items) >= LEAST]
 

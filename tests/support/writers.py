@@ -30,6 +30,8 @@ FREE = Credit(source="https://example.org/photo", creator="Ada", licence="CC BY"
 CAPTION = (
     "A brown dog stands on green grass beside a red ball, and behind it a low white fence runs {}"
 )
+ANSWERS = ("One ball", "Two balls", "Three balls", "No ball")
+"""Of each multiple-choice question, the right one first."""
 SPEC = {
     "name": "pets",
     "seat": {"votes": 50, "pay": 3},
@@ -112,11 +114,16 @@ class Project:
         if step.claim.step == "instruction":
             offered = [self.offer(seat, token, draft.id)]
             text = f"How many balls lie near animal number {draft.id}?"
-            self.writing.write(seat, token, self.writing.instruction(seat, token, text, offered))
+            right, *wrong = ANSWERS if self.campaign.spec.is_choice else [""]
+            written = self.writing.instruction(seat, token, text, offered, right, wrong)
+            self.writing.write(seat, token, written)
         elif step.claim.step == "caption":
             self.writing.caption(seat, token, [CAPTION.format(draft.id)])
         elif step.claim.step == "answer":
             self.writing.answer(seat, token, f"There is one ball in item {draft.id}.")
         else:
-            self.writing.verify(seat, token, said if isinstance(said, str) else said(step))
+            verdict = said if isinstance(said, str) else said(step)
+            if draft.state.instruction.options and verdict == "correct":
+                verdict = draft.state.instruction.answer
+            self.writing.verify(seat, token, verdict)
         return step.claim.step

@@ -10,7 +10,8 @@ from typing import Any, cast
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from arena.authoring.spec import KINDS, TASK
+from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import KINDS
 from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.database import Database
@@ -23,6 +24,7 @@ from arena.seats.seats import SeatStore
 from arena.web import campaign_api, pictures, writing_task
 from arena.web.battle_task import BattleTask
 from arena.web.campaign_api import CampaignPages
+from arena.web.choice_words import PROJECT_WORDS
 from tests.support.campaign_worker import Worker
 from tests.support.writers import CAPTION, FREE, Project, photo
 
@@ -39,30 +41,35 @@ def credited(number: int, **changes: str) -> dict[str, str]:
 
 @dataclass
 class WritingPages:
-    """A project and its pages; `captioned` has the drafts that a model was to answer."""
+    """A project and its pages; `answerable` has the drafts that a model was to answer."""
 
     project: Project
     client: TestClient
-    captioned: list[int]
+    answerable: list[int]
 
     @classmethod
     def on(cls, database: Database, folder: Path, **changes: Any) -> "WritingPages":
-        project, captioned = Project.on(database, folder, **changes), []
+        project = Project.on(database, folder, **changes)
+        answerable: list[int] = []
         store = PictureStore(folder / "pictures")
         scaled = ScaledPictures(store, folder / "scaled")
-        task = writing_task.WritingTask(
-            project.writing,
-            scaled,
-            cast(BattleTask, None),
-            lambda _, draft: captioned.append(draft),
-        )
+        tasks = {
+            ITEM_KINDS[kind].task: writing_task.WritingTask(
+                writing=project.writing,
+                scaled=scaled,
+                battles=cast(BattleTask, None),
+                worded=words,
+                answerable=lambda _, draft: answerable.append(draft),
+            )
+            for kind, words in PROJECT_WORDS.items()
+        }
         stores = (CampaignStore(database, KINDS), SeatStore(database), Qualification(database))
-        pages = CampaignPages(*stores, {TASK: task}, Voters(database), Networks(1), ())
+        pages = CampaignPages(*stores, tasks, Voters(database), Networks(1), ())
         app = FastAPI()
         app.include_router(writing_task.form_routes(pages, project.writing))
         app.include_router(campaign_api.routes(pages))
         app.include_router(pictures.routes(store, scaled, tuple))
-        return cls(project, TestClient(app), captioned)
+        return cls(project, TestClient(app), answerable)
 
     def writer(self, person: str, language: str = "en") -> "Writer":
         """Somebody on the page of his seat."""

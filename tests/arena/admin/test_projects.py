@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -274,3 +275,29 @@ def test_the_board_tells_where_items_stand_with_the_papers_numbers_beside(
     correct = standing.yields[0].overall
     assert f"{correct.value:.1%} ({correct.low:.0%} to {correct.high:.0%}) of {correct.n}" in board
     assert "A brown dog" not in board  # captions of a sealed project
+
+
+def test_half_of_the_accepted_questions_are_checked_in_one_press_each(database, tmp_path, desk):
+    families = [{"name": "counting", "wanted": 3}]
+    project = Project.on(database, tmp_path, kind="multiple choice", families=families)
+    for person in ("ann", "bob"):
+        while project.do(project.seat(person)):
+            pass
+    board = desk.read()
+    assert "Questions to check: 2" in board and "2 questions to check." in board
+    assert "33.2% (ChatGPT-3.5)" in board, "the paper's numbers stand beside"
+    first, second = re.findall(r'name="number" value="(\d)"><small>', board)
+    path = "projects/pets/checks"
+    for number, said in (("", "correct"), (first, "fine"), ("9", "correct"), ("x", "correct")):
+        answer = desk.operator.post(f"/run/{path}", data={"number": number, "said": said})
+        assert answer.status_code == 422
+    form = {"number": first, "said": "correct"}
+    assert desk.stranger().post(f"/run/{path}", data=form).status_code == 403
+    assert f"Question {first} of pets is good." in desk.post(path, "projects", **form)
+    done = desk.post(path, "projects", number=second, said="answer")
+    assert f"Question {second} of pets is taken out." in done
+    assert "Questions to check" not in desk.read()
+    assert project.drafts[int(second) - 1].state.fault == "answer"
+    with database.read() as connection:
+        action = latest_actions(connection, 1)[0]
+    assert (action.deed, action.about) == ("checked a question", f"pets {second} answer")

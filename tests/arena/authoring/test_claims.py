@@ -202,17 +202,20 @@ def race(project: Project, people: int) -> int:
 
 
 @pytest.mark.parametrize("most", [20, pytest.param(10_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kind, people", [("captions", 4), ("multiple choice", 2)])
 @pytest.mark.timeout(1200)
 def test_of_many_who_claim_at_once_one_has_each_draft_and_nobody_acts_twice(
-    database, tmp_path, most
+    database, tmp_path, most, kind, people
 ):
     claims, families = 0, [{"name": "animals", "wanted": 5}]
     while claims < most:
-        project = Project.on(database, tmp_path, name=f"pets-{claims}", families=families)
+        project = Project.on(
+            database, tmp_path, name=f"pets-{claims}", kind=kind, families=families
+        )
         claims += race(project, 12)
         assert [draft.state.step for draft in project.drafts] == ["accepted"] * 5
     print(f"\n{claims:,} claims")
     with database.read() as connection:
         acts = connection.execute(select(DRAFT_EVENT.c.draft_id, DRAFT_EVENT.c.voter_id)).all()
         drafts = len(connection.execute(select(DRAFT)).all())
-    assert len(acts) == len(set(acts)) == 4 * drafts
+    assert len(acts) == len(set(acts)) == people * drafts

@@ -20,10 +20,15 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
+from arena.authoring.spec import ProjectSpec
 from arena.authoring.state import MOST_ROUNDS, DraftState, draft_state, majority
+from arena.seats.spec import read_spec
+from tests.support.writers import SPEC
 
 ASKED = Instruction(text="What is it?", pictures=(ItemPicture(url="https://example.org/1.png"),))
 TOLD, SAID = Captions(texts=("a dog",)), DraftAnswer(text="A dog.")
+PEOPLE = read_spec(ProjectSpec, SPEC)
+MODEL = PEOPLE.model_copy(update={"model": "m"})
 BLIND = BlindAnswer(text="A cat.", model="blind", prompt="")
 
 
@@ -74,18 +79,18 @@ def test_a_fault_in_the_caption_returns_once():
 
 def test_a_fault_in_the_answer_returns_once_for_each_caption_and_a_person_writes_then():
     way = (ASKED, TOLD, DraftAnswer(text="A cat.", model="m"), judged("answer"))
-    assert state(*way).step == "answer" and not state(*way).is_for_model("m")
+    assert state(*way).step == "answer" and not state(*way).is_for_model(MODEL)
     assert state(*way, SAID, judged("answer")).step == "rejected"
     fresh = (*way, SAID, judged("caption"), TOLD)
-    assert state(*fresh).is_for_model("m"), "another caption is another question"
+    assert state(*fresh).is_for_model(MODEL), "another caption is another question"
     assert state(*fresh, SAID, judged("answer")).step == "answer"
 
 
 def test_after_a_failure_of_the_model_a_person_writes():
     way = (ASKED, TOLD)
-    assert state(*way).is_for_model("m") and not state(*way).is_for_model("")
+    assert state(*way).is_for_model(MODEL) and not state(*way).is_for_model(PEOPLE)
     failed = state(*way, Failure(model="m", why="the server's content filter stopped the answer"))
-    assert failed.step == "answer" and not failed.is_for_model("m")
+    assert failed.step == "answer" and not failed.is_for_model(MODEL)
     assert (
         state(*way, Failure(model="m", why="refused"), SAID, judged("correct")).step == "accepted"
     )

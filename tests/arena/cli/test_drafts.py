@@ -219,3 +219,35 @@ def test_what_cannot_be_done_is_one_line(database, arena, tmp_path):
     ):
         code, out, err = arena("drafts", *words)
         assert (code, out, err.count("\n")) == (2, "", 1) and told in err
+
+
+def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_path):
+    toml = TOML.replace("visibility", 'kind = "multiple choice"\nvisibility')
+    (tmp_path / "pets.toml").write_text(toml)
+    out = arena("drafts", "new", tmp_path / "pets.toml")[1]
+    assert "pets: 10 questions of 1 family, 20 steps or more." in out
+    assert "A question takes 2 people." in out
+    assert "No model tries the questions without their pictures" in out
+    store, pictures = DraftStore(database), PictureStore(tmp_path / "pictures")
+    campaign = CampaignStore(database, KINDS).get("pets")
+    project = Project(
+        database, tmp_path, campaign, Writing(store, pictures), None, SeatStore(database)
+    )
+    assert [project.do(project.seat(person)) for person in ("ann", "bob")] == [
+        "instruction",
+        "verify",
+    ]
+    board = arena("drafts", "board", "pets")[1]
+    assert "Second person" in board and "Caption" not in board
+    assert board.endswith("its author among them, agree in 100.0% of pairs.\n")
+    code, _, err = arena("drafts", "export", "pets", "--as", "bank", "--out", tmp_path / "out")
+    assert (code, err) == (2, "pets has multiple-choice questions; choose --as tsv\n")
+    out = arena("drafts", "export", "pets", "--as", "tsv", "--out", tmp_path / "out")[1]
+    assert out.splitlines() == [
+        f"pets: 1 question written to {tmp_path / 'out'}.",
+        "Their right answers are left out. Score with the table that --with-texts writes.",
+    ]
+    export = ("drafts", "export", "pets", "--as", "tsv", "--with-texts")
+    out = arena(*export, "--out", tmp_path / "kept")[1]
+    kept = tmp_path / "kept" / "pets.tsv"
+    assert out.endswith(f"python -m scoring score FILE --questions {kept} --out DIR\n")

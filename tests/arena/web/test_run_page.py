@@ -162,6 +162,7 @@ WRONG = (
     ("campaigns", "campaigns::make", {"toml": f"name = '{RTL}'"}, "it must be 1 to 64 of A-Z"),
     ("campaigns", "campaigns::make", {"toml": "na\0me = 1"}, "name is '1'; it must be 1 to 64"),
     ("projects", "projects::make", {"toml": "name = 'x'"}, "seat is missing; add it"),
+    ("projects", "projects::make-choice", {"toml": "name = 'x'"}, "seat is missing; add it"),
     ("campaigns/pilot/links", "campaigns:pilot:links", {"workers": " "}, "a worker's name on each"),
     (
         "campaigns/pilot/links",

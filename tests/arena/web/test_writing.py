@@ -39,7 +39,7 @@ def test_four_people_write_an_item_and_nobody_sees_more_than_a_step_needs(pages)
         assert writer.status == 200
     (draft, *_) = pages.project.drafts
     assert draft.state.step == "accepted"
-    assert pages.captioned == [draft.id]
+    assert pages.answerable == [draft.id]
     assert list(seen) == ["instruction", "caption", "answer", "verify"]
     assert [step for step, page in seen.items() if "SECRET caption" in page] == ["answer", "verify"]
     assert not any("SECRET answer" in page for page in seen.values())
@@ -227,7 +227,7 @@ def test_a_blind_answer_must_be_judged_too(database, tmp_path):
     for person in ("ann", "bob"):
         pages.writer(person).do()
     models = [ScriptedVLM("writer", "Two balls."), ScriptedVLM("blind", "Three, I guess.")]
-    asyncio.run(pages.project.drafting(*models).answer(pages.project.campaign, pages.captioned[0]))
+    asyncio.run(pages.project.drafting(*models).answer(pages.project.campaign, pages.answerable[0]))
     dan = pages.writer("dan")
     assert "Three, I guess." in dan.html
     dan.write(said="correct", note="well counted")

@@ -1,0 +1,50 @@
+"""Choice TSV: accepted multiple-choice questions as rows of the public toolkit's table, as MMBench's is one.
+
+Columns are VLMEvalKit's, with `source` and `comment` for a picture's credit, and `text_only`, which the toolkit passes
+over: whether a text-only model got the question right without its picture.
+"""
+
+from base64 import b64encode
+from pathlib import Path
+
+from arena.authoring.choices import LETTERS
+from arena.authoring.events import Credit
+from arena.authoring.spec import ProjectSpec
+from arena.authoring.store import Draft
+
+CHOICE_COLUMNS = (
+    *("index", "question", "hint", *LETTERS, "answer", "category", "l2-category", "split"),
+    *("source", "comment", "text_only", "image"),
+)
+_TEXT_ONLY = {True: "right", False: "wrong", None: ""}
+
+
+def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> dict[str, str]:
+    """A question as a row, its picture in base64. `keys`: also what tells the right answer.
+
+    The split is MMBench's: `test` where the project keeps its keys, otherwise `dev`.
+    """
+    question = draft.state.instruction
+    assert question
+    family = spec.by_name.get(draft.family)
+    credit = question.pictures[0].credit
+    options = dict(zip(LETTERS, question.options, strict=False))
+    values = {
+        "index": str(draft.id),
+        "question": question.text,
+        **options,
+        "answer": question.answer if keys else "",
+        "category": draft.family,
+        "l2-category": family.group if family else "",
+        "split": "test" if spec.visibility == "sealed" else "dev",
+        "source": credit.source,
+        "comment": _credit(credit, spec),
+        "text_only": _TEXT_ONLY[draft.state.blind_is_right] if keys else "",
+        "image": b64encode(picture.read_bytes()).decode(),
+    }
+    return {column: values.get(column, "") for column in CHOICE_COLUMNS}
+
+
+def _credit(credit: Credit, spec: ProjectSpec) -> str:
+    licence = spec.licence if credit.licence == "own" else credit.licence or ""
+    return ", ".join(filter(None, (credit.creator, licence, credit.statement)))
