@@ -87,8 +87,8 @@ class ProjectSpec(CampaignSpec):
     budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
     """Most US dollars that drafts cost."""
     visibility: Literal["open", "sealed"] = "open"
-    """sealed: captions, references and keys leave by an operator's export alone, and in the private backup. Captions and
-    references of a project that has ended also go to the site's judge, beside answers that are brought to be scored."""
+    """sealed: captions, references and keys leave by an operator's export alone, and in the private backup. Once a
+    project has ended, the site's judge reads captions and references beside answers that are brought to be scored."""
     verifiers: Literal[1, 3] = 1
     samples: Annotated[tuple[SampleSpec, ...], Field(strict=False, max_length=MOST_SAMPLES)] = ()
 
