@@ -11,7 +11,8 @@ from itertools import chain
 import httpx
 import psutil
 import pytest
-from gradio import analytics
+from gradio import Blocks, analytics
+from gradio.routes import App
 from huggingface_hub import constants
 
 import app
@@ -92,6 +93,23 @@ def test_addresses_of_the_sixth_version_are_told_as_browsers_take_them(
     monkeypatch.setattr(app.uvicorn_server, "listening", lambda _: lambda *_: None)
     app.main()
     assert "Stereoscope is at http://[::1]:7001 (" in capfd.readouterr().err
+
+
+def test_one_server_app_is_made_of_the_pages(monkeypatch, tmp_path):
+    """Gradio makes one at each step of building them, which took half of a start."""
+    made: list[App] = []
+    configure = App.configure_app
+
+    def counted(gradio: App, page: Blocks) -> None:
+        made.append(gradio)
+        configure(gradio, page)
+
+    monkeypatch.setattr(App, "configure_app", counted)
+    settings = Settings.from_env({"DATA_DIR": str(tmp_path), "DEMO_BANK": "off"})
+    context = app.AppContext(settings)
+    with closing(context.arena.database):
+        app.create_app(context)
+    assert len(made) == 1
 
 
 def test_garbage_is_collected_while_it_serves(monkeypatch, tmp_path):

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.database import now
+from arena.database import Database, now
+from arena.items.ingest import Ingest
 from arena.web.scenes import ACTS
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from tests.support.blindness import told
@@ -22,7 +23,7 @@ from tests.support.oidc_server import SECRET as CLIENT_SECRET
 from tests.support.oidc_server import OidcServer
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.router_server import MODELS, RouterServer
-from tests.support.servers import AppServer, new_postgresql_database
+from tests.support.servers import AppServer, drafts, new_postgresql_database
 from tests.support.signer import signer_of
 from tests.support.voter import EventError, Voter
 
@@ -291,7 +292,9 @@ def test_the_password_of_the_database_is_nowhere(start_server, postgresql):
     password = canary("pg")
     address = new_postgresql_database(postgresql).replace("//postgres:@", f"//postgres:{password}@")
     assert password in address
-    server = start_server(DATABASE_URL=address)
+    with closing(Database(address)) as database:
+        Ingest(database).add_items("test", "folder", drafts())
+    server = start_server(DATABASE_URL=address, DEMO_BANK="off")
     with Voter(server.address) as voter:
         voter.load()
         voter.choose("a")

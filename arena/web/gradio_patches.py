@@ -57,7 +57,7 @@ def keep_no_sessions(app: FastAPI, page: Blocks) -> None:
 def without_server_apps() -> Iterator[None]:
     """Build pages that are mounted later: no step makes a server app of them."""
     create_app = App.create_app
-    App.create_app = staticmethod(lambda *_, **__: None)
+    App.create_app = staticmethod(lambda *_, **__: None)  # pyright: ignore[reportAttributeAccessIssue]
     try:
         yield
     finally:

@@ -13,15 +13,12 @@ from arena.live import queue, sessions
 from tests.support.judging_process import Own
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    [
-        "app",
-        "openai",
-        "pydantic.v1.dataclasses",
-        "anyio._backends._asyncio",
-        "pyarrow.pandas_compat",
-    ]
-)
+IMPORTED_BY_A_START = [
+    "pydantic.v1.dataclasses",
+    "anyio._backends._asyncio",
+    "pyarrow.pandas_compat",
+]
+FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START])
 
 
 class ForkedApp:
