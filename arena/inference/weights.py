@@ -54,7 +54,7 @@ class WeightsError(RuntimeError):
         self.trouble: Trouble = trouble
 
 
-class Standing(NamedTuple):
+class WeightsStanding(NamedTuple):
     """Where the weights of one model stand."""
 
     state: Literal["absent", "loading", "ready", "failed"]
@@ -331,7 +331,7 @@ class Downloads:
         """`load` loads a model in its own process; it raises ModelError with the reason why it cannot."""
         self._load = load
         self._repositories = tuple(map(Repository, cards))
-        self._standings = {card: Standing("absent") for card in cards}
+        self._standings = {card: WeightsStanding("absent") for card in cards}
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -340,9 +340,9 @@ class Downloads:
         self._came = 0
         """Bytes since then."""
 
-    def standing(self, card: ModelCard) -> Standing:
+    def standing(self, card: ModelCard) -> WeightsStanding:
         """Where a model stands; one that needs no download is ready."""
-        return self._standings.get(card, Standing("ready"))
+        return self._standings.get(card, WeightsStanding("ready"))
 
     @property
     def progress(self) -> Progress:
@@ -368,7 +368,7 @@ class Downloads:
             if not waiting:
                 return
             for repository in waiting:
-                self._standings[repository.card] = Standing("loading")
+                self._standings[repository.card] = WeightsStanding("loading")
             self._thread = threading.Thread(target=self._run, args=(waiting,), daemon=True)
             self._thread.start()
 
@@ -402,7 +402,7 @@ class Downloads:
             lists[repository] = files
             done = sum(map(repository.bytes_of, files))
             total = sum(file.size for file in files)
-            self._standings[repository.card] = Standing("loading", done, total)
+            self._standings[repository.card] = WeightsStanding("loading", done, total)
         done, total, _ = self.progress
         if not lists or not self._has_room(lists, total - done):
             return
@@ -481,11 +481,11 @@ class Downloads:
         except ModelError as error:
             self._failed(repository, WeightsError("failed", str(error)))
             return
-        self._standings[repository.card] = Standing("ready")
+        self._standings[repository.card] = WeightsStanding("ready")
         _LOG.info("%s is ready", repository.card.name)
 
     def _failed(self, repository: Repository, error: WeightsError) -> None:
-        self._standings[repository.card] = Standing("failed", error=error)
+        self._standings[repository.card] = WeightsStanding("failed", error=error)
         if not self._stop.is_set():
             _LOG.warning("%s is not ready: %s", repository.card.name, error)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from arena.settings import (
+    PRESETS,
     BackupSettings,
     CountSettings,
     JudgeSettings,
@@ -399,3 +400,15 @@ def test_settings_are_told_as_read_with_their_origin_and_without_secrets():
     assert told["JUDGE_JOB_BUDGET"] == ("$2.50", True) and told["PORT"] == ("7860", False)
     assert told["COUNTS"] == ("campaign", True) and told["CAMPAIGNS"] == ("main, pilot", True)
     assert "hunter" not in repr(told)
+
+
+def test_models_is_a_file_or_the_name_of_a_preset_which_hides_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Settings.from_env({"MODELS": "small"}).models == PRESETS / "small.toml"
+    for wrong in ("smal", "small.toml", "./small", "presets/small", "../presets/small"):
+        with pytest.raises(SettingError, match="there is no such file"):
+            Settings.from_env({"MODELS": wrong})
+    with pytest.raises(SettingError, match="the presets are: .*small"):
+        Settings.from_env({"MODELS": "smal"})
+    (tmp_path / "small").touch()
+    assert Settings.from_env({"MODELS": "small"}).models == tmp_path / "small"

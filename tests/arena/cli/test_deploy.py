@@ -70,6 +70,7 @@ def test_what_is_shipped_starts_and_nothing_else_leaves(tmp_path):
         "app.py",
         "README.md",
         "requirements.txt",
+        "arena/inference/presets/small.toml",
         "arena/web/page.css",
         "arena/web/templates/parts.html",
     }

@@ -8,8 +8,9 @@ import pytest
 from arena.inference.catalogue import CatalogueError, Models, read_catalogue
 from arena.inference.limits import check_limits, cost, most_usage, text_tokens
 from arena.inference.local_process import LocalVLM
+from arena.inference.offline import fingerprint
 from arena.inference.openai_model import ApiVLM
-from arena.settings import SettingError, secret
+from arena.settings import PRESETS, SettingError, secret
 from arena.types import Generation, ModelCard, ModelError, Price, Secret, Turn
 
 KEYS = {"SOME_KEY": "sk-0123456789"}
@@ -191,3 +192,16 @@ def test_the_bound_of_a_cost_is_a_bound():
     check_limits(card, turns)
     with pytest.raises(ModelError, match="2 images, the conversation has 3"):
         check_limits(card, [*turns, Turn("user", "And?", (b"",))])
+
+
+def test_a_preset_is_a_catalogue_of_two_live_models_at_least():
+    presets = sorted(PRESETS.glob("*.toml"))
+    assert [path.stem for path in presets if len(read_catalogue(path, secret).live) < 2] == []
+    small = read_catalogue(PRESETS / "small.toml", secret).cards
+    assert {(card.dtype, card.max_side, card.kind) for card in small} == {("auto", 512, "local")}
+
+
+def test_a_longest_side_belongs_to_an_offline_run(tmp_path):
+    (plain,) = catalogue(tmp_path, HUB).cards
+    (small,) = catalogue(tmp_path, HUB + "max_side = 512\n").cards
+    assert fingerprint(plain, "q") != fingerprint(small, "q")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from arena.inference.weights import Downloads, Progress, Standing, WeightsError
+from arena.inference.weights import Downloads, Progress, WeightsError, WeightsStanding
 from arena.live.models import LiveModels
 from arena.live.offer import Offer, offer_of
 from arena.types import ModelCard
@@ -12,22 +12,22 @@ from arena.web.live_view import offer_html
 from arena.web.words import CHINESE, ENGLISH
 from tests.support.scripted_vlm import two_models
 
-ABSENT = Standing("absent")
-LOADING = Standing("loading", 312_000_000, 1_540_000_000)
-READY = Standing("ready")
-OFFLINE = Standing("failed", error=WeightsError("offline", "No connection to the Hub."))
-FULL = Standing("failed", error=WeightsError("no room", "The disk is full."))
-BROKEN = Standing("failed", error=WeightsError("failed", "pip install torchvision"))
+ABSENT = WeightsStanding("absent")
+LOADING = WeightsStanding("loading", 312_000_000, 1_540_000_000)
+READY = WeightsStanding("ready")
+OFFLINE = WeightsStanding("failed", error=WeightsError("offline", "No connection to the Hub."))
+FULL = WeightsStanding("failed", error=WeightsError("no room", "The disk is full."))
+BROKEN = WeightsStanding("failed", error=WeightsError("failed", "pip install torchvision"))
 
 
 @dataclass
 class Stopped(Downloads):
     """Downloads that stand where they are told."""
 
-    standings: tuple[Standing, ...]
+    standings: tuple[WeightsStanding, ...]
     seconds: float | None = None
 
-    def standing(self, card: ModelCard) -> Standing:
+    def standing(self, card: ModelCard) -> WeightsStanding:
         return self.standings[("one", "two").index(card.name)]
 
     @property
@@ -39,7 +39,7 @@ class Stopped(Downloads):
         )
 
 
-def models(*standings: Standing, seconds: float | None = None) -> LiveModels:
+def models(*standings: WeightsStanding, seconds: float | None = None) -> LiveModels:
     return LiveModels(two_models().vlms, Stopped(standings, seconds))
 
 
@@ -98,7 +98,7 @@ def test_progress_is_told_in_megabytes_and_minutes(seconds, words):
 
 
 def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
-    offer = offer_of(models(Standing("loading"), READY), has_catalogue=True)
+    offer = offer_of(models(WeightsStanding("loading"), READY), has_catalogue=True)
     html = offer_html(offer, False, ENGLISH)
     assert "Getting the models ready." in html and "<progress" not in html
 
