@@ -74,11 +74,7 @@ class ArenaContext:
         self.models = Models(
             read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
         )
-        live_cards = self.models.catalogue.live
-        self.live_models = LiveModels(
-            [self.models.vlm(card.name) for card in live_cards],
-            Downloads([card for card in live_cards if card.revision], self.models.load),
-        )
+        self.live_models = live_models_of(self.models)
 
         official = "counted" if settings.space and settings.oauth else "everyone"
         settle_official(self.database, settings.counted, official)
@@ -188,6 +184,15 @@ class ArenaContext:
             await stack.enter_async_context(self.draft_worker.running())
             await stack.enter_async_context(refreshing(self.facts))
             yield
+
+
+def live_models_of(models: Models) -> LiveModels:
+    """Return the models that answer live, with the downloads of those that run here and are on the Hub."""
+    live_cards = models.catalogue.live
+    return LiveModels(
+        [models.vlm(card.name) for card in live_cards],
+        Downloads([card for card in live_cards if card.revision], models.load),
+    )
 
 
 def restored_backup(settings: Settings, database: Database) -> HubBackup | None:
