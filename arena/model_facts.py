@@ -98,8 +98,9 @@ def _parameters(value: object) -> object:
 
 def _day(value: object) -> object:
     """Return a day that TOML knows as one as its text."""
-    is_day = isinstance(value, date) and not isinstance(value, datetime)
-    return value.isoformat() if is_day else value
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    return value
 
 
 _Line: TypeAlias = Annotated[

@@ -60,9 +60,8 @@ def _converted_from(info: ModelInfo) -> str:
     if not isinstance(bases, dict) or bases.get("relation") != "quantized":
         return ""
     models = bases.get("models")
-    names = [model.get("id") for model in models or () if isinstance(model, dict)]
-    is_one = len(names) == 1 and isinstance(names[0], str) and is_repository(names[0])
-    return names[0] if is_one else ""
+    names = [str(model.get("id")) for model in models or () if isinstance(model, dict)]
+    return names[0] if len(names) == 1 and is_repository(names[0]) else ""
 
 
 def _facts(repository: str, info: ModelInfo, base: ModelInfo) -> dict[str, str]:
