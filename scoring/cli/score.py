@@ -13,7 +13,7 @@ from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
 from scoring.cli.score_request import ScoreRequest, option_lines, read_options
-from scoring.cli.visit_bench import compare, sealed
+from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
@@ -24,8 +24,9 @@ WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
     "judge first": rules_first,
     "rules first": rules_first,
     "compare": compare,
-    "sealed": sealed,
 }
+_NAMES = [key for key, benchmark in BENCHMARKS.items() if benchmark.way in WAYS]
+"""All but sealed items, which are judged on the page alone: nobody but its judge reads them."""
 _EPILOG = "\n".join(["\b", *option_lines(BENCHMARKS.values())])
 
 
@@ -38,7 +39,7 @@ def score(
     ] = None,
     benchmark: Annotated[
         str | None,
-        Option(metavar="NAME", help=f"{', '.join(BENCHMARKS)}; recognised from the file without"),
+        Option(metavar="NAME", help=f"{', '.join(_NAMES)}; recognised from the file without"),
     ] = None,
     questions: Annotated[
         Path | None,
@@ -70,9 +71,9 @@ def score(
 ) -> Iterator[str]:
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
-    if benchmark is not None and benchmark not in BENCHMARKS:
+    if benchmark is not None and benchmark not in _NAMES:
         raise BadParameter(
-            f"expected one of {', '.join(BENCHMARKS)}, found {benchmark!r}",
+            f"expected one of {', '.join(_NAMES)}, found {benchmark!r}",
             param_hint="--benchmark",
         )
     found = BENCHMARKS[benchmark] if benchmark else _recognised(file)

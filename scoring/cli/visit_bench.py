@@ -36,22 +36,12 @@ from scoring.visit_bench.matches import (
     ungraded,
 )
 from scoring.visit_bench.reader import read_submission
-from scoring.visit_bench.sealed import SealedItems
 from scoring.visit_bench.sheets import board_sheet
 from scoring.visit_bench.store import SubmissionError, SubmissionStore
 
 OWNER = "operator"
 TABLES = ("board.tsv", "families.csv")
 app = Typer(rich_markup_mode=None)
-
-
-def sealed(benchmark: SealedItems, request: ScoreRequest) -> Iterator[str]:
-    """Say where answers to sealed items are judged: the texts stay with the site that has them."""
-    yield from ()
-    raise BadParameter(
-        f"{benchmark.name} are judged on the page Score a model of the site that has them; drop the file there",
-        param_hint="--benchmark",
-    )
 
 
 def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:

@@ -12,6 +12,7 @@ from arena.database import Database
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.seats.spec import read_spec
 from arena.types import item_key
+from tests.support.openai_server import Body, prompt
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,13 @@ def sealed_project(
         campaigns.end(campaign, "enough")
     keys = tuple(key for key, _, _ in drafts)
     return Sealed(campaigns.get(campaign.name), keys, tuple(texts))
+
+
+def quotes(body: Body, sample: int) -> str:
+    """Repeat all that was sent, and then say which response is better: that of the model for even items."""
+    asked = prompt(body)
+    own = asked.rpartition("A cat, number ")
+    number = int("".join(filter(str.isdigit, own[2][:4])) or 0)
+    is_first = asked.find("A cat, number ") < asked.find("referenceqx")
+    better = "A" if is_first == (number % 2 == 0) else "B"
+    return f"{asked}\nOverall, Response {better} is better."

@@ -24,21 +24,11 @@ from scoring.registry import BENCHMARKS
 from scoring.visit_bench.reader import read_submission
 from tests.support.job_worker import ended, running
 from tests.support.judging_process import Bench
-from tests.support.openai_server import Body, OpenAIServer, prompt
+from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.scoring_desk import Visit
-from tests.support.sealed_project import Sealed, sealed_project
+from tests.support.sealed_project import Sealed, quotes, sealed_project
 
 SEALED = r"(?:caption|reference)q[xy]\d+ "
-
-
-def quotes(body: Body, sample: int) -> str:
-    """Repeat all that was sent, and then say which response is better: that of the model for even items."""
-    asked = prompt(body)
-    own = asked.rpartition("A cat, number ")
-    number = int("".join(filter(str.isdigit, own[2][:4])) or 0)
-    is_first = asked.find("A cat, number ") < asked.find("referenceqx")
-    better = "A" if is_first == (number % 2 == 0) else "B"
-    return f"{asked}\nOverall, Response {better} is better."
 
 
 @contextmanager

@@ -11,11 +11,10 @@ import pytest
 from playwright.sync_api import Error, Page, Response, expect
 
 from arena.database import Database
-from tests.scoring.jobs.test_sealed_sets import quotes
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_page import upload
 from tests.support.screens import DESK, fresh_page, shoot
-from tests.support.sealed_project import Sealed, sealed_project
+from tests.support.sealed_project import Sealed, quotes, sealed_project
 from tests.support.servers import AppServer
 
 PUBLIC = (
