@@ -20,7 +20,7 @@ TOTAL = "Total"
 
 
 @dataclass(frozen=True)
-class PublishedTable:
+class TableConditions:
     """A table of the paper, and how its numbers were measured."""
 
     table: int
@@ -51,8 +51,8 @@ class PublishedScores:
 
 
 @cache
-def published_tables() -> tuple[PublishedTable, ...]:
-    return read_table(PublishedTable, "mm_vet_published.csv")
+def published_tables() -> tuple[TableConditions, ...]:
+    return read_table(TableConditions, "mm_vet_published.csv")
 
 
 @cache
@@ -117,7 +117,7 @@ def _prompts(lines: Iterable[PublishedScores], asked: str) -> Iterator[str]:
         yield f"{', '.join(models)}: asked with “{prompt}” before each question{like}."
 
 
-def _apart(report: Report, table: PublishedTable) -> Iterator[str]:
+def _apart(report: Report, table: TableConditions) -> Iterator[str]:
     """How a report was made otherwise than a table."""
     if {report.judge.model, *report.judge.versions}.isdisjoint({table.judge}):
         yield f"{table.judge} judged the table, {report.judge.model} this report"
