@@ -121,7 +121,7 @@ def test_gradio_builds_a_page_once():
             await client.post("/")
 
     asyncio.run(scenario())
-    assert asked == ["/config", "/", "/score", "/theme.css", "/"]
+    assert asked == ["/config", "/", "/own", "/score", "/theme.css", "/"]
 
 
 HTML = {"accept": "text/html,*/*"}
