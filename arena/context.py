@@ -71,9 +71,7 @@ class ArenaContext:
         self.scaled = ScaledPictures(self.pictures, settings.scaled_dir)
         if settings.demo_bank != "off":
             ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
-        self.models = Models(
-            read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
-        )
+        self.models = models_of(settings)
         self.live_models = live_models_of(self.models)
 
         official = "counted" if settings.space and settings.oauth else "everyone"
@@ -106,11 +104,8 @@ class ArenaContext:
         self.live_battles.register_models([vlm.card.name for vlm in self.live_models.vlms])
         self.facts = FactStore(self.database)
         self.facts.take_cards(self.models.catalogue.cards)
-        self.live_budget = Budget(
-            self.database,
-            Ceilings(live.battle_budget, live.day_budget, live.total_budget),
-            LIVE,
-        )
+        ceilings = Ceilings(live.battle_budget, live.day_budget, live.total_budget)
+        self.live_budget = Budget(self.database, ceilings, LIVE)
         self.live_sessions = LiveSessions(
             models=self.live_models,
             store=self.live_battles,
@@ -184,6 +179,12 @@ class ArenaContext:
             await stack.enter_async_context(self.draft_worker.running())
             await stack.enter_async_context(refreshing(self.facts))
             yield
+
+
+def models_of(settings: Settings) -> Models:
+    """Return the models that the operator has named. Raises CatalogueError and SettingError."""
+    catalogue = read_catalogue(settings.models, catalogue_keys(settings))
+    return Models(catalogue, settings.local_models)
 
 
 def live_models_of(models: Models) -> LiveModels:

@@ -145,6 +145,7 @@ CHINESE: Mapping[str, str] = {
     "offer_login": "用您自己的 Hugging Face 额度比较模型。",
     "offer_credits": "使用我的 Hugging Face 额度",
     "offer_cost": "每场对比约花费您 ${}。",
+    "offer_costs": "每场对比约花费您 ${} 到 ${}。",
     "offer_own_login": "这些模型由您的 Hugging Face 账户付费。请在本机运行 {}，然后重试。",
     "offer_unserved": "Hugging Face 目前没有提供其中两个模型。请稍后再试。",
     "billing": "Hugging Face 账单",

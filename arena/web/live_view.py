@@ -40,9 +40,9 @@ def offer_html(offer: Offer, is_space: bool, words: Words) -> str:
 def cost_text(cost: Dollars, words: Words) -> str:
     ordinary = dollars(cost.ordinary)
     large = dollars(cost.large)
-    # word joiners, so that no line ends inside
-    amounts = ordinary if ordinary == large else f"{ordinary}\u2060–\u2060{large}"
-    return words["offer_cost"].format(amounts)
+    if ordinary == large:
+        return words["offer_cost"].format(ordinary)
+    return words["offer_costs"].format(ordinary, large)
 
 
 def dollars(amount: float) -> str:

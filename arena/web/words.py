@@ -172,6 +172,7 @@ this covers the reports and uploaded files of all of them, but only the votes of
     "offer_login": "Compare models with your own Hugging Face credits.",
     "offer_credits": "Use my Hugging Face credits",
     "offer_cost": "Each battle costs you about ${}.",
+    "offer_costs": "Each battle costs you about ${} to ${}.",
     "offer_own_login": "These models answer at your own cost at Hugging Face. Run {} on this machine, then try again.",
     "offer_unserved": "Hugging Face doesn't offer two of these models right now. Try again later.",
     "billing": "Hugging Face billing",

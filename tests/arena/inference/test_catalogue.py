@@ -1,6 +1,7 @@
 """The catalogue of models: every key of a card, what it may hold, and one clear line for anything else."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,15 @@ API = 'name = "X"\nkind = "api"\nmodel = "m"\naddress = "https://api.example.org
 HUB = f'name = "X"\nkind = "local"\nhub = "owner/model"\nrevision = "{COMMIT}"\n'
 
 
-def catalogue(folder: Path, *tables: str, text: str = ""):
+def catalogue(folder: Path, *tables: str, text: str = "", keys: Mapping[str, str] = KEYS):
     path = folder / "models.toml"
     path.write_text(text + "".join(f"[[models]]\n{table}\n" for table in tables), "utf-8")
-    return read_catalogue(path, lambda name: secret(name, KEYS))
+    return read_catalogue(path, lambda name: secret(name, keys))
 
 
-def problem(folder: Path, *tables: str, text: str = "") -> str:
+def problem(folder: Path, *tables: str, text: str = "", keys: Mapping[str, str] = KEYS) -> str:
     with pytest.raises(CatalogueError) as caught:
-        catalogue(folder, *tables, text=text)
+        catalogue(folder, *tables, text=text, keys=keys)
     return str(caught.value)
 
 
@@ -195,10 +196,22 @@ def test_the_bound_of_a_cost_is_a_bound():
 
 
 def test_a_preset_is_a_catalogue_of_two_live_models_at_least():
-    presets = sorted(PRESETS.glob("*.toml"))
-    assert [path.stem for path in presets if len(read_catalogue(path, secret).live) < 2] == []
-    small = read_catalogue(PRESETS / "small.toml", secret).cards
+    presets = {
+        path.stem: read_catalogue(path, lambda name: Secret("")).live
+        for path in PRESETS.glob("*.toml")
+    }
+    assert [name for name, cards in presets.items() if len(cards) < 2] == []
+    small = presets["small"]
     assert {(card.dtype, card.max_side, card.kind) for card in small} == {("auto", 512, "local")}
+
+
+def test_the_models_of_the_hub_are_asked_with_visitors_keys_at_its_router_alone(tmp_path):
+    cards = read_catalogue(PRESETS / "hub.toml", lambda name: Secret("")).live
+    assert {(card.address, card.visitor_key, card.images) for card in cards} == {
+        ("https://router.huggingface.co/v1", True, 4)
+    }
+    elsewhere = API + 'key_from = "visitor"'
+    assert "sent to Hugging Face alone" in problem(tmp_path, elsewhere, keys={"visitor": "x"})
 
 
 def test_a_longest_side_belongs_to_an_offline_run(tmp_path):

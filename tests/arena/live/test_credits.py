@@ -168,7 +168,7 @@ def test_each_visitor_asks_with_the_own_key_and_nobody_else(site):
         ):
             offer = await offered(guest)
             assert offer["state"] == "login" and CONSENT in offer["html"]
-            assert "Each battle costs you about $0.001\u2060–\u20600.008." in offer["html"]
+            assert "Each battle costs you about $0.001 to $0.008." in offer["html"]
             assert "two models" in await refused(guest)
             keys = {
                 "Anna asks.": await consent(site, anna, "Anna", "a"),
