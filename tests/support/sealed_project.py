@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena.authoring.events import Captions, DraftAnswer, Instruction, ItemPicture, Verification
-from arena.authoring.spec import KINDS, TASK, ProjectSpec
+from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import KINDS, ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.database import Database
 from arena.seats.campaigns import Campaign, CampaignStore
@@ -51,7 +52,7 @@ def sealed_project(
         "visibility": visibility,
         "families": [{"name": family} for family in dict.fromkeys(families)],
     }
-    campaign = campaigns.create(TASK, read_spec(ProjectSpec, values))
+    campaign = campaigns.create(ITEM_KINDS["captions"].task, read_spec(ProjectSpec, values))
     drafts = []
     texts = []
     for number, family in enumerate(families):

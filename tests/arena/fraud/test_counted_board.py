@@ -16,6 +16,7 @@ from arena.battles.voters import Account, Voters
 from arena.database import Database
 from arena.fraud.eligibility import make_official, settle_official
 from arena.fraud.flags import COUNTED_FLAG, VOTER_FLAG
+from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.leaderboard.board import BoardKey
@@ -163,7 +164,7 @@ def test_the_official_board_opens_first_and_stands_beside_judges_boards(arena):
 
 def downloads(database: Database, who: CountSettings) -> TestClient:
     app = FastAPI()
-    app.include_router(routes(Leaderboard(database, VoteTable(database), who)))
+    app.include_router(routes(Leaderboard(database, VoteTable(database), who), FactStore(database)))
     return TestClient(app)
 
 

@@ -38,6 +38,11 @@ class Server:
         self.database = context.database
         self.models = models
         live = LiveApi(
+            models=context.live_models,
+            has_catalogue=True,
+            is_space=False,
+            credits=context.credits,
+            keyless="none",
             sessions=context.live_sessions,
             store=context.live_battles,
             images=context.live_images,

@@ -13,6 +13,13 @@ from arena.web.words import CHINESE, ENGLISH
 from tests.support.scripted_vlm import two_models
 
 ABSENT = WeightsStanding("absent")
+
+
+def offered(live: LiveModels) -> Offer:
+    """Return what a visitor without a key is offered by models that need none."""
+    return offer_of(live, None, "none", has_catalogue=True)
+
+
 LOADING = WeightsStanding("loading", 312_000_000, 1_540_000_000)
 READY = WeightsStanding("ready")
 OFFLINE = WeightsStanding("failed", error=WeightsError("offline", "No connection to the Hub."))
@@ -57,7 +64,7 @@ def models(*standings: WeightsStanding, seconds: float | None = None) -> LiveMod
     ],
 )
 def test_a_battle_begins_once_two_models_are_ready(standings, state):
-    offer = offer_of(models(*standings), has_catalogue=True)
+    offer = offered(models(*standings))
     assert offer.state == state
     assert bool(offer_html(offer, False, ENGLISH).strip()) == (state != "ready")
 
@@ -75,7 +82,7 @@ def test_the_operator_reads_why():
 
 
 def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
-    nothing = offer_of(LiveModels([], Downloads((), print)), has_catalogue=False)
+    nothing = offer_of(LiveModels([], Downloads((), print)), None, "none", has_catalogue=False)
     assert nothing == Offer("unset")
     assert "<code>MODELS=small python app.py</code>" in offer_html(nothing, False, ENGLISH)
     assert "MODELS" not in offer_html(nothing, True, ENGLISH)
@@ -91,14 +98,14 @@ def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
     ],
 )
 def test_progress_is_told_in_megabytes_and_minutes(seconds, words):
-    offer = offer_of(models(LOADING, ABSENT, seconds=seconds), has_catalogue=True)
+    offer = offered(models(LOADING, ABSENT, seconds=seconds))
     html = offer_html(offer, False, ENGLISH)
     assert words in " ".join(html.split())
     assert '<progress value="312000000" max="1540000000"' in html
 
 
 def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
-    offer = offer_of(models(WeightsStanding("loading"), READY), has_catalogue=True)
+    offer = offered(models(WeightsStanding("loading"), READY))
     html = offer_html(offer, False, ENGLISH)
     assert "Getting the models ready." in html and "<progress" not in html
 
@@ -112,6 +119,6 @@ def test_while_nothing_is_known_or_it_is_put_into_memory_no_number_is_told():
     ],
 )
 def test_what_failed_can_be_tried_again(standing, words):
-    html = offer_html(offer_of(models(standing, standing), True), False, ENGLISH)
+    html = offer_html(offered(models(standing, standing)), False, ENGLISH)
     assert words in html and "Try again</button>" in html
     assert "torchvision" not in html, "the reason in full is for the operator"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import httpx
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, Route, expect
@@ -433,13 +432,6 @@ def test_when_both_fail_the_page_says_so_and_can_try_again(browser, tmp_path):
         expect(page.locator("#live-thumbs")).not_to_contain_text("checking")
         page.click("#live-send")
         phase(page, "open")
-
-
-def test_without_two_models_visitors_see_nothing_of_live_battles(server):
-    page = httpx.get(server.address, headers={"accept": "text/html"}).text
-    assert 'id="choose-a"' in page and 'href="/own"' not in page
-    gone = httpx.get(f"{server.address}/own", headers={"accept": "text/html"})
-    assert gone.status_code == 404
 
 
 @pytest.mark.soak
