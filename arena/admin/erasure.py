@@ -133,6 +133,9 @@ class Erasure:
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
             cookies = _sharing(connection, connection.scalars(_cookies(mine)).all())
+        if self._credits is not None:
+            for one in mine:
+                self._credits.drop(one)
         # first, so that all can be repeated if interrupted
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
         if self._uploads is not None:
@@ -144,9 +147,6 @@ class Erasure:
             bump_counter(connection, FORGOTTEN)
             record_action(connection, who, "forgot a voter")
         self._database.empty_log()
-        if self._credits is not None:
-            for one in mine:
-                self._credits.drop(one)
 
 
 def code_of(cookie_hash: str) -> str:

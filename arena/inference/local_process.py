@@ -149,6 +149,11 @@ class Worker:
         """Number of generations in progress or waiting."""
         return len(self._tasks)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being loaded, or answers."""
+        return self._state == "loading" or bool(self._tasks)
+
     def wait(self) -> None:
         """Wait until the model is loaded. Raises ModelError with the reason why it cannot be."""
         self._settled.wait()
@@ -324,7 +329,7 @@ class ProcessPool:
                 return known
             alive = self.workers
             if len(alive) >= self._most:
-                idle = [worker for worker in alive if not worker.running]
+                idle = [worker for worker in alive if not worker.is_busy]
                 if not idle:
                     return None
                 min(idle, key=lambda worker: worker.used).end()

@@ -40,6 +40,8 @@ _TRIES = 4
 _PAUSE_SECONDS = 0.5
 _SPARE_BYTES = 100_000_000
 """What a download leaves free on the disk."""
+_AGAIN_SECONDS = 60.0
+"""Shortest time until a model that could not be loaded, or came damaged, is tried again, however often visitors ask."""
 _SURE_SECONDS = 3.0
 """How long a download runs before its end is told."""
 
@@ -120,7 +122,7 @@ class Repository:
         self._check(answer)
         try:
             files = [_hub_file(entry) for entry in answer.json()["siblings"]]
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise WeightsError(
                 "failed", f"{host()} sent no list of files for {self.card.model}. Try again later."
             ) from error
@@ -239,6 +241,11 @@ class Repository:
                 tell(-here)
             with part.open("ab" if is_rest else "wb") as out:
                 for chunk in answer.iter_raw():
+                    if out.tell() + len(chunk) > file.size:
+                        raise WeightsError(
+                            "failed",
+                            f"{file.name} of {self.card.model} is larger than {host()} lists it. Try again later.",
+                        )
                     out.write(chunk)
                     tell(len(chunk))
                     if stop.is_set():
@@ -282,9 +289,10 @@ def host() -> str:
 def _hub_file(entry: dict[str, Any]) -> HubFile:
     large = entry.get("lfs")
     digest = str(large["sha256"] if large else entry["blobId"])
-    if not digest.isalnum():
-        raise ValueError("no digest")
-    return HubFile(str(entry["rfilename"]), int(entry["size"]), digest)
+    size = int(entry["size"])
+    if not digest.isalnum() or size < 0:
+        raise ValueError("no digest or no size")
+    return HubFile(str(entry["rfilename"]), size, digest)
 
 
 def _part(blob: Path) -> Path:
@@ -336,6 +344,8 @@ class Downloads:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loaders: list[threading.Thread] = []
+        self._failed_at: dict[ModelCard, float] = {}
+        """When a model could not be loaded, or came damaged."""
         self._begun = 0.0
         self._came = 0
         """Bytes since then."""
@@ -356,7 +366,7 @@ class Downloads:
         return Progress(done, total, seconds)
 
     def start(self) -> None:
-        """Begin, or try once more what has failed; does nothing while it runs."""
+        """Begin, or try once more what has failed, unless it did a moment ago; does nothing while it runs."""
         with self._lock:
             if self._thread is not None and self._thread.is_alive():
                 return
@@ -364,6 +374,7 @@ class Downloads:
                 repository
                 for repository in self._repositories
                 if self._standings[repository.card].state != "ready"
+                and not self._has_just_failed(repository.card)
             ]
             if not waiting:
                 return
@@ -375,6 +386,10 @@ class Downloads:
     def stop(self) -> None:
         """End at the next piece; what has come is kept."""
         self._stop.set()
+
+    def _has_just_failed(self, card: ModelCard) -> bool:
+        failed_at = self._failed_at.get(card)
+        return failed_at is not None and time.monotonic() - failed_at < _AGAIN_SECONDS
 
     def _run(self, repositories: Sequence[Repository]) -> None:
         missing = [repository for repository in repositories if not repository.is_here]
@@ -393,14 +408,17 @@ class Downloads:
         for repository in repositories:
             try:
                 files = repository.files(client)
+                done = sum(map(repository.bytes_of, files))
             except WeightsError as error:
                 self._failed(repository, error)
                 if error.trouble in ("offline", "switched off"):
                     self._all_failed(repositories, error)
                     return
                 continue
+            except OSError as error:
+                self._failed(repository, _disk_error(error))
+                continue
             lists[repository] = files
-            done = sum(map(repository.bytes_of, files))
             total = sum(file.size for file in files)
             self._standings[repository.card] = WeightsStanding("loading", done, total)
         done, total, _ = self.progress
@@ -467,7 +485,14 @@ class Downloads:
         except OSError as error:
             self._failed(repository, _disk_error(error))
         else:
-            self._ready(repository)
+            if repository.is_here:
+                self._ready(repository)
+            else:
+                text = (
+                    f"{repository.card.model} has no model.safetensors, and no {_INDEX} that names its weights. "
+                    "Choose another model."
+                )
+                self._failed(repository, WeightsError("failed", text))
 
     def _ready(self, repository: Repository) -> None:
         """Begin to load a model whose weights are in the cache: it is ready once that works."""
@@ -481,11 +506,17 @@ class Downloads:
         except ModelError as error:
             self._failed(repository, WeightsError("failed", str(error)))
             return
+        except OSError as error:
+            text = f"The process of the model can't be started ({error.strerror})."
+            self._failed(repository, WeightsError("failed", text))
+            return
         self._standings[repository.card] = WeightsStanding("ready")
         _LOG.info("%s is ready", repository.card.name)
 
     def _failed(self, repository: Repository, error: WeightsError) -> None:
         self._standings[repository.card] = WeightsStanding("failed", error=error)
+        if error.trouble == "failed":
+            self._failed_at[repository.card] = time.monotonic()
         if not self._stop.is_set():
             _LOG.warning("%s is not ready: %s", repository.card.name, error)
 

@@ -77,11 +77,16 @@ class Credits:
         """The visitors whose keys are in memory."""
         return tuple(self._kept)
 
-    def tidy(self, logged_in: Collection[int]) -> None:
-        """Drop what has expired, and the keys of visitors who are not logged in any more."""
-        for voter in self.voters:
-            if self.key(voter) is None or voter not in logged_in:
-                self.drop(voter)
+    def tidy(self, logged_in: Callable[[Collection[int]], Collection[int]]) -> None:
+        """Drop what has expired, and the keys of visitors who are not logged in any more.
+
+        `logged_in` returns those of some visitors who are. A key that comes meanwhile is kept.
+        """
+        kept = dict(self._kept)
+        there = logged_in(tuple(kept))
+        for voter, (key, until) in kept.items():
+            if until <= self._clock() or voter not in there:
+                self.drop(voter, key)
 
 
 @asynccontextmanager

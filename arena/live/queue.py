@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
-from arena.live.credits import refusal_of, with_key
+from arena.live.credits import LOGIN_OVER, refusal_of, with_key
 from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
@@ -53,10 +53,13 @@ class LiveBudget:
         battle: str,
         voter: int,
         network: str | None = None,
-        key: Secret | None = None,
+        key: Callable[[], Secret | None] = lambda: None,
         visitor_pays: bool = True,
     ) -> None:
-        """`network` is the code of the network that pays beside the visitor, `key` the visitor's key, if any."""
+        """`network` is the code of the network that pays beside the visitor.
+
+        `key` returns the visitor's key, if there is one: before each answer, for a logout may come while it waits.
+        """
         self._budget = budget.for_job(battle, str(voter), network=network)
         self._key = key
         self._visitor_pays = visitor_pays
@@ -68,6 +71,10 @@ class LiveBudget:
     ) -> AsyncGenerator[str, None]:
         """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
+        key = await asyncio.to_thread(self._key) if vlm.card.visitor_key else None
+        if vlm.card.visitor_key and key is None:
+            self.closed = self.closed or LOGIN_OVER
+            raise ModelError("unpaid", "the visitor has no key any more")
         is_free = vlm.card.visitor_key and self._visitor_pays
         most = 0 if is_free else most_cost(vlm.card, turns, settings)
 
@@ -78,7 +85,7 @@ class LiveBudget:
         try:
             async with (
                 reserved(self._budget if most else None, most) as held,
-                with_key(vlm, self._key) as asked,
+                with_key(vlm, key) as asked,
                 aclosing(asked.stream(turns, settings, note)) as pieces,
             ):
                 async for piece in pieces:

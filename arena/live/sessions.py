@@ -9,6 +9,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -278,7 +279,7 @@ class LiveSessions:
             battle=battle.token.partition(".")[0],
             voter=voter,
             network=asker.payer,
-            key=asker.key,
+            key=partial(self._credits.key, voter),
             visitor_pays=self._credits.are_visitors,
         )
         usable = self._models.usable_with(asker.key)

@@ -41,10 +41,10 @@ class Tidier:
 
         A visitor may have logged out or been forgotten by another process.
         """
+        self.credits.tidy(self.voters.logged_in)
         self.images.sweep(now())
         self.budget.commit_lost()
         self.quotas.forget_networks()
-        self.credits.tidy(self.voters.logged_in(self.credits.voters))
 
     async def _keep_tidying(self) -> None:
         while True:

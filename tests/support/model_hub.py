@@ -39,6 +39,10 @@ class ModelHub:
         """Files come with other bytes."""
         self.more_files: tuple[str, ...] = ()
         """Names in every list, of files that are not there."""
+        self.other_list = ""
+        """What is answered in place of a list, if anything."""
+        self.lists_less = 0
+        """By so many bytes, files are larger than they are listed."""
         self.wakes = threading.Condition()
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", 0), type("HubHandler", (Handler,), {"hub": self})
@@ -81,7 +85,10 @@ class Handler(BaseHTTPRequestHandler):
         if folder is None or not folder.joinpath(*path).exists():
             self._begin(404, 0)
         elif is_list:
-            body = json.dumps({"siblings": listing(folder, self.hub.more_files)}).encode()
+            entries = listing(folder, self.hub.more_files)
+            for entry in entries:
+                entry["size"] = max(0, int(str(entry["size"])) - self.hub.lists_less)
+            body = (self.hub.other_list or json.dumps({"siblings": entries})).encode()
             self._begin(200, len(body))
             self.wfile.write(body)
         else:

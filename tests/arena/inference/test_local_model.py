@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -209,6 +211,18 @@ def test_a_conversation_beyond_card_or_model_is_refused_in_words(card, process_p
 
 
 @pytest.mark.soak
+def test_models_that_load_at_once_wait_for_each_other(card):
+    """The pool holds one: the second doesn't end the first while that is being loaded."""
+    pool = ProcessPool(1)
+    other = replace(card, name="Other")
+    try:
+        with ThreadPoolExecutor() as threads:
+            for loaded in [threads.submit(pool.load, one) for one in (card, other)]:
+                loaded.result(60)
+    finally:
+        pool.close()
+
+
 def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, process_pool):
     async def killed() -> tuple[ModelError, int, int]:
         vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
@@ -254,14 +268,19 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
     cards = [ModelCard(name, "local", str(tiny), timeout=0.05) for name in "abc"]
     process_pool = ProcessPool(2)
 
+    async def loaded(*cards: ModelCard) -> None:
+        await asyncio.gather(*(asyncio.to_thread(process_pool.load, card) for card in cards))
+
     async def hired() -> None:
-        first, second = [await process_pool.worker(card) for card in cards[:2]]
+        await loaded(*cards[:2])
+        second, first = [await process_pool.worker(card) for card in cards[1::-1]]
         assert await process_pool.worker(cards[0]) is first, "used last"
         third = await process_pool.worker(cards[2])
-        assert process_pool.workers == (first, third) and not second.alive
-        await first.start([NONE], ENDLESS)  # busy while it loads, and then
+        await loaded(cards[2])
+        assert set(process_pool.workers) == {first, third} and not second.alive
+        await first.start([NONE], ENDLESS)
         second = await process_pool.worker(cards[1])
-        assert process_pool.workers == (first, second) and not third.alive, (
+        assert set(process_pool.workers) == {first, second} and not third.alive, (
             "the other is older, and busy"
         )
         await second.start([NONE], ENDLESS)

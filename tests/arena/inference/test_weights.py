@@ -186,7 +186,7 @@ def test_a_wrong_commit_stops_its_own_model_alone(place):
     assert kind == "failed" and f"no model ada/two at commit {'f' * 40}" in text
 
 
-def test_damaged_bytes_are_thrown_away(place):
+def test_damaged_bytes_are_thrown_away_and_not_fetched_again_at_once(place, monkeypatch):
     downloads = Downloads([ONE], loads)
     place.hub.is_damaged = True
     kind, text = trouble(ended(downloads))
@@ -194,6 +194,9 @@ def test_damaged_bytes_are_thrown_away(place):
     assert not list(place.cache.rglob("*.part"))
     assert weights_folder(ONE) is None
     place.hub.is_damaged = False
+    asked = len(place.hub.asked)
+    assert trouble(ended(downloads))[0] == "failed" and len(place.hub.asked) == asked
+    monkeypatch.setattr(weights, "_AGAIN_SECONDS", 0.0)
     assert ended(downloads).standing(ONE).state == "ready"
 
 
@@ -206,6 +209,41 @@ def test_a_model_that_cannot_be_loaded_is_not_ready(place):
         "failed",
         "the model's processor needs torchvision: pip install torchvision",
     )
+
+
+def test_a_process_that_cannot_be_started_is_told(place):
+    def refuse(_: ModelCard) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    kind, text = trouble(ended(Downloads([ONE], refuse)))
+    assert kind == "failed" and "can't be started (Resource temporarily unavailable)" in text
+
+
+def test_a_file_that_is_larger_than_listed_is_stopped(place):
+    place.hub.lists_less = 5
+    kind, text = trouble(ended(Downloads([ONE], loads)))
+    assert (
+        kind == "failed"
+        and "chat_template.jinja of ada/one is larger than 127.0.0.1 lists it" in text
+    )
+    assert len(place.hub.asked) == 2, "it is not fetched again and again"
+
+
+@pytest.mark.parametrize(
+    "siblings",
+    ['["x"]', '{"a": 1}', '[{"rfilename": "config.json", "size": -1, "blobId": "ab"}]', "null"],
+)
+def test_a_list_that_is_none_is_told(place, siblings):
+    place.hub.other_list = f'{{"siblings": {siblings}}}'
+    kind, text = trouble(ended(Downloads([ONE], loads)))
+    assert kind == "failed" and "sent no list of files for ada/one" in text
+
+
+def test_weights_under_other_names_are_told(place):
+    folder = place.hub.models[ONE.model, COMMIT]
+    (folder / "model.safetensors").rename(folder / "part-1.safetensors")
+    kind, text = trouble(ended(Downloads([ONE], loads)))
+    assert kind == "failed" and "ada/one has no model.safetensors" in text
 
 
 def test_names_that_lead_elsewhere_are_not_fetched(place):

@@ -4,7 +4,9 @@ import asyncio
 import pickle
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import aclosing, closing
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -12,14 +14,16 @@ from playwright.sync_api import expect
 
 from arena.admin.erasure import Erasure
 from arena.battles.voters import Account, Voters
+from arena.budget import LIVE, Budget, Ceilings
 from arena.inference.weights import Downloads
-from arena.live.credits import LONGEST_SECONDS, Credits
+from arena.live.credits import LOGIN_OVER, LONGEST_SECONDS, Credits
 from arena.live.images import OwnImages
 from arena.live.models import LiveModels
 from arena.live.offer import offer_of
+from arena.live.queue import LiveBudget
 from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
 from arena.settings import Settings
-from arena.types import Secret
+from arena.types import ModelError, Secret
 from tests.support.blindness import told
 from tests.support.live_pages import opened, phase, photo
 from tests.support.live_visitor import Visitor, picture
@@ -32,6 +36,7 @@ from tests.support.router_server import (
     credits_app,
 )
 from tests.support.screens import PHONE, press, see_both
+from tests.support.scripted_vlm import ScriptedVLM
 
 ANNA = Secret("hf_oauth_anna0123456789")
 BEN = Secret("hf_oauth_ben0123456789")
@@ -56,7 +61,7 @@ def test_a_key_is_its_visitors_until_it_expires():
     assert (credits.key(1), credits.key(2), credits.key(3)) == (ANNA, BEN, None)
     clock.now = 61
     assert credits.key(1) is None and credits.voters == (1, 2)
-    credits.tidy(logged_in={1, 2})
+    credits.tidy(lambda asked: asked)
     assert credits.voters == (2,), "what has expired is not kept until somebody asks for it"
     clock.now = LONGEST_SECONDS + 1
     assert credits.key(2) is None
@@ -69,6 +74,38 @@ def test_a_late_refusal_drops_no_newer_key():
     assert credits.key(1) == BEN
     credits.drop(1, BEN)
     assert credits.voters == ()
+
+
+def test_a_login_that_comes_while_it_is_tidied_up_keeps_its_key():
+    credits = Credits()
+    credits.keep(1, ANNA, 60)
+
+    def logged_in(asked):
+        assert list(asked) == [1]
+        credits.keep(1, BEN, 60)
+        return ()
+
+    credits.tidy(logged_in)
+    assert credits.key(1) == BEN
+
+
+def test_a_key_that_is_gone_while_an_answer_waits_is_not_used(database):
+    credits = Credits()
+    credits.keep(1, ANNA, 60)
+    vlm = ScriptedVLM("one")
+    vlm.card = replace(vlm.card, visitor_key=True)
+    budget = Budget(database, Ceilings(10**9, 10**9, 10**9), LIVE)
+    live_budget = LiveBudget(budget, "battle", 1, key=partial(credits.key, 1))
+    credits.drop(1)
+
+    async def ask() -> None:
+        async with aclosing(live_budget.stream_answer(vlm, [])) as pieces:
+            async for _ in pieces:
+                raise AssertionError("it was asked")
+
+    with pytest.raises(ModelError):
+        asyncio.run(ask())
+    assert live_budget.closed == LOGIN_OVER
 
 
 def test_keys_are_in_no_pickle():
@@ -88,10 +125,10 @@ def test_an_erasure_and_a_logout_elsewhere_drop_the_key(database, tmp_path):
     credits.keep(ben, BEN, 60)
     Erasure(database, OwnImages(database, tmp_path), credits=credits).forget(anna, "ada")
     assert credits.voters == (ben,)
-    credits.tidy(voters.logged_in(credits.voters))
+    credits.tidy(voters.logged_in)
     assert credits.voters == (ben,)
     voters.log_out("cookie-2")
-    credits.tidy(voters.logged_in(credits.voters))
+    credits.tidy(voters.logged_in)
     assert credits.voters == ()
 
 

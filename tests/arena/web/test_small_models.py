@@ -59,6 +59,7 @@ def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, tmp_path):
             expect(offer(page).locator("progress")).to_be_visible()
             assert_fits(page)
             shoot(page, "small-loading")
+            page.wait_for_load_state("networkidle")
             server.kill()
             begun = parts(home)
             assert begun > 0

@@ -104,6 +104,8 @@ def marks_of(app: tuple[AppServer, str], kind="marks"):
 
 
 def press(page: Page, key: str) -> None:
+    """Press a key once the page's script, which is deferred, listens."""
+    page.wait_for_load_state("domcontentloaded")
     before = page.locator("#marked").get_attribute("data-answer")
     page.keyboard.press(key)
     expect(page.locator(f'#marked[data-answer="{before}"]')).to_have_count(0)
