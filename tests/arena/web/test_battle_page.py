@@ -37,6 +37,9 @@ from tests.support.voter import EventError, Voter
 
 SUBJECT = '[data-part="subject"]'
 ANSWER = '[data-part="a"]'
+ANSWERS = (
+    "() => ['a', 'b'].map(side => document.querySelector(`[data-part=${side}]`).innerHTML).join()"
+)
 
 
 # What scenes say.
@@ -157,13 +160,15 @@ def reveal(page: Page, key: str = "a") -> None:
     expect(page.locator(".answer .model")).to_have_count(2)
 
 
+def answers_of(page: Page) -> str:
+    """Return both answers; one of them may come again in the next battle."""
+    return page.evaluate(ANSWERS)
+
+
 def is_another(page: Page, before: str) -> None:
-    """Wait for another battle than that of this first answer."""
+    """Wait for another battle than that of these answers."""
     expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
-    page.wait_for_function(
-        "([part, before]) => document.querySelector(part).innerHTML !== before",
-        arg=[ANSWER, before],
-    )
+    page.wait_for_function(f"before => ({ANSWERS})() !== before", arg=before)
 
 
 def test_a_vote_from_random_item_to_reveal_to_leaderboard(page, server):
@@ -233,11 +238,11 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#status")).to_contain_text("Taken back")
     page.keyboard.press("b")
     expect(page.locator(".answer .model")).to_have_count(2)  # what was chosen again is final
-    first = page.locator(ANSWER).inner_html()
+    first = answers_of(page)
     page.keyboard.press("n")
     is_another(page, first)
     expect(page.locator("#instruction-heading")).to_be_focused()
-    second = page.locator(ANSWER).inner_html()
+    second = answers_of(page)
     page.keyboard.press("s")
     expect(page.locator("#skip-judge")).to_be_focused()
     shoot(page, "skip")
@@ -441,13 +446,13 @@ def test_a_picture_that_does_not_load_is_skipped_without_cost(browser, server):
         for _ in range(SKIPS_AT_LEAST + 1):
             expect(page.locator(".failed-note")).to_be_visible()
             expect(page.locator("#choose-a")).to_be_disabled()
-            before = page.locator(ANSWER).inner_html()
+            before = answers_of(page)
             page.get_by_role("button", name="Take another battle").click()
             is_another(page, before)
         page.unroute("**/pictures/**")
         page.reload()
         see_both(page)
-        before = page.locator(ANSWER).inner_html()
+        before = answers_of(page)
         press(page, "#skip")
         press(page, "#skip-judge")
         is_another(page, before)
@@ -479,14 +484,14 @@ def test_a_link_to_an_item_opens_it_whatever_was_added_and_is_left_with_it(page,
     expect(page.get_by_role("link", name="Link to this item")).to_have_attribute(
         "href", f"item/{item.key}"
     )
-    first = page.locator(ANSWER).inner_html()
+    first = answers_of(page)
     press(page, "#next")
     is_another(page, first)
     page.wait_for_url(f"{server.address}/")
-    following = page.locator(ANSWER).inner_html()
+    following = answers_of(page)
     page.reload()
     see_both(page)
-    assert page.locator(ANSWER).inner_html() == following
+    assert answers_of(page) == following
 
 
 def test_the_next_battle_is_there_before_the_server_answers(browser, server):
@@ -530,14 +535,14 @@ def test_a_battle_that_was_sent_ahead_too_late_is_not_shown_once_more(page, serv
     late = Late(page, "**/battle/hold")
     reveal(page)
     late.wait()
-    first = page.locator(ANSWER).inner_html()
+    first = answers_of(page)
     press(page, "#next")
     is_another(page, first)
     late.come()
     with page.expect_response("**/battle/hold") as held:
         reveal(page)
     held.value.finished()
-    voted = page.locator(ANSWER).inner_html()
+    voted = answers_of(page)
     press(page, "#next")
     is_another(page, voted)
 
