@@ -1,14 +1,15 @@
 """Routed models: live models that are asked with visitors' keys, as the lists of their routers have them now."""
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 from arena.inference.openai_model import ApiVLM
 from arena.inference.router_list import RouterList, UnlistedError
-from arena.types import VLM
+from arena.types import VLM, Price
 
 EVERY_SECONDS = 3600.0
 SOON_SECONDS = 60.0
@@ -16,11 +17,17 @@ SOON_SECONDS = 60.0
 LEAST_SECONDS = 10.0
 """Shortest time between two readings, however often visitors ask for one."""
 
+log = logging.getLogger(__name__)
+
 
 class RoutedModels:
     """The models of a catalogue whose key is the visitor's."""
 
-    def __init__(self, vlms: Sequence[VLM]) -> None:
+    def __init__(
+        self, vlms: Sequence[VLM], take_prices: Callable[[Mapping[str, Price]], None]
+    ) -> None:
+        """`take_prices` gets the prices of those that can be asked, by name, whenever the lists were read."""
+        self._take_prices = take_prices
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
         self._wanted = asyncio.Event()
@@ -67,11 +74,21 @@ class RoutedModels:
     async def _keep_reading(self) -> None:
         while True:
             self._wanted.clear()
-            await self.read()
-            is_known = all(router.is_fresh for router in self._lists.values())
+            is_known = False
+            try:
+                await self.read()
+                is_known = all(router.is_fresh for router in self._lists.values())
+                if is_known:
+                    await asyncio.to_thread(self._take_prices, self._prices())
+            except Exception:
+                log.exception("the lists of routers, or their prices, could not be taken")
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):
                     await self._wanted.wait()
+
+    def _prices(self) -> dict[str, Price]:
+        cards = [vlm.card for vlm in self.usable]
+        return {card.name: card.price for card in cards if card.price}
 
     def _settle(self) -> None:
         usable: list[VLM] = []

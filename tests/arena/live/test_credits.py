@@ -312,7 +312,7 @@ def test_a_phone_lends_its_credits_and_votes(site, browser):
 
 
 def test_a_router_without_two_models_says_so():
-    models = LiveModels([], Downloads([], lambda card: None))
+    models = LiveModels([], Downloads((), print), print)
     assert offer_of(models, None, "login", has_catalogue=True).state == "none"
     models.routed.problems = ("X: not checked.",)
     assert offer_of(models, None, "login", has_catalogue=True).state == "unserved"
