@@ -26,12 +26,14 @@ from arena.settings import Settings
 from arena.types import ModelError, Secret
 from tests.support.blindness import told
 from tests.support.live_pages import opened, phase, photo
-from tests.support.live_visitor import Visitor, picture
+from tests.support.live_visitor import Visitor, card, picture
 from tests.support.oidc_server import Person
+from tests.support.openai_server import OpenAIServer
 from tests.support.router_server import (
     MODELS,
     NO_PROVIDER,
     OPERATOR,
+    TEXT,
     CreditsApp,
     credits_app,
 )
@@ -296,6 +298,34 @@ def test_a_model_that_fails_by_itself_is_replaced(site):
     finally:
         site.router.refuses = {}
         forget_failures(site)
+
+
+def test_beside_other_models_every_battle_of_a_lent_key_needs_it(tmp_path):
+    """A logout in another browser ends each of them before a follow-up, and none that was begun without a key."""
+    model, name = next(iter(MODELS.items()))
+
+    async def run(site: CreditsApp) -> None:
+        async with Visitor(site.app.address) as visitor, Visitor(site.app.address) as elsewhere:
+            site.provider.person = Person("a", "Anna")
+            await visitor.client.get("/login", follow_redirects=True)
+            without = f"/live/battles/{await visitor.begin('Without a key.')}"
+            await visitor.watch(without)
+            assert site.router.counts.bodies == []
+            await consent(site, visitor, "Anna", "a")
+            await visitor.post(f"{without}/questions", {"text": "And what else?"})
+            assert (await visitor.watch(without))[-1]["phase"] == "open"
+            for _ in range(3):
+                answered = await battle(site, visitor, "With a key.")
+                assert answered.asked == {f"{model}:cheapest"}
+            await consent(site, elsewhere, "Anna", "a")
+            await elsewhere.client.post("/logout", headers={"origin": site.app.address})
+            follow_up = f"/live/battles/{answered.scene['battle']}/questions"
+            assert LOGIN_OVER in await visitor.refused(follow_up, {"text": "And what else?"})
+
+    with OpenAIServer(lambda body, _: TEXT, models=("one", "two")) as server:
+        own = [card(f"Own {other}", other, server) for other in server.models]
+        with credits_app(tmp_path, {model: name}, own) as site:
+            asyncio.run(run(site))
 
 
 def test_a_phone_lends_its_credits_and_votes(site, browser):
