@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from arena.admin.erasure import Erasure
 from arena.battles.voters import Account, Voters
@@ -350,7 +350,33 @@ def test_a_phone_lends_its_credits_and_votes(site, browser):
         page.reload()
         expect(page.locator("#live-send")).to_be_visible()
         expect(page.locator("#live-text")).to_have_value("")
+        await_drafts(page, 0)
     assert any("Cleo" in key for key in site.router.counts.keys)
+
+
+def await_drafts(page: Page, number: int) -> None:
+    """Wait until the browser keeps so many forms that were left for a login."""
+    for _ in range(200):
+        if len(page.evaluate("indexedDB.databases()")) == number:
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(page.evaluate("indexedDB.databases()"))
+
+
+def test_a_login_that_is_given_up_leaves_its_draft_for_an_hour(site, browser):
+    with opened(browser, site.app.address, PHONE) as page:
+        page.route("**/login/credits", lambda route: route.fulfill(status=204))
+        page.fill("#live-text", "What is this?")
+        page.get_by_role("link", name=CONSENT).click()
+        await_drafts(page, 1)
+        with page.context.new_page() as tab:
+            tab.goto(page.url)
+            expect(tab.get_by_role("link", name=CONSENT)).to_be_visible()
+            await_drafts(tab, 1)
+            tab.clock.install()
+            tab.clock.fast_forward("01:01:00")
+            tab.reload()
+            await_drafts(tab, 0)
 
 
 def test_a_router_without_two_models_says_so():
