@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
+import httpx2
+
 from arena.inference.openai_model import ApiVLM
 from arena.inference.router_list import RouterList, UnlistedError
 from arena.types import VLM, Price
@@ -40,6 +42,12 @@ class RoutedModels:
         self.is_reading = bool(vlms)
         """Whether the lists are being read, so that more may be usable in a moment."""
         self._settle()
+
+    @property
+    def unreached(self) -> str:
+        """The host of a router whose list could not be read the last time; "" if all could."""
+        addresses = [address for address, router in self._lists.items() if not router.is_fresh]
+        return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
         """Have the lists read once more, unless that was done just now; from any thread."""

@@ -148,6 +148,7 @@ CHINESE: Mapping[str, str] = {
     "offer_costs": "每场对比约花费您 ${} 到 ${}。",
     "offer_own_login": "这些模型由您的 Hugging Face 账户付费。请在本机运行 {}，然后重试。",
     "offer_unserved": "目前 Hugging Face 上可用的模型不足两个。请稍后再试。",
+    "offer_unreached": "无法连接 {}，因此不知道现在可以使用哪些模型。请稍后再试。",
     "billing": "Hugging Face 账单",
     "live_more": "再问两个模型一次",
     "add": "选择图片",

@@ -175,6 +175,7 @@ this covers the reports and uploaded files of all of them, but only the votes of
     "offer_costs": "Each battle costs you about ${} to ${}.",
     "offer_own_login": "These models answer at your own cost at Hugging Face. Run {} on this machine, then try again.",
     "offer_unserved": "Fewer than two of these models can be asked at Hugging Face right now. Try again later.",
+    "offer_unreached": "There is no connection to {}, which lists the models that can be asked. Try again later.",
     "billing": "Hugging Face billing",
     "live_more": "Ask both once more",
     "add": "Choose pictures",
