@@ -70,6 +70,7 @@ class RoutedModels:
     async def running(self) -> AsyncIterator[None]:
         """Read the lists now and every hour while the server runs."""
         if not self._cards:
+            await asyncio.to_thread(self._take_prices, {})  # of models that were in the file before
             yield
             return
         self._loop = asyncio.get_running_loop()

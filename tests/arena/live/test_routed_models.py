@@ -82,6 +82,16 @@ def test_prices_are_told_with_each_list_and_a_failure_ends_nothing(monkeypatch, 
     assert "the database is away" in caplog.text
 
 
+def test_without_such_models_no_price_stays():
+    told: list[Mapping[str, Price]] = []
+
+    async def run() -> None:
+        async with RoutedModels([], told.append).running():
+            assert told == [{}]
+
+    asyncio.run(run())
+
+
 def test_a_visitor_who_tries_again_has_the_list_read(monkeypatch):
     monkeypatch.setattr(routed_models, "LEAST_SECONDS", 0.0)
 
