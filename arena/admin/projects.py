@@ -167,7 +167,7 @@ class ProjectAdmin(SeatAdmin):
             )
         except CatalogueError as error:
             without = "Nobody tries the questions without their pictures"
-            return f"{without if spec.is_choice else 'People write the answers'}, since a model is missing: {error}."
+            return f"{without if spec.is_choice else 'People write the answers'}, since a model can't be used: {error}."
         if spec.is_choice:
             return (
                 f"{spec.blind_model} answers without the picture: ${most / 1e6:.4f} at most for a question with the "
