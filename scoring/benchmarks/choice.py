@@ -27,7 +27,7 @@ from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, st
 from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.circular_eval import is_circular
+from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -235,9 +235,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         rows = decided(while_wanted(opened.file.rows, opened.wanted, opened.name), head["protocol"])
         missing = None
         if opened.questions is not None:
-            answered = {row.question.index for row in rows}
-            missing = tuple(
-                question for index, question in opened.questions.items() if index not in answered
+            answered = {row.question.index: row.question for row in rows}
+            missing = (
+                *(one for index, one in opened.questions.items() if index not in answered),
+                *missing_passes(opened.questions, [*answered.values()]),
             )
         problems = (*opened.file.problems, *_told_pictures(rows))
         return ChoiceReport(

@@ -21,7 +21,7 @@ from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
 from scoring.benchmarks.predictions import PREFIX
-from scoring.multiple_choice.circular_eval import is_circular
+from scoring.multiple_choice.circular_eval import is_circular, rotations
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.pictures import shared_pictures
@@ -114,29 +114,6 @@ def choice_sheet(file: Path) -> "ChoiceSheet":
     found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
     _check(file, problems, found)
     return ChoiceSheet(file, {question.row: (question,) for question in found.values()}, references)
-
-
-def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
-    """The passes of a question after its base row: in pass k the options have moved on by k letters."""
-    letters = list(question.options)
-    texts = list(question.options.values())
-    passes = []
-    for number in range(1, len(letters)):
-        moved = texts[-number:] + texts[:-number]
-        place = (
-            None
-            if question.answer is None
-            else (letters.index(question.answer) + number) % len(letters)
-        )
-        passes.append(
-            replace(
-                question,
-                index=question.index + number * PASS,
-                options=dict(zip(letters, moved, strict=True)),
-                answer=None if place is None else letters[place],
-            )
-        )
-    return tuple(passes)
 
 
 @dataclass(frozen=True)

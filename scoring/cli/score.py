@@ -17,6 +17,7 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
+from scoring.visit_bench.sealed import SEALED_ITEMS
 
 app = Typer(rich_markup_mode=None)
 WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
@@ -26,7 +27,7 @@ WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
     "compare": compare,
 }
 _NAMES = [key for key, benchmark in BENCHMARKS.items() if benchmark.way in WAYS]
-"""All but sealed items, which are judged on the page alone: nobody but its judge reads them."""
+"""All but sealed items: a report's files here hold the judge's replies, which may quote a sealed reference."""
 _EPILOG = "\n".join(["\b", *option_lines(BENCHMARKS.values())])
 
 
@@ -71,6 +72,12 @@ def score(
 ) -> Iterator[str]:
     if judge and no_judge:
         raise BadParameter("--no-judge leaves no work to --judge; give one of them")
+    if benchmark == SEALED_ITEMS.key:
+        raise BadParameter(
+            "Sealed items are judged on the page alone, Score a model. To compare answers with references of your own "
+            "here, use visit-bench.",
+            param_hint="--benchmark",
+        )
     if benchmark is not None and benchmark not in _NAMES:
         raise BadParameter(
             f"expected one of {', '.join(_NAMES)}, found {benchmark!r}",

@@ -105,6 +105,8 @@ class _Reader:
         self.models: Counter[str] = Counter()
         self.modes: Counter[str] = Counter()
         self._questions = questions
+        self._turns = any(index >= PASS for index in questions or ())
+        """Whether the question file has passes of its own."""
         self._with_predictions = with_predictions
         self._problems: list[Problem] = []
         self._columns: dict[str, str] = {}
@@ -338,7 +340,8 @@ class _Reader:
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
         options = self._options(record)
         if self._questions is not None:
-            return self._known(record, index, self._questions.get(index), options)
+            known = self._questions.get(index) or self._turned(index, options)
+            return self._known(record, index, known, options)
         if not options:
             text = self._listed_badly(record) or (
                 "expected option columns A, B ..., or one column options with a list; add them, or give the "
@@ -365,6 +368,18 @@ class _Reader:
             row=record.row,
             one_pass="g_index" in self._columns and name_letters(options.values()),
         )
+
+    def _turned(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
+        """A pass that the question file, which has base rows alone, doesn't: with its options in the row's order."""
+        base = self._questions.get(index % PASS) if self._questions and not self._turns else None
+        if base is None or not options:
+            return None
+        texts = {letter: plain_option(text) for letter, text in options.items()}
+        if sorted(texts.values()) != sorted(map(plain_option, base.options.values())):
+            return replace(base, index=index)
+        right = plain_option(base.options[base.answer]) if base.answer else None
+        answer = next((letter for letter, text in texts.items() if text == right), None)
+        return replace(base, index=index, options=options, answer=answer)
 
     def _known(
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
