@@ -402,7 +402,7 @@ def test_a_text_without_tokens_has_no_likelihood_and_control_tokens_are_text(mod
 
 
 def test_a_template_s_own_space_before_an_answer_is_not_weighed_twice(inside, tiny, tmp_path):
-    """A first word that a tokenizer joins with the space before it counts whole, and reasoning left empty not at all."""
+    """A first word that is one token with the space before it counts whole, reasoning left empty not at all."""
     turned = TEMPLATE.replace(
         "<|im_start|>{{ message['role'] }}\n",
         "<|im_start|>{{ message['role'] }}:{% if message['role'] == 'assistant' %}<think></think>{% endif %} ",
@@ -447,7 +447,7 @@ def test_a_conversation_longer_than_the_model_is_too_long(inside, model):
         )
 
 
-def changed(tiny: Path, folder: Path, **files: object) -> str:
+def changed(tiny: Path, folder: Path, **files: dict[str, object] | None) -> str:
     """Return a copy of the model with some files replaced, or deleted where None is given."""
     shutil.copytree(tiny, folder)
     for name, content in files.items():
