@@ -25,7 +25,7 @@ from scoring.benchmarks.base import (
     OpenedFile,
     while_wanted,
 )
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, has_options
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
@@ -37,7 +37,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission

@@ -152,6 +152,10 @@ class Benchmark(ABC, Generic[R]):
             )
         return (paired_sheet(other.title, report.title, paired(theirs, ours)),)
 
+    def apart(self, report: R, other: R) -> str:
+        """What sets two reports apart besides their models and judges, in a sentence; "" for nothing."""
+        return ""
+
     def remarks(self, report: R) -> Sequence[str]:
         """What the command line says above the report's tables."""
         return ()

@@ -38,7 +38,6 @@ from scoring.benchmarks.base import (
     Workflow,
     read_table,
 )
-from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.benchmarks.vqa_answers import (
     PREDICTIONS,
@@ -60,7 +59,7 @@ from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.multiple_choice.reader import Problem, ReadFile, has_options
 from scoring.no_answers import NO_ANSWER, fate, named
 from scoring.report import (
     Grade,

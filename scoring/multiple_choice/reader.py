@@ -24,7 +24,15 @@ from scoring.multiple_choice.option_texts import (
 )
 from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
-from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
+from scoring.multiple_choice.types import (
+    LETTERS,
+    MODES,
+    PASS,
+    USUAL,
+    Answered,
+    ChoiceQuestion,
+    ChosenBy,
+)
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
@@ -35,6 +43,8 @@ IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that may hold pictures: readers skip them, or keep digests."""
 MODE_NOTE = "mode_note"
 """Column in which `answer` tells what a mode could not do with a question."""
+CHOSEN_BY = "chosen_by"
+"""Column in which `answer` tells that options were chosen by likelihood, and not by what the model wrote."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
@@ -64,6 +74,7 @@ class ReadFile(Generic[T]):
     """The model's name if the file gives it; else ""."""
     mode: str = ""
     """The mode that all of it was asked in, maybe with what drew its pictures; "" if the file names none."""
+    chosen_by: ChosenBy = "text"
 
     @property
     def scorable(self) -> bool:
@@ -92,7 +103,8 @@ def read_choices(
     model, mode = (
         next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes)
     )
-    return ReadFile(tuple(reader.rows), problems, model, mode)
+    chosen_by: ChosenBy = "likelihood" if reader.weighed else "text"
+    return ReadFile(tuple(reader.rows), problems, model, mode, chosen_by)
 
 
 class _Reader:
@@ -104,6 +116,8 @@ class _Reader:
         self.rows: list[Answered] = []
         self.models: Counter[str] = Counter()
         self.modes: Counter[str] = Counter()
+        self.weighed = 0
+        """Rows whose option was chosen by likelihood."""
         self._questions = questions
         self._turns = any(index >= PASS for index in questions or ())
         """Whether the question file has passes of its own."""
@@ -143,6 +157,7 @@ class _Reader:
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)
+            self.weighed += (self._text(record, (CHOSEN_BY,)) or "").strip() == "likelihood"
 
     def _take_mode(self, record: Record) -> None:
         """Note the mode in a file that `answer` wrote; other files' column mode is of another kind."""
@@ -166,6 +181,11 @@ class _Reader:
         if len(self.modes) > 1:
             self._tell(
                 f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file"
+            )
+        if 0 < self.weighed < len(self.rows):
+            self._tell(
+                f"expected options chosen in one way, found {self.weighed:,} of {len(self.rows):,} rows chosen by "
+                f"likelihood (column {CHOSEN_BY}); split the file"
             )
         if not self.rows:
             self._tell("expected rows with predictions, found none that can be used")
@@ -472,6 +492,15 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
     if len(several := [columns[name] for name in answers if name in columns]) > 1:
         raise _ambiguous("with the model's answers", several, record)
     return columns
+
+
+def has_options(record: Record) -> bool:
+    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
+    if len(option_columns(record)) > 1:
+        return True
+    names = {column.strip().lower(): column for column in record.values}
+    listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
+    return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
 
 
 def option_columns(record: Record) -> list[str]:

@@ -247,7 +247,8 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
             "These reports share no question that both score. Choose two files of one question set."
         )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
-    differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
+    judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
+    differ = f"{judged} {benchmark.apart(first, second)}".strip()
     table = sheet_html(paired_sheet(first.title, second.title, found))
     statement = difference_text(first.title, second.title, found[0].difference)
     return REPORT.compared(statement, differ, table, len(found))

@@ -18,7 +18,8 @@ from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
 from arena.types import Secret
 from scoring.benchmarks.base import ChoicesError
-from scoring.benchmarks.choice import ChoiceReport, ComparisonError, under_protocol
+from scoring.benchmarks.choice import ChoiceReport, under_protocol
+from scoring.benchmarks.choice_pairs import ComparisonError
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
 from scoring.benchmarks.vqa import MarksReport
 from scoring.jobs.service import JobServiceError, OwnJudge
