@@ -275,6 +275,7 @@ def test_a_refusal_ends_both_sides_at_once_and_tells_nothing_of_them(site, statu
     for answered in (both, maybe_one):
         scene = answered.scene
         assert scene["phase"] == "void" and sentence in scene["parts"]["status"]
+        assert "live/images/" not in scene["parts"]["subject"], "they are deleted by now"
         assert told(HIDDEN, answered.received) == set()
         assert len(answered.asked) <= 2
     assert both.scene["parts"] | {"subject": ""} == maybe_one.scene["parts"] | {"subject": ""}
