@@ -125,9 +125,12 @@ def figure_of(report: AnyReport) -> str:
 
 
 def scores_of(opened: Opened) -> str:
-    """Return the tables of a report."""
+    """Return the tables of a report; "" where it has none."""
     report = opened.report
-    sheets = sheets_html(BENCHMARKS[report.benchmark].sheets(report))
+    tables = BENCHMARKS[report.benchmark].sheets(report)
+    if not tables:
+        return ""
+    sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.tabulated(report).splits
