@@ -201,7 +201,7 @@ class ProjectAdmin(SeatAdmin):
         """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         _check_number(number)
-        judged = next((one for one in CHECKS if one == said), None)
+        judged: Judged | None = next((one for one in CHECKS if one == said), None)
         if judged is None:
             raise DraftError(
                 "Say whether the question is good, or what is wrong with it: {}.", ", ".join(CHECKS)

@@ -124,14 +124,16 @@ def figure_of(report: AnyReport) -> str:
     return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
 
 
-def scores_of(opened: Opened) -> str:
-    """Return the tables of a report."""
-    report = opened.report
-    sheets = sheets_html(BENCHMARKS[report.benchmark].sheets(report))
+def scores_of(report: AnyReport, link: str) -> str:
+    """Return the tables of a report; "" where it has none."""
+    tables = BENCHMARKS[report.benchmark].sheets(report)
+    if not tables:
+        return ""
+    sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.tabulated(report).splits
-    return REPORT.scores([sheets, clusters_html(splits[-1], opened.job.link) if splits else ""])
+    return REPORT.scores([sheets, clusters_html(splits[-1], link) if splits else ""])
 
 
 def citation_of(report: AnyReport) -> str:
@@ -215,7 +217,7 @@ class ReportPages:
         parts = [
             head_html(report, notes_of(opened), share),
             figure_of(report),
-            scores_of(opened),
+            scores_of(report, job.link),
             wrong_html(report, self.pictures.addresses(job.link)),
             REPORT.every(job.link, listed.title) if listed else "",
             trust_html(report),
