@@ -187,7 +187,10 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
     done = command("score", out)
     assert done.code == 0, done.err
     assert "7 answers, 3 questions with rotated passes, options chosen by likelihood" in done.out
-    assert "toy reaches 100.0 on MMBench dev by likelihood (CircularEval over 2 of 3" in done.out
+    assert (
+        "toy reaches 100.0 on MMBench dev by likelihood (CircularEval over 2 of 1,164 answers"
+        in done.out
+    )
     assert "How letters were read" not in done.out
     text = command.folder / "text.tsv"
     rows = [row.values for row in read_records(out)]
