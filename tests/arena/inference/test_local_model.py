@@ -23,6 +23,7 @@ import psutil
 import pytest
 from PIL import Image
 
+from arena.inference import local_process
 from arena.inference.local_process import LocalChooser, LocalVLM, ProcessPool
 from arena.types import Alternatives, Generation, ModelCard, ModelError, Price, Turn, Usage
 from tests.support.tiny_vlm import TEMPLATE, build, build_smol
@@ -284,8 +285,14 @@ def test_a_process_that_takes_too_much_memory_is_ended(tiny):
         process_pool.close()
 
 
-def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
-    cards = [ModelCard(name, "local", str(tiny), timeout=0.05) for name in "abc"]
+def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, monkeypatch):
+    """Of processes that hold no weights: whom the pool ends does not depend on them."""
+    start = local_process.line_process
+    monkeypatch.setattr(
+        local_process, "line_process", lambda _: start("tests.support.silent_model")
+    )
+    monkeypatch.setattr(local_process, "WHOLE", 0.01)  # of the card's time-out: the patience
+    cards = [ModelCard(name, "local", str(tiny), timeout=30.0) for name in "abc"]
     process_pool = ProcessPool(2)
 
     async def loaded(*cards: ModelCard) -> None:
