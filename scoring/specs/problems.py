@@ -1,0 +1,96 @@
+"""Problems of a spec, each with its place: pydantic's errors in our words, and what is unlike a known name."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+_SHOWN = 60
+"""Signs of a wrong value."""
+_MOST = 30
+"""Problems that a message names."""
+
+
+class SpecProblem(NamedTuple):
+    """A problem, and where in the spec it is, as in `figures.Overall`."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
+class SpecError(ValueError):
+    """A spec cannot be used; `problems` are all of them."""
+
+    def __init__(self, problems: Sequence[SpecProblem], file: str = "") -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in problems[:_MOST]]
+        if len(problems) > _MOST:
+            lines.append(f"and {len(problems) - _MOST:,} more")
+        super().__init__("\n".join(f"{file}: {line}" if file else line for line in lines))
+
+
+def either(words: Iterable[object], joint: str = "or") -> str:
+    """Words as a list in a sentence: a, b or c."""
+    *others, last = map(str, words)
+    return f"{', '.join(others)} {joint} {last}" if others else last
+
+
+def none_of(value: object, known: Iterable[str]) -> str:
+    """That a value is none of the known ones, with the one that it may have meant."""
+    names = [*known]
+    close = get_close_matches(str(value)[:_SHOWN], names, 1)
+    meant = f"; {close[0]!r} was meant?" if close else ""
+    return f"{shown(value)} is none of {', '.join(names) or 'none'}{meant}"
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def told(error: ValidationError, place: str, known: Iterable[str] = ()) -> list[SpecProblem]:
+    """The problems of a part of the spec at this place; `known` are the names that it may have."""
+    return [_told(each, place, known) for each in error.errors(include_url=False)]
+
+
+_KINDS = {
+    "dict_type": "expected names with values, as in `name: value`",
+    "model_type": "expected names with values, as in `name: value`",
+    "mapping_type": "expected names with values, as in `name: value`",
+    "list_type": "expected a list, as in [a, b]",
+    "tuple_type": "expected a list, as in [a, b]",
+    "string_type": "expected a text",
+}
+
+
+def _told(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
+    kind = error["type"]
+    where = ".".join([place, *(str(part)[:_SHOWN] for part in error["loc"])]).strip(".")
+    context = error.get("ctx", {})
+    value = shown(error["input"])
+    if kind == "missing":
+        text = "is missing; add it"
+    elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        where = ".".join([place, *(str(part) for part in error["loc"][:-1])]).strip(".")
+        text = none_of(error["loc"][-1], known) if known else f"{error['loc'][-1]!r} is unknown"
+        text = f"{text}; delete or correct it"
+    elif kind == "value_error":
+        text = str(context["error"])
+    elif kind in _KINDS:
+        text = f"{_KINDS[kind]}, found {value}"
+    elif kind == "literal_error":
+        text = f"{value} is not {context['expected']}"
+    elif kind == "string_too_long":
+        text = f"has {len(error['input']):,} letters; {context['max_length']:,} are the most"
+    elif kind in ("string_too_short", "too_short"):
+        text = "is empty; fill it in, or leave it out"
+    elif kind == "too_long":
+        text = f"has more than {context['max_length']:,} entries; leave some out"
+    else:
+        expected = error["msg"].replace("Input should be", "expected").split(",")[0]
+        text = f"{expected[:200]}, found {value}"
+    return SpecProblem(where, text)
