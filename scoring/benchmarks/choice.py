@@ -578,7 +578,7 @@ def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:
 
 def has_options(record: Record) -> bool:
     """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if len(option_columns(record)) > 1:
+    if len(option_columns(record.values)) > 1:
         return True
     names = {column.strip().lower(): column for column in record.values}
     listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -210,7 +210,7 @@ class Spec(BaseModel):
 
 
 def kind_of(rule: RuleKind) -> str:
-    return str(getattr(rule, "kind"))  # noqa: B009: each kind has its own literal
+    return str(rule.model_dump(include={"kind"})["kind"])
 
 
 def _plain_case(case: Case) -> Mapping[str, Any]:
@@ -238,27 +238,30 @@ def spec_of(raw: Any) -> Spec:
     if not isinstance(raw, Mapping):
         text = "expected names with values, such as `name: Animals`"
         raise SpecError([SpecProblem("", f"{text}, found {shown(raw)}")])
-    problems: list[SpecProblem] = []
     fields = Spec.model_fields
-    for name in raw:
-        if name not in fields:
-            text = f"{none_of(name, fields)}; delete or correct it"
-            problems.append(SpecProblem("", text))
-    read: dict[str, Any] = {}
-    for name, field in fields.items():
-        value = raw.get(name)
-        if name not in raw and not field.is_required():
-            read[name] = field.get_default(call_default_factory=True)
-        elif name == "rule":
-            read[name] = _read_rule(value, problems)
-        elif name == "figures":
-            read[name] = _read_figures(value, problems)
-        else:
-            read[name] = _read_field(name, value, problems)
-    problems += _told_together({name: read[name] for name in read if read[name] is not _WRONG})
+    problems = [
+        SpecProblem("", f"{none_of(name, fields)}; delete or correct it")
+        for name in raw
+        if name not in fields
+    ]
+    read = {name: _read_part(name, raw, problems) for name in fields}
+    known = {name: value for name, value in read.items() if value is not _WRONG}
+    problems += _told_together(known)
     if problems:
         raise SpecError(sorted(problems, key=lambda problem: _place_of(problem, fields)))
     return Spec.model_construct(**read)
+
+
+def _read_part(name: str, raw: Mapping[str, Any], problems: list[SpecProblem]) -> Any:
+    """A field's value, its default where there is none, or `_WRONG` where it has a problem."""
+    field = Spec.model_fields[name]
+    if name not in raw and not field.is_required():
+        return field.get_default(call_default_factory=True)
+    if name == "rule":
+        return _read_rule(raw.get(name), problems)
+    if name == "figures":
+        return _read_figures(raw.get(name), problems)
+    return _read_field(name, raw.get(name), problems)
 
 
 _WRONG = object()
@@ -367,16 +370,17 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
 
 def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Problems of fields with one another; a field with a problem of its own is not there."""
+    yield from _told_columns(read.get("columns", Columns()))
     yield from _told_rules(read)
     if "figures" in read:
         for name, text in figure_problems(read["figures"]):
             yield SpecProblem(f"figures.{name}", text)
-        yield from _told_headline(read)
-    if read.get("ask"):
-        for name in _BRACES.findall(read["ask"]):
-            if name not in ASKED:
-                text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
-                yield SpecProblem("ask", text)
+        yield from _told_headlines(read)
+        yield from _told_published(read)
+    unknown = [name for name in _BRACES.findall(read.get("ask") or "") if name not in ASKED]
+    for name in dict.fromkeys(unknown):
+        text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
+        yield SpecProblem("ask", text)
     for field in ("called", "groups", "protocols"):
         for word, times in Counter(read.get(field, ())).items():
             if times > 1:
@@ -385,8 +389,21 @@ def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     if read.get("submission") and not any(file.answers != "there" for file in files):
         text = "no question file is without answers, so that there is nothing to submit"
         yield SpecProblem("submission", f"{text}; mark one with `answers: absent`")
+
+
+def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
+    roles: dict[str, str] = {}
+    for role in ("id", "question", "truth", "answer"):
+        column = getattr(columns, role)
+        if column is not None and column in roles:
+            text = f"{column!r} is the {roles[column]} already; name another column"
+            yield SpecProblem(f"columns.{role}", text)
+        roles.setdefault(column, role)
+
+
+def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     for number, row in enumerate(read.get("published", ()), start=1):
-        if "figures" in read and row.figure not in read["figures"]:
+        if row.figure not in read["figures"]:
             text = f"figure {none_of(row.figure, read['figures'])}"
             yield SpecProblem(f"published.{number}", text)
 
@@ -401,27 +418,29 @@ def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
                 yield SpecProblem("protocols", text)
 
 
-def _told_headline(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     figures: Mapping[str, Figure] = read["figures"]
     protocols = read.get("protocols", ())
     headline = read.get("headline")
     for protocol in protocols:
         if not any(figure.told_under(protocol) for figure in figures.values()):
             yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
-    if headline is None:
-        return
-    by_protocol = {protocol: headline for protocol in protocols}
-    if isinstance(headline, Mapping):
-        by_protocol = headline
-        for protocol in headline.keys() - {*protocols}:
-            yield SpecProblem("headline", f"{protocol!r} is none of the protocols of this spec")
-    wrong = []
-    for protocol, name in by_protocol.items():
-        if name not in figures:
-            wrong.append(f"{name!r} is none of the figures {', '.join(figures)}")
-        elif not figures[name].told_under(protocol):
-            wrong.append(f"{name!r} is not told under {protocol}; choose another for it")
-    yield from (SpecProblem("headline", text) for text in dict.fromkeys(wrong))
+    named = dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
+    texts = [_told_headline(figures, name, protocol) for protocol, name in named.items()]
+    texts += [
+        f"{protocol!r} is none of the protocols of this spec"
+        for protocol in named
+        if protocol not in protocols
+    ]
+    yield from (SpecProblem("headline", text) for text in dict.fromkeys(filter(None, texts)))
+
+
+def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
+    if name not in figures:
+        return f"{name!r} is none of the figures {', '.join(figures)}"
+    if not figures[name].told_under(protocol):
+        return f"{name!r} is not told under {protocol}; choose another for it"
+    return ""
 
 
 def is_called(spec: Spec, file: str) -> str:

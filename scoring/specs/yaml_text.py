@@ -39,7 +39,7 @@ def read_yaml(content: bytes) -> Any:
         raise YamlError(f"line {line} has the sign {sign[0]!a}; delete it")
     try:
         _check_events(text)
-        return yaml.load(text, _SpecLoader)  # noqa: S506: a SafeLoader that makes fewer types
+        return yaml.load(text, _SpecLoader)
     except yaml.MarkedYAMLError as error:
         raise YamlError(_told(error)) from None
     except yaml.YAMLError as error:
@@ -56,7 +56,7 @@ def write_yaml(value: Any) -> str:
 class _SpecLoader(yaml.SafeLoader):
     """Words are texts; what is written twice in a mapping is an error."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012: as in its base class
+    yaml_implicit_resolvers: dict[str, Any] = {}
 
     def construct_scalar(self, node: Any) -> Any:
         text = super().construct_scalar(node)
@@ -86,7 +86,7 @@ _SpecLoader.add_constructor("tag:yaml.org,2002:str", _SpecLoader.construct_scala
 class _SpecDumper(yaml.SafeDumper):
     """Quotes what would read back as something else."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012: as in its base class
+    yaml_implicit_resolvers: dict[str, Any] = {}
 
 
 def _represented_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
