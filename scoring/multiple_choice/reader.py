@@ -404,9 +404,7 @@ class _Reader:
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""
-        cells = {
-            letter: _written(record, letter) for letter in option_columns(record.values)
-        }
+        cells = {letter: _written(record, letter) for letter in option_columns(record.values)}
         options = lettered_options(cells, (self._text(record, ("answer",)) or "").strip())
         self._unnamed_options += sum(bool(text.strip()) for text in cells.values()) - len(options)
         return options

@@ -1,10 +1,12 @@
 """What a rule is: one question and one answer in, a score or nothing out."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+from scoring.judges.spec import Ask, JudgeSpec, Reply
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
 
@@ -30,6 +32,15 @@ class Reading:
     is_open: bool = False
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What a judge read of an answer, and its replies."""
+
+    reading: Reading
+    replies: tuple[str, ...]
+    model: str
+
+
 class RuleKind(BaseModel):
     """A kind of rule with its parameters."""
 
@@ -39,4 +50,9 @@ class RuleKind(BaseModel):
         raise NotImplementedError
 
     def protocols(self) -> frozenset[RuleProtocol]:
+        raise NotImplementedError
+
+    def judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+    ) -> Generator[Ask, Reply, Judged]:
         raise NotImplementedError

@@ -122,7 +122,7 @@ class _Computed:
 
     def _sample(self, term: Term, unscored: int) -> Sample:
         counted = np.flatnonzero(term.under)
-        pictures = [self.rows.pictures[place] for place in counted]
+        pictures = [self.rows.pictures[place] for place in counted.tolist()]
         return Sample(term.over[counted], pictures, unscored)
 
     def _mean_ends(self, term: Term, bounds: Ends) -> Ends | None:
@@ -177,7 +177,10 @@ class _Computed:
             return mask
         if figure.over is not None and figure.among is not None:
             mask = mask & self.rows.in_any(figure.over, figure.among)
-        return np.any([self._support(part, mask) for part in self._parts(figure)], axis=0)
+        support = np.zeros(len(self.rows), dtype=bool)
+        for part in self._parts(figure):
+            support = support | self._support(part, mask)
+        return support
 
     def _is_known(self, figure: Figure) -> Mask:
         if figure.form in ("f1", "precision", "recall", "yes"):
@@ -203,7 +206,7 @@ class _Computed:
     def _mean_term(self, weight: float, mask: Mask, fill: Fill) -> Term:
         score = self._score(fill)
         counted = mask & ~np.isnan(score)
-        return Term(weight, np.where(counted, score, 0.0), counted.astype(np.float64))
+        return Term(weight, np.where(counted, score, 0.0), _numbers(counted))
 
     def _count(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         term = self._mean_term(1.0, mask, fill)
@@ -249,18 +252,18 @@ class _Computed:
     def _f1(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         said, truth, known = self._answers(figure.f1 or "", fill)
         counted = mask & known
-        over = 2.0 * (counted & said & truth)
-        yield Term(figure.factor, over, 1.0 * (counted & said) + 1.0 * (counted & truth))
+        over = 2 * _numbers(counted & said & truth)
+        yield Term(figure.factor, over, _numbers(counted & said) + _numbers(counted & truth))
 
     def _precision(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         said, truth, known = self._answers(figure.precision or "", fill)
         counted = mask & known & said
-        yield Term(figure.factor, 1.0 * (counted & truth), 1.0 * counted)
+        yield Term(figure.factor, _numbers(counted & truth), _numbers(counted))
 
     def _recall(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         said, truth, known = self._answers(figure.recall or "", fill)
         counted = mask & known & truth
-        yield Term(figure.factor, 1.0 * (counted & said), 1.0 * counted)
+        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
 
     def _yes(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         said = self.rows.equals("read", figure.yes or "")
@@ -268,13 +271,13 @@ class _Computed:
         if fill:
             counted = mask
             said = np.where(self.rows.is_read, said, fill == "best")
-        yield Term(figure.factor, 1.0 * (counted & said), 1.0 * counted)
+        yield Term(figure.factor, _numbers(counted & said), _numbers(counted))
 
     def _above(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         score = self._score(fill)
         counted = mask & ~np.isnan(score)
         above = counted & (np.nan_to_num(score) > (figure.above or 0.0))
-        yield Term(figure.factor, 1.0 * above, 1.0 * counted)
+        yield Term(figure.factor, _numbers(above), _numbers(counted))
 
     def _ratio(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         first, second = self.rows.marks.T
@@ -332,6 +335,10 @@ def connected(codes: Sequence[Codes], size: int) -> Codes:
     row = np.concatenate(rows)
     graph = coo_array((np.ones(len(row)), (row, np.concatenate(nodes))), shape=(count, count))
     return connected_components(graph, directed=False)[1][:size]
+
+
+def _numbers(mask: Mask) -> Floats:
+    return mask.astype(np.float64)
 
 
 def _times(ends: Ends, factor: float) -> Ends:

@@ -93,6 +93,16 @@ class Figure(BaseModel):
         needed = (*(self.all or ()), self.mean_of, self.over)
         return tuple(column for column in needed if column is not None)
 
+    @property
+    def spans(self) -> tuple[str, ...]:
+        """The columns whose groups it is made of."""
+        return tuple(column for column in (self.mean_of, self.over) if column is not None)
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether it lies between 0 and 100."""
+        return self.count is None and self.ratio is None and self.sum is None
+
     def told_under(self, protocol: str) -> bool:
         return self.protocol is None or protocol in self.protocol
 

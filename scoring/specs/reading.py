@@ -157,7 +157,9 @@ class _Reader:
             self._tell_lacking("answer", columns.answer, [*record.values], record.row)
             return
         if isinstance(answer, list | dict | bool):
-            text = f"expected an answer as text in {columns.answer!r}, found {cell_text(answer)[:40]}"
+            text = (
+                f"expected an answer as text in {columns.answer!r}, found {cell_text(answer)[:40]}"
+            )
             self._tell(text, record.row)
             return
         id = self._id(cells, record)
@@ -220,7 +222,7 @@ class _Reader:
         self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
         """Tell where a file has another truth or other options than the question file."""
-        truth = self._spec.columns.truth
+        truth = self._spec.columns.truth or ""
         ours = options_of(self._spec, cells)
         theirs = options_of(self._spec, known)
         differ = truth in cells and cell_text(cells[truth]).strip() not in (
@@ -232,27 +234,24 @@ class _Reader:
             self._tell(f"{text}; choose the right one", row)
 
     def _tell_columns(self) -> None:
-        """Tell which of the columns that the spec names the file does not have."""
+        """Tell which of the columns that the spec names the file does not have, and what is left out for that."""
         if not self._rows:
             return
         columns = self._spec.columns
-        if columns.truth is not None and columns.truth not in self._there:
+        there = {*self._there, columns.id}
+        if columns.truth is not None and columns.truth not in there:
             self._tell_lacking("truth", columns.truth, [*self._there])
-        derived = self._spec.derive
-        for name, figure in self._spec.figures.items():
-            for column in figure.columns:
-                source = _source(derived, column)
-                if source not in self._there and source != columns.id:
-                    self._tell(f"figures.{name}: {self._lacks(source)}")
-        shown = {"groups": self._spec.groups, "splits": filter(None, [self._spec.splits])}
-        for field, names in shown.items():
-            for column in names:
-                source = _source(derived, column)
-                if source not in self._there and source != columns.id:
-                    self._tell(f"{field}: {self._lacks(source)}; left out", blocks="nothing")
-
-    def _lacks(self, column: str) -> str:
-        return f"the file has no column {column!r}"
+        needed = {f"figures.{name}": self._spec.needs(name) for name in self._spec.figures}
+        needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
+        for field, names in needed.items():
+            lacking = [name for name in map(self._spec.source_of, names) if name not in there]
+            for column in dict.fromkeys(lacking):
+                text = f"{field}: the file has no column {column!r}, so that this is left out"
+                self._tell(text, blocks="nothing")
+        for protocol in self._spec.protocols:
+            figures = self._spec.figures_under(protocol, there)
+            if not figures:
+                self._tell(f"the file has the columns of no figure of the protocol {protocol}")
 
     def _tell_lacking(self, role: str, column: str, has: Sequence[str], row: int = 0) -> None:
         names = ", ".join(map(repr, has[:_SHOWN])) or "none"
@@ -327,13 +326,6 @@ def _named(spec: Spec) -> Iterator[str]:
     names += [column for case in spec.rule for column in case.when or {}]
     names += spec.columns.options or ()
     yield from (name for name in dict.fromkeys(names) if name not in derived)
-
-
-def _source(derived: Mapping[str, Any], column: str) -> str:
-    """The file's column that a column is made of in the end."""
-    while column in derived and derived[column].source != column:
-        column = derived[column].source
-    return column
 
 
 def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:

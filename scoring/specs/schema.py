@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
@@ -46,13 +46,15 @@ _URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re
 _PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
 
 
-def _text(most: int, say: str) -> Any:
+def _filled(say: str) -> BeforeValidator:
+    """A text that must be there; `say` is what to do without."""
+
     def check(value: Any) -> Any:
         if value is None or (isinstance(value, str) and not value.strip()):
             raise ValueError(say)
         return as_text(value)
 
-    return Annotated[str, BeforeValidator(check), Field(max_length=most)]
+    return BeforeValidator(check)
 
 
 def _plain_file(value: Any) -> Any:
@@ -132,8 +134,8 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
 
-    name: _text(80, "give the benchmark a name")
-    about: _text(200, "say in a sentence what is measured")
+    name: Annotated[str, _filled("give the benchmark a name"), Field(max_length=80)]
+    about: Annotated[str, _filled("say in a sentence what is measured"), Field(max_length=200)]
     licence: Word = UNKNOWN
     cite: Word | None = None
     size: Word | None = None
@@ -158,7 +160,7 @@ class Spec(BaseModel):
     questions: Annotated[tuple[QuestionFile, ...], Field(max_length=100)] = ()
     submission: Literal["json map", "json list", "tsv", "xlsx"] | None = None
     published: tuple[PublishedFigure, ...] = ()
-    ask: _text(4_000, "write the prompt, or leave it out") | None = None
+    ask: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -175,7 +177,7 @@ class Spec(BaseModel):
         dumped = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         for name in type(self).model_fields:
             if name == "rule":
-                yield name, [_plain_case(case) for case in self.rule]
+                yield name, _plain_rule(self.rule)
             elif name in dumped:
                 yield name, dumped[name]
 
@@ -192,16 +194,39 @@ class Spec(BaseModel):
         """The name of the figure that stands for a report under a protocol."""
         if isinstance(self.headline, str):
             return self.headline
-        named = dict(self.headline or {}).get(protocol)
-        if named is not None:
-            return named
+        named: Mapping[Any, str] = self.headline or {}
+        if protocol in named:
+            return named[protocol]
         known = self.figures_under(protocol)
         return OVERALL if OVERALL in known else next(iter(known))
 
-    def figures_under(self, protocol: str) -> Mapping[str, Figure]:
+    def figures_under(
+        self, protocol: str, columns: Container[str] | None = None
+    ) -> Mapping[str, Figure]:
+        """The figures of a protocol; with a file's `columns`, those that it has the columns for."""
         return {
-            name: figure for name, figure in self.figures.items() if figure.told_under(protocol)
+            name: figure
+            for name, figure in self.figures.items()
+            if figure.told_under(protocol)
+            and (
+                columns is None
+                or all(self.source_of(column) in columns for column in self.needs(name))
+            )
         }
+
+    def needs(self, figure: str) -> list[str]:
+        """The columns that a figure and what it is made of need."""
+        found = [*self.figures[figure].columns]
+        for part in self.figures[figure].parts:
+            found += self.needs(part)
+        return found
+
+    def source_of(self, column: str) -> str:
+        """The file's column that a column is made of in the end."""
+        for name in reversed([*self.derive]):
+            if name == column:
+                column = self.derive[name].source
+        return column
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -213,10 +238,15 @@ def kind_of(rule: RuleKind) -> str:
     return str(rule.model_dump(include={"kind"})["kind"])
 
 
-def _plain_case(case: Case) -> Mapping[str, Any]:
-    rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    plain: dict[str, Any] = {"rule": {"kind": kind_of(case.rule), **rule}}
-    return {"when": dict(case.when), **plain} if case.when else plain
+def _plain_rule(cases: tuple[Case, ...]) -> Any:
+    """A rule for all rows alone, else its cases; a kind without parameters is a word."""
+    plain = []
+    for case in cases:
+        dumped = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        kind = kind_of(case.rule)
+        rule = {"kind": kind, **dumped} if dumped.keys() - {"kind"} else kind
+        plain.append({"when": dict(case.when), "rule": rule} if case.when else {"rule": rule})
+    return plain[0]["rule"] if len(cases) == 1 and cases[0].when is None else plain
 
 
 def read_spec(content: bytes) -> Spec:
@@ -278,7 +308,8 @@ def _place_of(problem: SpecProblem, fields: Mapping[str, Any]) -> int:
 def _adapter(name: str) -> TypeAdapter[Any]:
     field = Spec.model_fields[name]
     kind: Any = field.annotation
-    return TypeAdapter(Annotated[kind, *field.metadata] if field.metadata else kind)
+    whole: Any = Annotated[kind, *field.metadata] if field.metadata else kind  # pyright: ignore
+    return TypeAdapter(whole)
 
 
 _KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -395,7 +426,9 @@ def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
     roles: dict[str, str] = {}
     for role in ("id", "question", "truth", "answer"):
         column = getattr(columns, role)
-        if column is not None and column in roles:
+        if column is None:
+            continue
+        if column in roles:
             text = f"{column!r} is the {roles[column]} already; name another column"
             yield SpecProblem(f"columns.{role}", text)
         roles.setdefault(column, role)

@@ -53,7 +53,11 @@ def write_yaml(value: Any) -> str:
     )
 
 
-class _SpecLoader(yaml.SafeLoader):
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C where it is there, which is five times as fast."""
+
+
+class _SpecLoader(_Loader):
     """Words are texts; what is written twice in a mapping is an error."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
@@ -113,7 +117,7 @@ def _check_events(text: str) -> None:
     """Raise YAMLError for what specs do not use, before anything is made of it."""
     depth = 0
     documents = 0
-    for event in yaml.parse(text, yaml.SafeLoader):
+    for event in yaml.parse(text, _Loader):
         problem = ""
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
             problem = (

@@ -23,7 +23,7 @@ from scoring.people.labels import label_results
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
 from scoring.people.reading_results import reading_results
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report
 from scoring.serialize import ReportError
 from scoring.visit_bench.matches import MatchReport
@@ -96,7 +96,7 @@ class PublishedReports:
         report = self._jobs.report(link)
         if report is None:
             return None
-        benchmark = BENCHMARKS[report.benchmark]
+        benchmark = benchmark_of(report)
         title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
         return ReportHead(title, benchmark.sentence(report), preview_drawing(report))
 
@@ -127,7 +127,7 @@ def figure_of(report: AnyReport) -> str:
 def scores_of(opened: Opened) -> str:
     """Return the tables of a report."""
     report = opened.report
-    sheets = sheets_html(BENCHMARKS[report.benchmark].sheets(report))
+    sheets = sheets_html(benchmark_of(report).sheets(report))
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.tabulated(report).splits
@@ -135,7 +135,7 @@ def scores_of(opened: Opened) -> str:
 
 
 def citation_of(report: AnyReport) -> str:
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
     return "\n\n".join(citations()[key] for key in papers if key)
 
@@ -211,7 +211,7 @@ class ReportPages:
         is_owner = self._owner(request) == job.owner
         share = REPORT.share(job.link, is_owner, job.published)
         listed = LISTS.get(report.benchmark)
-        benchmark = BENCHMARKS[report.benchmark]
+        benchmark = benchmark_of(report)
         parts = [
             head_html(report, notes_of(opened), share),
             figure_of(report),
@@ -228,7 +228,7 @@ class ReportPages:
     def _beside(self, opened: Opened, request: Request) -> list[str]:
         """What people and other reports say of the same answers; nothing where none is told."""
         job, report = opened
-        if not BENCHMARKS[report.benchmark].scored_answers(report):
+        if not benchmark_of(report).scored_answers(report):
             return []
         return [
             REPORT.people(job.link, self._people(job, report)),
@@ -244,7 +244,7 @@ class ReportPages:
         return REPORT.answers_page(
             job.link,
             report.title,
-            BENCHMARKS[report.benchmark].edition(report),
+            benchmark_of(report).edition(report),
             listed.title,
             listed.body(report, chosen),
         )
@@ -258,7 +258,7 @@ class ReportPages:
         found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
         body = REPORT.compare_page(
             [(one.job.link, one.report.title) for one in shown],
-            BENCHMARKS[first.report.benchmark].edition(first.report),
+            benchmark_of(first.report).edition(first.report),
             found,
             REPORT.compare(link, self._others(first.job, request)),
         )

@@ -1,0 +1,57 @@
+"""A judge for what the rules of a spec leave open: its tasks, and the report with its outcomes."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from scoring.judges.run import Task
+from scoring.judges.spec import Ask, JudgeSpec, Reply
+from scoring.report import JudgeStamp
+from scoring.rules.base import Item, RuleProtocol
+from scoring.specs.reading import case_of
+from scoring.specs.report import ReadRow, SpecReport, items_of, spec_of_report
+from scoring.specs.schema import Case
+
+
+def judge_tasks(report: SpecReport, spec: JudgeSpec) -> list[Task[ReadRow]]:
+    """A task for each answer that the rules left open."""
+    tasks = []
+    for row, item in zip(report.rows, items_of(report), strict=True):
+        case = case_of(spec_of_report(report), row.row.cells)
+        if not row.reading.is_open or case is None:
+            continue
+        tasks.append(
+            Task(
+                0,
+                partial(_judging, case, row, item, report.protocol, spec),
+                partial(_declined, row),
+                name=item.id,
+                is_read=lambda outcome: bool(outcome.reading.read),
+            )
+        )
+    return tasks
+
+
+def judged(report: SpecReport, outcomes: Sequence[ReadRow]) -> SpecReport:
+    """The report with the outcomes, in the order of its open answers."""
+    left = iter(outcomes)
+    rows = tuple(next(left) if row.reading.is_open else row for row in report.rows)
+    judge = report.judge and report.judge.answered(outcome.model for outcome in outcomes)
+    return replace(report, judge=judge, rows=rows)
+
+
+def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
+    """The report as a draft for a judge at this public address."""
+    return replace(report, judge=JudgeStamp(spec.model, (), address, "", ""))
+
+
+def _judging(
+    case: Case, row: ReadRow, item: Item, protocol: RuleProtocol, spec: JudgeSpec
+) -> Generator[Ask, Reply, ReadRow]:
+    found = yield from case.rule.judging(item, row.row.answer, protocol, spec)
+    return replace(row, reading=found.reading, replies=found.replies, model=found.model)
+
+
+def _declined(row: ReadRow, reason: str) -> ReadRow:
+    why = f"judge declined: {reason[:200]}"
+    return replace(row, reading=replace(row.reading, why=why, is_open=False))
