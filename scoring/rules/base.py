@@ -1,5 +1,6 @@
 """What a kind of rule is: it reads one answer to one question, and says the score, or that it can't read it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -50,25 +51,26 @@ class Judged:
     """Name that the server gave the judge."""
 
 
-class RuleKind(BaseModel):
+class RuleKind(BaseModel, ABC):
     """A kind of rule with its parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @abstractmethod
     def protocols(self) -> frozenset[RuleProtocol]:
         """The protocols that this rule has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The score of an answer, for any text, without a judge.
 
         An answer that can't be read has no score under `strict` and the papers' protocols, and is wrong under the
         toolkits'.
         """
-        raise NotImplementedError
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
     ) -> Generator[Ask, Reply, Judged]:
-        """Ask a judge about an answer whose reading is open."""
-        raise NotImplementedError
+        """Asks a judge about an answer that the rule leaves open; most kinds leave none."""
+        yield from ()
+        return Judged(self.reading(item, answer, protocol), (), "")
