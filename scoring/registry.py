@@ -77,7 +77,7 @@ def open_upload(
     path: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
-    benchmark: str | None = None,
+    benchmark: str | FileBenchmark[Any] | None = None,
     questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
@@ -189,8 +189,11 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     return ChoicesError(f"{label}: {told}")
 
 
-def file_benchmark(key: str) -> FileBenchmark[Any]:
-    """The benchmark of this key. Raises ChoicesError if its files do not hold their questions."""
+def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
+    """The benchmark of this key, or the one that is given. Raises ChoicesError if its files do not hold their
+    questions."""
+    if isinstance(key, FileBenchmark):
+        return key
     known = {one.key: one for one in BENCHMARKS.values() if isinstance(one, FileBenchmark)}
     if key not in known:
         raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")

@@ -60,13 +60,15 @@ from scoring.specs.report import (
 from scoring.specs.schema import UNKNOWN, Spec, is_called
 from scoring.specs.sheets import report_sheets
 
+OWN = "own"
+"""Key of a benchmark that its user brings."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     **PROTOCOL_WORDS,
     "vlmevalkit": "VLMEvalKit",
     "lmms-eval": "lmms-eval",
     "authors": "The authors'",
 }
-_NOTES: Mapping[str, str] = {
+RULE_NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that isn't clear stays unscored, and out of the figures",
     "vlmevalkit": "VLMEvalKit's rules of August 2026 without its judge: an answer that they can't read is wrong",
     "lmms-eval": "lmms-eval's rules of August 2026 without its judge: an answer that they can't read is wrong",
@@ -97,7 +99,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     check: str = "Score by rules (free)"
     unit: str = "open answer"
     rest: str = "Have a judge read {left}"
-    notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
+    notes: Mapping[str, str] = field(default_factory=lambda: RULE_NOTES)
 
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))

@@ -177,9 +177,9 @@ class _Computed:
             return mask
         if figure.over is not None and figure.among is not None:
             mask = mask & self.rows.in_any(figure.over, figure.among)
-        support = np.zeros(len(self.rows), dtype=bool)
+        support: Mask = np.zeros(len(self.rows), dtype=bool)
         for part in self._parts(figure):
-            support = support | self._support(part, mask)
+            support = np.logical_or(support, self._support(part, mask))
         return support
 
     def _is_known(self, figure: Figure) -> Mask:

@@ -10,6 +10,7 @@ from scoring.specs.problems import SpecError, SpecProblem
 from scoring.specs.schema import PublishedFigure, Spec, spec_of
 from scoring.specs.yaml_text import LARGEST, YamlError, read_yaml
 
+SPEC_ENDINGS = (".yaml", ".yml")
 _COLUMNS = tuple(PublishedFigure.model_fields)
 
 

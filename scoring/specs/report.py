@@ -62,6 +62,7 @@ class SpecReport:
         return sum(row.reading.is_open for row in self.rows)
 
 
+@remembered
 def spec_of_report(report: SpecReport) -> Spec:
     return spec_from_json(report.spec)
 

@@ -233,6 +233,10 @@ class Spec(BaseModel):
         """The kinds of its rules, without doubles."""
         return tuple(dict.fromkeys(kind_of(case.rule) for case in self.rule))
 
+    @staticmethod
+    def kind_of(case: Case) -> str:
+        return kind_of(case.rule)
+
 
 def kind_of(rule: RuleKind) -> str:
     return str(rule.model_dump(include={"kind"})["kind"])
@@ -257,7 +261,6 @@ def read_spec(content: bytes) -> Spec:
         raise SpecError([SpecProblem("", str(error))]) from None
 
 
-@cache
 def spec_from_json(text: str) -> Spec:
     """The spec that a report keeps. Raises SpecError."""
     return spec_of(json.loads(text))
