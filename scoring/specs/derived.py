@@ -81,6 +81,8 @@ def cell_text(cell: Any) -> str:
         return cell
     if isinstance(cell, bool):
         return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _NUMBERS:
+        return str(int(cell))  # as pandas writes whole numbers beside empty cells
     if isinstance(cell, int | float):
         return str(cell)
     return json.dumps(cell, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """What the figures of a spec come to over scored rows: values, bounds for unread answers, 95% intervals.
 
-Every figure is a weighted sum of ratios of sums over rows: a mean is the rows' scores over their number, F1 is 2 TP over
-2 TP + FP + FN, a mean over groups is such a ratio for each group. So one computation gives all values, and one
+Every figure is a weighted sum of ratios of sums over rows: a mean is the rows' scores over their number, F1 is 2 TP
+over 2 TP + FP + FN, a mean over groups is such a ratio for each group. So one computation gives all values, and one
 bootstrap the intervals of all that are no shares.
 """
 
@@ -179,7 +179,7 @@ class _Computed:
             mask = mask & self.rows.in_any(figure.over, figure.among)
         support: Mask = np.zeros(len(self.rows), dtype=bool)
         for part in self._parts(figure):
-            support = np.logical_or(support, self._support(part, mask))
+            support |= self._support(part, mask)
         return support
 
     def _is_known(self, figure: Figure) -> Mask:

@@ -1,6 +1,6 @@
 """Problems of a spec, each with its place: pydantic's errors in our words, and what is unlike a known name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -57,40 +57,43 @@ def told(error: ValidationError, place: str, known: Iterable[str] = ()) -> list[
     return [_told(each, place, known) for each in error.errors(include_url=False)]
 
 
-_KINDS = {
-    "dict_type": "expected names with values, as in `name: value`",
-    "model_type": "expected names with values, as in `name: value`",
-    "mapping_type": "expected names with values, as in `name: value`",
-    "list_type": "expected a list, as in [a, b]",
-    "tuple_type": "expected a list, as in [a, b]",
-    "string_type": "expected a text",
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("dict_type", "model_type", "mapping_type"),
+        "expected names with values, as in `name: value`, found {found}",
+    ),
+    **dict.fromkeys(("list_type", "tuple_type"), "expected a list, as in [a, b], found {found}"),
+    "string_type": "expected a text, found {found}",
+    "missing": "is missing; add it",
+    "literal_error": "{found} is not {expected}",
+    "string_too_long": "has more than {max_length:,} letters; shorten it",
+    "too_long": "has more than {max_length:,} entries; leave some out",
+    **dict.fromkeys(
+        ("string_too_short", "too_short"), "is empty; fill it in, or leave out the whole entry"
+    ),
+    "value_error": "{error}",
 }
+"""Sentences by the kind of pydantic's error, with what it tells."""
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 def _told(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
     kind = error["type"]
-    where = ".".join([place, *(str(part)[:_SHOWN] for part in error["loc"])]).strip(".")
-    context = error.get("ctx", {})
-    value = shown(error["input"])
-    if kind == "missing":
-        text = "is missing; add it"
-    elif kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        where = ".".join([place, *(str(part) for part in error["loc"][:-1])]).strip(".")
-        text = none_of(error["loc"][-1], known) if known else f"{error['loc'][-1]!r} is unknown"
-        text = f"{text}; delete or correct it"
-    elif kind == "value_error":
-        text = str(context["error"])
-    elif kind in _KINDS:
-        text = f"{_KINDS[kind]}, found {value}"
-    elif kind == "literal_error":
-        text = f"{value} is not {context['expected']}"
-    elif kind == "string_too_long":
-        text = f"has {len(error['input']):,} letters; {context['max_length']:,} are the most"
-    elif kind in ("string_too_short", "too_short"):
-        text = "is empty; fill it in, or leave it out"
-    elif kind == "too_long":
-        text = f"has more than {context['max_length']:,} entries; leave some out"
-    else:
+    *above, last = [str(part)[:_SHOWN] for part in error["loc"]] or [""]
+    found = shown(error["input"])
+    if kind == "too_long" and isinstance(error["input"], str):
+        kind = "string_too_long"
+    if kind in _UNKNOWN:
+        text = none_of(last, known) if known else f"{last!r} is unknown"
+        return SpecProblem(_joined(place, *above), f"{text}; delete or correct it")
+    told = _KINDS.get(kind)
+    if told is None:
         expected = error["msg"].replace("Input should be", "expected").split(",")[0]
-        text = f"{expected[:200]}, found {value}"
-    return SpecProblem(where, text)
+        text = f"{expected[:200]}, found {found}"
+    else:
+        text = told.format(**{"found": found, **error.get("ctx", {})})
+    return SpecProblem(_joined(place, *above, last), text)
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(filter(None, parts))

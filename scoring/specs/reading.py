@@ -21,7 +21,7 @@ from scoring.multiple_choice.reader import (
 )
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
-from scoring.rules.base import Item
+from scoring.rules.base import Item, RuleProtocol
 from scoring.specs.derived import cell_text, members
 from scoring.specs.schema import Case, Spec
 
@@ -294,22 +294,27 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
     layout: dict[str, str] = {}
     for role, known in _SPELLINGS.items():
         name = getattr(spec.columns, role)
-        if name is None:
-            continue
-        spelled_so = known if name == known[0] else [name]
-        column = name if name in file else None
-        for spelling in spelled_so:
-            column = column or spellings.get(spelling) or spellings.get(_spelling(spelling))
-        if column is not None and column not in layout.values():
-            layout[name] = column
+        if name is not None:
+            # a column that the spec names otherwise is called so, and not as toolkits call it
+            names = known if name == known[0] else [name]
+            found = _found([name, *names], file, spellings)
+            if found is not None and found not in layout.values():
+                layout[name] = found
     for name in _named(spec):
+        found = _found([name], file, spellings)
+        if found is not None:
+            layout.setdefault(name, found)
+    taken = {*layout.values()}
+    return {**{column: column for column in file if column not in taken}, **layout}
+
+
+def _found(names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]) -> str | None:
+    """The file's column of the first of these names that it has, in any spelling."""
+    for name in names:
         column = name if name in file else spellings.get(_spelling(name))
         if column is not None:
-            layout.setdefault(name, column)
-    for column in file:
-        if column not in layout.values():
-            layout.setdefault(column, column)
-    return layout
+            return column
+    return None
 
 
 def _spelling(name: str) -> str:
@@ -333,10 +338,12 @@ def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
     return {**row.cells, spec.columns.id: row.id}
 
 
-def derived_rows(spec: Spec, cells: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def derived_rows(
+    spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
+) -> Sequence[Mapping[str, Any]]:
     """The cells with the derived columns: a row for each member of a cell that is split.
 
-    Raises ValueError where a figure needs a number and a cell has none.
+    lmms-eval counts a question once, in whatever groups it is: there a split cell is a list. Raises ValueError where a figure needs a number and a cell has none.
     """
     rows: list[Mapping[str, Any]] = [cells]
     for name, derived in spec.derive.items():
@@ -349,7 +356,8 @@ def derived_rows(spec: Spec, cells: Mapping[str, Any]) -> Sequence[Mapping[str, 
                 value = derived.of(cell_text(row[derived.source]))
             except ValueError as error:
                 raise ValueError(f"derive.{name}: {derived.source} {error}") from None
-            values = value if isinstance(value, tuple) else (value,)
+            counts_once = protocol == "lmms-eval" or not isinstance(value, tuple)
+            values = (value,) if counts_once else value
             made += [{**row, name: each} for each in values]
         if len(made) > _MOST_MEMBERS:
             raise ValueError(f"derive.{name}: more than {_MOST_MEMBERS} members in a row")

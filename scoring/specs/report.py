@@ -111,7 +111,7 @@ def scored(report: SpecReport) -> ScoredRows:
     places = []
     for row, item in zip(report.rows, items_of(report), strict=True):
         if has_truth(spec, item):
-            for cells in derived_rows(spec, with_id(spec, row.row)):
+            for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
                 read.append((row, item))
                 places.append(cells)
     columns = _columns(spec)

@@ -26,6 +26,7 @@ from scoring.people.reading_results import reading_results
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report
 from scoring.serialize import ReportError
+from scoring.specs.report import SpecReport
 from scoring.visit_bench.matches import MatchReport
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.article import (
@@ -45,6 +46,7 @@ from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
+from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
 from scoring.web.vqa_view import MARKS
@@ -60,6 +62,13 @@ LISTS: Mapping[str, AnswerList] = {
     "TextVQA": MARKS,
 }
 """How the answers of a benchmark's reports are listed, by its key; others have their files."""
+
+
+def list_of(report: AnyReport) -> AnswerList | None:
+    """Return how a report's answers are listed; None where there is no list of them."""
+    return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
+
+
 NOT_YOURS = "Only its owner can change a report. Open it in the browser in which you scored it."
 NO_OTHER = (
     "There is no report under this link. Paste the address of another report, as in …/report/…"
@@ -137,7 +146,7 @@ def scores_of(opened: Opened) -> str:
 def citation_of(report: AnyReport) -> str:
     benchmark = benchmark_of(report)
     papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
-    return "\n\n".join(citations()[key] for key in papers if key)
+    return "\n\n".join(citations()[key] for key in papers if key in citations())
 
 
 @dataclass(frozen=True)
@@ -210,7 +219,7 @@ class ReportPages:
         job, report = opened
         is_owner = self._owner(request) == job.owner
         share = REPORT.share(job.link, is_owner, job.published)
-        listed = LISTS.get(report.benchmark)
+        listed = list_of(report)
         benchmark = benchmark_of(report)
         parts = [
             head_html(report, notes_of(opened), share),
@@ -237,7 +246,7 @@ class ReportPages:
 
     def _answers(self, opened: Opened, request: Request) -> str | None:
         job, report = opened
-        listed = LISTS.get(report.benchmark)
+        listed = list_of(report)
         if listed is None:
             return None
         chosen = Chosen.of(f"{_address(job.link)}/answers", request.query_params)
