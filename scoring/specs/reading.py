@@ -305,7 +305,9 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
         if found is not None:
             layout.setdefault(name, found)
     taken = {*layout.values()}
-    return {**{column: column for column in file if column not in taken}, **layout}
+    layout |= {column: column for column in file if column not in taken}
+    places = {column: place for place, column in enumerate(file)}
+    return dict(sorted(layout.items(), key=lambda named: places[named[1]]))
 
 
 def _found(names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]) -> str | None:
