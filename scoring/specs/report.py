@@ -212,8 +212,8 @@ def head_figure(report: SpecReport) -> str:
     """The figure that stands for a report: the spec's, or the first with a value where that has none."""
     lines = figure_lines(report)
     named = spec_of_report(report).headline_under(report.protocol)
-    known = [name for name, line in lines.items() if line.mean is not None]
-    return named if named in known or not known else known[0]
+    known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
+    return named if named in known else known[0]
 
 
 def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
