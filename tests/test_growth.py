@@ -28,7 +28,7 @@ from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
-from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
+from scoring.benchmarks import mm_vet, vqa_answers
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
@@ -196,7 +196,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
     "reference answers": vqa_answers.references,
-    "VQA answers unwrapped": vqa_wrappers.unwrapped,
+    "VQA answers unwrapped": short_answers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,

@@ -39,7 +39,7 @@ from scoring.benchmarks.base import (
     read_table,
 )
 from scoring.benchmarks.choice import has_options
-from scoring.benchmarks.vqa_accuracy import consensus, normal
+from scoring.rules.vqa_accuracy import consensus, normal
 from scoring.benchmarks.vqa_answers import (
     PREDICTIONS,
     Dataset,
@@ -52,7 +52,7 @@ from scoring.benchmarks.vqa_answers import (
     told_pictures,
 )
 from scoring.benchmarks.vqa_sheets import mark_counts_sheet, mean_mark_sheet
-from scoring.benchmarks.vqa_wrappers import unwrapped
+from scoring.rules.short_answers import unwrapped
 from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task

@@ -85,6 +85,17 @@ def extraction(
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
+    return (yield from judged_letter(question, prediction, decision, protocol, spec))
+
+
+def judged_letter(
+    question: ChoiceQuestion,
+    prediction: str,
+    decision: Decision,
+    protocol: Protocol,
+    spec: JudgeSpec,
+) -> Generator[Ask, Reply, Decision]:
+    """Ask a judge about an answer that the rules left open with this decision."""
     options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
     schema = (
         closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None

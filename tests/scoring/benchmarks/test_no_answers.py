@@ -11,7 +11,7 @@ from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
 from scoring.benchmarks.vqa import MarksReport, tabulated, wrapped_rows
 from scoring.benchmarks.vqa_answers import read_answers
-from scoring.benchmarks.vqa_wrappers import unwrapped
+from scoring.rules.short_answers import unwrapped
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import named, no_answer
 from scoring.registry import BENCHMARKS
