@@ -1,10 +1,11 @@
 """TEMP"""
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict
 
-from scoring.rules.base import *
+from scoring.multiple_choice.extract import extract
+from scoring.rules.base import Reading, RuleKind, unread
 
 ALLP = frozenset(("strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"))
 
@@ -15,44 +16,19 @@ class _T(RuleKind):
     def protocols(self):
         return ALLP
 
-    def reading(self, item, answer, protocol):
-        from scoring.multiple_choice.extract import extract
-
+    def _read(self, item, answer, protocol):
+        truth = self.truth_of(item)
         if item.options:
             d = extract(answer, item.options, "strict")
             if d.letter is None:
-                return Reading(None if protocol == "strict" else 0.0, "", str(d.rule), d.open)
-            return Reading(float(d.letter == item.truth), d.letter, str(d.rule))
-        ok = (item.truth or "").casefold() == answer.strip().casefold()
+                return unread(protocol, str(d.rule), d.open)
+            return Reading(float(d.letter == truth), d.letter, str(d.rule))
+        ok = (truth or "").casefold() == answer.strip().casefold()
         return Reading(float(ok), answer.strip()[:20], "equal")
 
 
-class L(_T):
-    kind: Literal["letter"] = "letter"
+def _kind(name):
+    return type(name, (_T,), {"__annotations__": {"kind": Literal[name]}, "kind": name})
 
 
-class Y(_T):
-    kind: Literal["yes_no"] = "yes_no"
-
-
-class N(_T):
-    kind: Literal["number"] = "number"
-
-
-class R(_T):
-    kind: Literal["relaxed"] = "relaxed"
-
-
-class A(_T):
-    kind: Literal["anls"] = "anls"
-
-
-class T(_T):
-    kind: Literal["text"] = "text"
-
-
-class O(_T):
-    kind: Literal["open"] = "open"
-
-
-KINDS = {c.model_fields["kind"].default: c for c in (L, Y, N, R, A, T, O)}
+KINDS = {n: _kind(n) for n in ("letter", "yes_no", "number", "relaxed", "anls", "text", "open")}

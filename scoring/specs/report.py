@@ -91,9 +91,15 @@ def under_protocol(report: SpecReport, protocol: RuleProtocol) -> SpecReport:
     return replace(report, protocol=protocol, judge=None, rows=read)
 
 
+def truth_of(spec: Spec, item: Item) -> str | None:
+    """The right answer that a question's rule compares with; None without one."""
+    case = case_of(spec, item.cells)
+    return case.rule.truth_of(item) if case else item.truth
+
+
 def has_truth(spec: Spec, item: Item) -> bool:
     """Whether a question can be scored: it has a truth, or its spec knows none."""
-    return spec.columns.truth is None or item.truth is not None
+    return spec.columns.truth is None or truth_of(spec, item) is not None
 
 
 @remembered
@@ -124,7 +130,7 @@ def scored(report: SpecReport) -> ScoredRows:
     return scored_rows(
         scores=[row.reading.score for row, _ in read],
         reads=[row.reading.read for row, _ in read],
-        truths=[item.truth or "" for _, item in read],
+        truths=[truth_of(spec, item) or "" for _, item in read],
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, item in read],
         cells=named,
         ends=UNIT,
