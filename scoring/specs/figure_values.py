@@ -42,13 +42,11 @@ class Term(NamedTuple):
         return bool(np.isin(self.under, (0.0, 1.0)).all() and np.isin(self.over, (0.0, 1.0)).all())
 
 
-def figure_line(
-    name: str, rows: ScoredRows, figures: Mapping[str, Figure], within: Mask | None = None
-) -> ScoreLine:
-    """A figure of these rows, or of those `within` a group, with its bounds and its interval."""
+def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> ScoreLine:
+    """A figure of these rows, with its bounds and its interval."""
     computed = _Computed(rows, figures)
     figure = figures[name]
-    mask = rows.everything if within is None else within
+    mask = rows.everything
     terms = computed.terms(figure, mask, "")
     counted = computed.counted(figure, mask)
     mean = value_of(terms)

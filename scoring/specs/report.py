@@ -18,7 +18,7 @@ from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
 from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, with_id
 from scoring.specs.schema import Spec, spec_from_json
-from scoring.specs.scored_rows import Mask, ScoredRows, scored_rows
+from scoring.specs.scored_rows import ScoredRows, scored_rows
 
 NO_GROUP = "(none)"
 NO_CASE = "no case of the rule fits"
@@ -161,13 +161,13 @@ class GroupLines(NamedTuple):
 @remembered
 def figure_lines(report: SpecReport) -> Mapping[str, ScoreLine]:
     """Every figure of the protocol, over all rows that can be scored."""
-    return lines_within(report, None)
+    return lines_of(report, scored(report))
 
 
-def lines_within(report: SpecReport, within: Mask | None) -> Mapping[str, ScoreLine]:
-    spec = spec_of_report(report)
-    rows = scored(report)
-    return {name: figure_line(name, rows, spec.figures, within) for name in told_figures(report)}
+def lines_of(report: SpecReport, rows: ScoredRows) -> Mapping[str, ScoreLine]:
+    """Every figure of the protocol, over these of a report's rows."""
+    figures = spec_of_report(report).figures
+    return {name: figure_line(name, rows, figures) for name in told_figures(report)}
 
 
 def told_figures(report: SpecReport) -> Mapping[str, Figure]:
@@ -190,7 +190,7 @@ def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[Group
         return ()
     whole = rows.groups(spec.splits)[split] if split and spec.splits else rows.everything
     return [
-        GroupLines(name or NO_GROUP, lines_within(report, whole & mask))
+        GroupLines(name or NO_GROUP, lines_of(report, rows.within(whole & mask)))
         for name, mask in rows.groups(column).items()
         if (whole & mask).any()
     ]

@@ -1,7 +1,7 @@
 """Scored rows: what a rule read of each answer, beside the cells that figures and groups name."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -98,10 +98,23 @@ class ScoredRows:
                 mask = self._mask([])
         return mask
 
+    def within(self, mask: Mask) -> "ScoredRows":
+        """These rows alone."""
+        marks = self.marks[mask] if len(self.marks) else self.marks
+        return replace(self, frame=self.frame[mask], cells=self.cells[mask], marks=marks)
+
+    @cached_property
+    def _units(self) -> dict[tuple[str, ...], Codes]:
+        return {}
+
     def units(self, columns: Sequence[str]) -> Codes:
         """The number of each row's unit: rows with equal cells in all of these columns."""
-        texts = [self.cells[column].astype(str) for column in columns]
-        return np.asarray(pd.MultiIndex.from_arrays(texts).factorize()[0], dtype=np.int64)
+        key = tuple(columns)
+        if key not in self._units:
+            texts = [self.cells[column].map(str) for column in key]
+            codes = pd.MultiIndex.from_arrays(texts).factorize()[0]
+            self._units[key] = np.asarray(codes, dtype=np.int64)
+        return self._units[key]
 
     def _mask(self, rows: Sequence[int]) -> Mask:
         mask = np.zeros(len(self), dtype=bool)

@@ -18,8 +18,8 @@ def figures(**forms):
     return {name: Figure.model_validate(written_out(form)) for name, form in forms.items()}
 
 
-def value(form, rows, within=None, **others):
-    return figure_line("x", rows, figures(**others, x=form), within).mean
+def value(form, rows, **others):
+    return figure_line("x", rows, figures(**others, x=form)).mean
 
 
 def family(data, name, score, read=lambda expected, answer: "", protocol="strict", **how):
@@ -62,7 +62,8 @@ def lmms_answer(expected, answer):
 
 
 def lines(spec, rows, within=None):
-    return {name: figure_line(name, rows, spec.figures, within).mean for name in spec.figures}
+    chosen = rows if within is None else rows.within(within)
+    return {name: figure_line(name, chosen, spec.figures).mean for name in spec.figures}
 
 
 def approx(numbers, scale=1.0):
