@@ -7,7 +7,6 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from arena.inference.messages import ending
@@ -54,9 +53,7 @@ class JudgedKind(RuleKind, ABC):
 
         found = yield from asked(ask, read)
         reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
-        if self.truth_of(item) is None:
-            reading = replace(reading, score=None)
-        return Judged(reading, found.replies, found.model)
+        return Judged(self._checked(item, reading), found.replies, found.model)
 
     @abstractmethod
     def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
