@@ -1,9 +1,6 @@
 """Rules: one question and one answer in, a score or nothing out. Each kind is a file and a line here."""
 
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias
-
-from pydantic import Field
 
 from scoring.rules.anls import AnlsRule
 from scoring.rules.base import RuleKind
@@ -14,11 +11,6 @@ from scoring.rules.relaxed import RelaxedRule
 from scoring.rules.text import TextRule
 from scoring.rules.yes_no import YesNoRule
 
-Rule: TypeAlias = Annotated[
-    LetterRule | YesNoRule | NumberRule | RelaxedRule | AnlsRule | TextRule | OpenRule,
-    Field(discriminator="kind"),
-]
-"""Any rule, told apart by its kind."""
 KINDS: Mapping[str, type[RuleKind]] = {
     "letter": LetterRule,
     "yes_no": YesNoRule,
@@ -28,4 +20,4 @@ KINDS: Mapping[str, type[RuleKind]] = {
     "text": TextRule,
     "open": OpenRule,
 }
-"""All kinds by the name that a benchmark calls them."""
+"""All kinds, by the names that a benchmark's rule has for them."""

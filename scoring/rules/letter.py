@@ -125,26 +125,34 @@ class LetterRule(RuleKind):
         why = str(decision.rule)
         if decision.letter is None:
             return unread(protocol, why, decision.open)
-        truth = self.truth_of(item)
-        cell = TruthCell(truth or "", self.options_of(item))
-        right = cell.written if self.open is not None and not item.options else None
-        right = "A" if right is not None else read_truths([cell]).letters[0]
+        right = self._right_letter(item)
         if right is None:
             return Reading(None, decision.letter, "the right answer is none of the options")
         return Reading(float(decision.letter == right), decision.letter, why)
 
+    def _right_letter(self, item: Item) -> str | None:
+        """The option that the truth is, by letter, text or place; None if it is none of them."""
+        options = self.options_of(item)
+        if options.get("B") == self.open and not item.options:
+            return "A"
+        return read_truths([TruthCell(self.truth_of(item) or "", options)]).letters[0]
+
     def _toolkits(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The letter as a toolkit reads it, compared with the truth as it is written."""
-        truth = (self.truth_of(item) or "").strip()
-        if self.open is not None and truth not in _CAPITALS:
-            truth = "A"
-        if protocol == "lmms-eval":
-            letter = truth.strip("()").upper()
-            truth = letter if letter in _CAPITALS else truth
-            if self.read == "shared" and truth not in _CAPITALS:
-                return _TEXT.reading(self._plain_item(item), answer, protocol)
+        truth = self._toolkit_truth(item, protocol)
+        is_text = protocol == "lmms-eval" and self.read == "shared" and truth not in _CAPITALS
+        if is_text and self.truth_of(item) is not None:
+            return _TEXT.reading(self._plain_item(item), answer, protocol)
         reading = self._toolkit_letter(self.options_of(item), answer, protocol)
         return replace(reading, score=float(reading.read == truth)) if reading.read else reading
+
+    def _toolkit_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        """The truth as a toolkit compares it: as it is written, and lmms-eval's "(a)" as A."""
+        truth = (self.truth_of(item) or "").strip()
+        if self.open is not None:
+            return truth if truth in _CAPITALS else "A"
+        letter = truth.strip("()").upper()
+        return letter if protocol == "lmms-eval" and letter in _CAPITALS else truth
 
     def _toolkit_letter(
         self, options: Mapping[str, str], answer: str, protocol: RuleProtocol
@@ -192,9 +200,7 @@ class LetterRule(RuleKind):
             return None if said is None else nearest(said, options)
 
         found = yield from asked(ask, read)
-        truth = (self.truth_of(item) or "").strip()
-        if self.open is not None and truth not in _CAPITALS:
-            truth = "A"
+        truth = self._toolkit_truth(item, protocol)
         if not found.read:
             reading = unread(protocol, str(Rule.UNREAD))
         else:
