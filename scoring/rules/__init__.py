@@ -1,34 +1,23 @@
-"""TEMP"""
+"""Rules: one question and one answer in, a score or nothing out. Each kind is a file and a line here."""
 
-from typing import Literal
+from collections.abc import Mapping
 
-from pydantic import ConfigDict
+from scoring.rules.anls import AnlsRule
+from scoring.rules.base import RuleKind
+from scoring.rules.letter import LetterRule
+from scoring.rules.number import NumberRule
+from scoring.rules.open import OpenRule
+from scoring.rules.relaxed import RelaxedRule
+from scoring.rules.text import TextRule
+from scoring.rules.yes_no import YesNoRule
 
-from scoring.multiple_choice.extract import extract
-from scoring.rules.base import Reading, RuleKind, unread
-
-ALLP = frozenset(("strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"))
-
-
-class _T(RuleKind):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    def protocols(self):
-        return ALLP
-
-    def _read(self, item, answer, protocol):
-        truth = self.truth_of(item)
-        if item.options:
-            d = extract(answer, item.options, "strict")
-            if d.letter is None:
-                return unread(protocol, str(d.rule), d.open)
-            return Reading(float(d.letter == truth), d.letter, str(d.rule))
-        ok = (truth or "").casefold() == answer.strip().casefold()
-        return Reading(float(ok), answer.strip()[:20], "equal")
-
-
-def _kind(name):
-    return type(name, (_T,), {"__annotations__": {"kind": Literal[name]}, "kind": name})
-
-
-KINDS = {n: _kind(n) for n in ("letter", "yes_no", "number", "relaxed", "anls", "text", "open")}
+KINDS: Mapping[str, type[RuleKind]] = {
+    "letter": LetterRule,
+    "yes_no": YesNoRule,
+    "number": NumberRule,
+    "relaxed": RelaxedRule,
+    "anls": AnlsRule,
+    "text": TextRule,
+    "open": OpenRule,
+}
+"""All kinds, by the names that a benchmark's rule has for them."""

@@ -15,7 +15,6 @@ RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-
 """Whose rule reads: ours, a toolkit's of August 2026, the authors' of a benchmark, or a paper's."""
 TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
 """Protocols under which an answer that nobody could read is wrong."""
-NO_TRUTH = "no right answer to compare with"
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,10 @@ class RuleKind(BaseModel, ABC):
         An answer that can't be read has no score under `strict` and the papers' protocols, and is wrong under the
         toolkits'. Without a truth nothing has a score.
         """
-        reading = self._read(item, answer, protocol)
+        return self._checked(item, self._read(item, answer, protocol))
+
+    def _checked(self, item: Item, reading: Reading) -> Reading:
+        """The reading, without a score where there is no truth."""
         return reading if self.truth_of(item) is not None else replace(reading, score=None)
 
     @abstractmethod
