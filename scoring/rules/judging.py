@@ -14,7 +14,15 @@ from arena.reasoning import answer_of
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema, prompt_text
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.types import Rule
-from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol, unread
+from scoring.rules.base import (
+    TOOLKITS,
+    Item,
+    Judged,
+    Reading,
+    RuleKind,
+    RuleProtocol,
+    unread,
+)
 from scoring.rules.short_answers import unwrapped
 
 PROMPT = prompt_text("answer_extract.txt")
@@ -49,7 +57,7 @@ class JudgedKind(RuleKind, ABC):
             if said.strip(" .").casefold() == UNKNOWN.casefold():
                 return unread(protocol, "the judge found no answer")
             reading = self.replied(item, said, protocol)
-            return reading if reading.read else None
+            return reading if reading.read or protocol in TOOLKITS else None
 
         found = yield from asked(ask, read)
         reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))

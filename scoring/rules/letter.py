@@ -61,10 +61,12 @@ class LetterRule(RuleKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if self._is_open_question(item, protocol):
             return _OPEN.reading(self._plain_item(item), answer, protocol)
-        if protocol in _OURS:
-            decision = self._decision(self.options_of(item), answer, _OURS[protocol])
-            return self._decided(item, decision, protocol)
-        return self._toolkits(item, answer, protocol)
+        if protocol not in _OURS:
+            return self._toolkits(item, answer, protocol)
+        options = self.options_of(item)
+        if not options:
+            return unread(protocol, "the question has no options")
+        return self._decided(item, self._decision(options, answer, _OURS[protocol]), protocol)
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
@@ -83,18 +85,23 @@ class LetterRule(RuleKind):
 
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; of a question without any, the truth and the words for all others."""
-        options = item.options
-        if self.options is not None:
-            texts = listed_options(item.cells.get(self.options)) or ()
-            options = dict(zip(LETTERS, texts, strict=False))
-        if not options and self.open is not None:
-            return {"A": self.truth_of(item) or "", "B": self.open}
-        return options
+        options = self._own_options(item)
+        if options or self.open is None:
+            return options
+        return {"A": self.truth_of(item) or "", "B": self.open}
+
+    def _own_options(self, item: Item) -> Mapping[str, str]:
+        if self.options is None:
+            return item.options
+        texts = listed_options(item.cells.get(self.options)) or ()
+        return dict(zip(LETTERS, texts, strict=False))
+
+    def _has_words_for_options(self, item: Item) -> bool:
+        return self.open is not None and not self._own_options(item)
 
     def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
         """Whether a question without options is read as what it is."""
-        has_words = self.open is not None and protocol in ("strict", "authors")
-        return has_words and not item.options and self.options is None
+        return protocol in ("strict", "authors") and self._has_words_for_options(item)
 
     def _plain_item(self, item: Item) -> Item:
         return replace(item, truth=self.truth_of(item))
@@ -127,15 +134,16 @@ class LetterRule(RuleKind):
             return unread(protocol, why, decision.open)
         right = self._right_letter(item)
         if right is None:
-            return Reading(None, decision.letter, "the right answer is none of the options")
+            why = f"{why}; the right answer is none of the options"
+            return Reading(None, decision.letter, why)
         return Reading(float(decision.letter == right), decision.letter, why)
 
     def _right_letter(self, item: Item) -> str | None:
         """The option that the truth is, by letter, text or place; None if it is none of them."""
-        options = self.options_of(item)
-        if options.get("B") == self.open and not item.options:
+        if self._has_words_for_options(item):
             return "A"
-        return read_truths([TruthCell(self.truth_of(item) or "", options)]).letters[0]
+        cell = TruthCell(self.truth_of(item) or "", self.options_of(item))
+        return read_truths([cell]).letters[0]
 
     def _toolkits(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The letter as a toolkit reads it, compared with the truth as it is written."""
@@ -172,7 +180,7 @@ class LetterRule(RuleKind):
         return Reading(None, letter, name) if letter else unread(protocol, "no letter")
 
     def _final_text(self, answer: str) -> str:
-        """What the toolkit reads where a line holds the answer: the last such line's one capital, or all of its text."""
+        """What the toolkit reads of the last line that holds the answer: its one capital, or all of it."""
         if self.final_line is None:
             return answer
         lines = [line.strip() for line in answer.strip().split("\n")]
