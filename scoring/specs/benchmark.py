@@ -52,7 +52,7 @@ from scoring.specs.report import (
     grouped_lines,
     has_truth,
     head_figure,
-    items_of,
+    report_items,
     read_rows,
     spec_of_report,
     splits_of,
@@ -148,13 +148,18 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         return AnswerLook(row.id, item.question, row.answer, item.truth or "")
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> SpecReport:
-        rows = while_wanted(opened.file.rows, opened.wanted, opened.name)
-        answered = {row.id for row in opened.file.rows}
+        rows = opened.file.rows
+        answered = {row.id for row in rows}
         return SpecReport(
             **head,
             spec=self.spec.json_text,
-            rows=read_rows(self.spec, rows, head["protocol"]),
-            problems=(*opened.file.problems, *_told_pictures(opened.file.rows)),
+            rows=read_rows(
+                self.spec,
+                rows,
+                head["protocol"],
+                lambda items: while_wanted(items, opened.wanted, opened.name),
+            ),
+            problems=(*opened.file.problems, *_told_pictures(rows)),
             missing=len((opened.questions or {}).keys() - answered),
         )
 
@@ -177,7 +182,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         spec = spec_of_report(report)
         known = [
             row
-            for row, item in zip(report.rows, items_of(report), strict=True)
+            for row, item in zip(report.rows, report_items(report), strict=True)
             if has_truth(spec, item)
         ]
         if not known:
@@ -224,7 +229,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         told += [Caveat(lead, text) for text in self.told_no_answers(report)]
         told += self._told_unread(report)
         spec = spec_of_report(report)
-        without = sum(not has_truth(spec, item) for item in items_of(report))
+        without = sum(not has_truth(spec, item) for item in report_items(report))
         if without:
             count = plural(without, "question")
             told.append(
@@ -279,7 +284,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         spec = spec_of_report(report)
         column = next(iter(spec.groups), "")
         found = []
-        for row, item in zip(report.rows, items_of(report), strict=True):
+        for row, item in zip(report.rows, report_items(report), strict=True):
             options = "".join(f"\n{letter}. {text}" for letter, text in item.options.items())
             group = str(row.row.cells.get(column, ""))
             truth = item.truth or ""

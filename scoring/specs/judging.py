@@ -9,14 +9,14 @@ from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.report import JudgeStamp
 from scoring.rules.base import Item, RuleProtocol
 from scoring.specs.reading import case_of
-from scoring.specs.report import ReadRow, SpecReport, items_of, spec_of_report
+from scoring.specs.report import ReadRow, SpecReport, report_items, spec_of_report
 from scoring.specs.schema import Case
 
 
 def judge_tasks(report: SpecReport, spec: JudgeSpec) -> list[Task[ReadRow]]:
     """A task for each answer that the rules left open."""
     tasks = []
-    for row, item in zip(report.rows, items_of(report), strict=True):
+    for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec_of_report(report), row.row.cells)
         if not row.reading.is_open or case is None:
             continue

@@ -21,7 +21,7 @@ from scoring.multiple_choice.reader import (
 )
 from scoring.multiple_choice.types import LETTERS
 from scoring.report import EMPTY_CELLS
-from scoring.rules.base import Item, RuleProtocol
+from scoring.rules.base import TOOLKITS, Item, RuleProtocol
 from scoring.specs.derived import cell_text, members
 from scoring.specs.schema import Case, Spec
 
@@ -51,8 +51,24 @@ class SpecRow:
     """What tells its picture from others'; "" if the file does not."""
 
 
+def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
+    """The questions as a rule sees them.
+
+    A toolkit compares with an empty cell too, unless its whole split has no truths.
+    """
+    items = [item_of(spec, row) for row in rows]
+    if protocol not in TOOLKITS or spec.columns.truth is None:
+        return items
+    splits = [cell_text(row.cells.get(spec.splits or "")) for row in rows]
+    told = {split for split, item in zip(splits, items, strict=True) if item.truth is not None}
+    return [
+        replace(item, truth="") if item.truth is None and split in told else item
+        for split, item in zip(splits, items, strict=True)
+    ]
+
+
 def item_of(spec: Spec, row: SpecRow) -> Item:
-    """The question as a rule sees it."""
+    """The question of a row; its truth is None where the cell is empty."""
     columns = spec.columns
     truth = cell_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
     return Item(

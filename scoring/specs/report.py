@@ -1,6 +1,6 @@
 """A report of a spec: the spec itself, every answer with what was read of it, and the figures that come of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from scoring.rules.base import Item, Reading, RuleProtocol
 from scoring.specs.derived import members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
-from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, with_id
+from scoring.specs.reading import SpecRow, case_of, derived_rows, items_of, with_id
 from scoring.specs.schema import Spec, spec_from_json
 from scoring.specs.scored_rows import ScoredRows, scored_rows
 
@@ -67,9 +67,19 @@ def spec_of_report(report: SpecReport) -> Spec:
     return spec_from_json(report.spec)
 
 
-def read_row(spec: Spec, row: SpecRow, protocol: RuleProtocol) -> ReadRow:
+def read_rows(
+    spec: Spec,
+    rows: Sequence[SpecRow],
+    protocol: RuleProtocol,
+    goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
+) -> tuple[ReadRow, ...]:
+    """What the spec's rule reads of the answers; `goes_on` may stop it between two of them."""
+    items = goes_on(items_of(spec, rows, protocol))
+    return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
+
+
+def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
     """What the spec's rule reads of an answer. Under `strict`, what is no answer of a model is unscored."""
-    item = item_of(spec, row)
     reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
     if reason and protocol == "strict":
         return ReadRow(row, Reading(None, "", f"{NO_ANSWER}: {reason}"), reason)
@@ -79,14 +89,10 @@ def read_row(spec: Spec, row: SpecRow, protocol: RuleProtocol) -> ReadRow:
     return ReadRow(row, case.rule.reading(item, row.answer, protocol), reason)
 
 
-def read_rows(spec: Spec, rows: Iterable[SpecRow], protocol: RuleProtocol) -> tuple[ReadRow, ...]:
-    return tuple(read_row(spec, row, protocol) for row in rows)
-
-
 @remembered
 def under_protocol(report: SpecReport, protocol: RuleProtocol) -> SpecReport:
     """The same file under another protocol, by its rules alone."""
-    rows = (row.row for row in report.rows)
+    rows = [row.row for row in report.rows]
     read = read_rows(spec_of_report(report), rows, protocol)
     return replace(report, protocol=protocol, judge=None, rows=read)
 
@@ -103,10 +109,10 @@ def has_truth(spec: Spec, item: Item) -> bool:
 
 
 @remembered
-def items_of(report: SpecReport) -> Sequence[Item]:
+def report_items(report: SpecReport) -> Sequence[Item]:
     """The questions of a report's rows."""
-    spec = spec_of_report(report)
-    return [item_of(spec, row.row) for row in report.rows]
+    rows = [row.row for row in report.rows]
+    return items_of(spec_of_report(report), rows, report.protocol)
 
 
 @remembered
@@ -115,7 +121,7 @@ def scored(report: SpecReport) -> ScoredRows:
     spec = spec_of_report(report)
     read = []
     places = []
-    for row, item in zip(report.rows, items_of(report), strict=True):
+    for row, item in zip(report.rows, report_items(report), strict=True):
         if has_truth(spec, item):
             for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
                 read.append((row, item))

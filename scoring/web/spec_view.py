@@ -6,7 +6,7 @@ from arena.markdown import visible_name
 from scoring.rules.base import Item
 from scoring.specs.benchmark import outcome_words
 from scoring.specs.derived import cell_text, members
-from scoring.specs.report import ReadRow, SpecReport, has_truth, items_of, spec_of_report
+from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
 
@@ -27,7 +27,7 @@ def _listed(report: SpecReport, chosen: Chosen) -> Listed:
     fits = SHOWS.get(chosen.show, SHOWS["all answers"])
     rows = [
         (row, item)
-        for row, item in zip(report.rows, items_of(report), strict=True)
+        for row, item in zip(report.rows, report_items(report), strict=True)
         if fits(row) and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
     ]
     return listed_answers(
