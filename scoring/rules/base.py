@@ -90,6 +90,10 @@ class RuleKind(BaseModel, ABC):
         yield from ()
         return Judged(self.reading(item, answer, protocol), (), "")
 
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
+        return ""
+
     def truth_of(self, item: Item) -> str | None:
         """The right answer as text; None without one."""
         if self.truth is None:

@@ -63,6 +63,9 @@ class JudgedKind(RuleKind, ABC):
         reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
         return Judged(self._checked(item, reading), found.replies, found.model)
 
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        return PROMPT
+
     @abstractmethod
     def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
         """The reading of an answer that a judge copied out; a reading without text if it can't be read."""

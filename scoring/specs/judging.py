@@ -1,6 +1,7 @@
 """A judge for what the rules of a spec leave open: its tasks, and the report with its outcomes."""
 
-from collections.abc import Generator, Sequence
+import hashlib
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,24 +13,22 @@ from scoring.specs.reading import case_of
 from scoring.specs.report import ReadRow, SpecReport, report_items, spec_of_report
 from scoring.specs.schema import Case
 
+PARSER = "spec reply 1"
+"""Name and version of what reads the judge's replies."""
+
 
 def judge_tasks(report: SpecReport, spec: JudgeSpec) -> list[Task[ReadRow]]:
     """A task for each answer that the rules left open."""
-    tasks = []
-    for row, item in zip(report.rows, report_items(report), strict=True):
-        case = case_of(spec_of_report(report), row.row.cells)
-        if not row.reading.is_open or case is None:
-            continue
-        tasks.append(
-            Task(
-                0,
-                partial(_judging, case, row, item, report.protocol, spec),
-                partial(_declined, row),
-                name=item.id,
-                is_read=lambda outcome: bool(outcome.reading.read),
-            )
+    return [
+        Task(
+            0,
+            partial(_judging, case, row, item, report.protocol, spec),
+            partial(_declined, row),
+            name=item.id,
+            is_read=lambda outcome: bool(outcome.reading.read),
         )
-    return tasks
+        for row, item, case in _left_open(report)
+    ]
 
 
 def judged(report: SpecReport, outcomes: Sequence[ReadRow]) -> SpecReport:
@@ -41,8 +40,21 @@ def judged(report: SpecReport, outcomes: Sequence[ReadRow]) -> SpecReport:
 
 
 def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
-    """The report as a draft for a judge at this public address."""
-    return replace(report, judge=JudgeStamp(spec.model, (), address, "", ""))
+    """The report as a draft for a judge at this public address, with the sha256 of what it is asked."""
+    prompts = [
+        case.rule.judge_prompt(item, report.protocol) for _, item, case in _left_open(report)
+    ]
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in dict.fromkeys(prompts)]
+    judge = JudgeStamp(spec.model, (), address, ", ".join(digests), PARSER)
+    return replace(report, judge=judge)
+
+
+def _left_open(report: SpecReport) -> Iterator[tuple[ReadRow, Item, Case]]:
+    """Yield the answers that the rules left open, with their questions and rules."""
+    for row, item in zip(report.rows, report_items(report), strict=True):
+        case = case_of(spec_of_report(report), row.row.cells)
+        if row.reading.is_open and case is not None:
+            yield row, item, case
 
 
 def _judging(
