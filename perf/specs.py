@@ -1,4 +1,4 @@
-"""Specs' speed: 5,000 answers to each benchmark that is a YAML file, read, scored and tabulated: `python -m perf.specs`.
+"""Specs' speed: 5,000 answers to each YAML benchmark, read, scored and tabulated: `python -m perf.specs`.
 
 Every file is opened as a visitor's is, scored under its first protocol and under the toolkit's, and made into tables
 with intervals. The target is 3 s of one core for each.

@@ -52,8 +52,8 @@ from scoring.specs.report import (
     grouped_lines,
     has_truth,
     head_figure,
-    report_items,
     read_rows,
+    report_items,
     spec_of_report,
     splits_of,
 )
@@ -70,8 +70,8 @@ RULE_PROTOCOL_WORDS: Mapping[str, str] = {
 }
 RULE_NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that isn't clear stays unscored, and out of the figures",
-    "vlmevalkit": "VLMEvalKit's rules of August 2026 without its judge: an answer that they can't read is wrong",
-    "lmms-eval": "lmms-eval's rules of August 2026 without its judge: an answer that they can't read is wrong",
+    "vlmevalkit": "VLMEvalKit's rules of August 2026: an answer that they can't read is wrong",
+    "lmms-eval": "lmms-eval's rules of August 2026: an answer that they can't read is wrong",
     "authors": "The authors' own rules: an answer that they can't read is wrong",
     "mmbench-paper": "MMBench's protocol: whole words that are letters; what nobody reads is wrong",
     "mmt-paper": "MMT-Bench's protocol: letters, then contents; what nobody reads is wrong",

@@ -361,7 +361,8 @@ def derived_rows(
 ) -> Sequence[Mapping[str, Any]]:
     """The cells with the derived columns: a row for each member of a cell that is split.
 
-    lmms-eval counts a question once, in whatever groups it is: there a split cell is a list. Raises ValueError where a figure needs a number and a cell has none.
+    lmms-eval counts a question once, in whatever groups it is: there a split cell is a list. Raises ValueError where a
+    number is needed and a cell has none.
     """
     rows: list[Mapping[str, Any]] = [cells]
     for name, derived in spec.derive.items():
