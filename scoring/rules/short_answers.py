@@ -88,8 +88,8 @@ def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
 def _stated(prediction: str) -> Iterator[str]:
     """What a prediction states as its answer: in boxes and tags, and behind "Answer:" or "The answer is"."""
     text = answer_of(prediction).text
-    holders = [holder for holder in wrapped(text) if holder.text]
-    yield from (_plain_formula(holder.text) for holder in holders)
+    holders = [holder.text for holder in wrapped(text) if holder.text]
+    yield from (_plain_formula(held) for held in holders if not _HOLDER.search(held))
     for line in text.splitlines():
         introductions = [found.span() for found in _INTRODUCED.finditer(line)]
         ends = [start for start, _ in introductions[1:]] + [len(line)]
