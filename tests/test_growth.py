@@ -28,7 +28,7 @@ from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
-from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
+from scoring.benchmarks import mm_vet, vqa_answers
 from scoring.benchmarks import predictions as uploads
 from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
@@ -38,6 +38,10 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.people import text_metrics
 from scoring.report import Question
+from scoring.rules import KINDS, short_answers, vqa_accuracy
+from scoring.rules.base import Item
+from scoring.rules.judging import extracted
+from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of
 
@@ -164,6 +168,20 @@ def metric(name):
     )
 
 
+def rules(protocol, **parameters):
+    """All kinds of rule with these parameters, if they have them, that have the protocol."""
+    given = [
+        KINDS[kind].model_validate({"kind": kind, **parameters})
+        for kind in KINDS
+        if parameters.keys()
+        <= {field.alias or name for name, field in KINDS[kind].model_fields.items()}
+    ]
+    item = Item("1", "What is it?", "['12.5', 'cat']", ANIMALS, {})
+    return lambda text: [
+        rule.reading(item, text, protocol) for rule in given if protocol in rule.protocols()
+    ]
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "an answer as HTML": answer_html,
     "a text as HTML": lambda text: plain_html(text) + instruction_html(text),
@@ -196,8 +214,18 @@ READERS: dict[str, Callable[[str], object]] = {
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
     "reference answers": vqa_answers.references,
-    "VQA answers unwrapped": vqa_wrappers.unwrapped,
+    "VQA answers unwrapped": short_answers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
+    "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
+    "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
+    "rules of vlmevalkit": rules("vlmevalkit"),
+    "rules of lmms-eval": rules("lmms-eval"),
+    "rules of authors": rules("authors"),
+    "formulas by rule": lambda text: (
+        rules("strict", **{"as": "formula"})(text) + rules("vlmevalkit", **{"as": "formula"})(text)
+    ),
+    "rules that compare parts": lambda text: rules("strict", compare="contains")(text),
+    "a judge's short answer": extracted,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a message": data_urls.without_data_urls,

@@ -156,6 +156,11 @@ class Benchmark(ABC, Generic[R]):
         """What sets two reports apart besides their models and judges, in a sentence; "" for nothing."""
         return ""
 
+    def counted_as(self, report: R) -> tuple[str, ...]:
+        """What reports must have in common to be compared: benchmark, protocol, and the number they are told by."""
+        head = self.headline(report)
+        return (report.benchmark, report.protocol, head.name if head else "no score")
+
     def remarks(self, report: R) -> Sequence[str]:
         """What the command line says above the report's tables."""
         return ()
@@ -251,6 +256,15 @@ class FileBenchmark(Benchmark[R]):
     def own_questions(self, path: Path) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
+    @property
+    def reads_as(self) -> object:
+        """What benchmarks that read a file alike have in common."""
+        return type(self).read
+
+    def is_named(self, file: str) -> bool:
+        """Whether a file of this name may be the benchmark's."""
+        return True
 
     def recognises(self, rows: Sequence[Any], file: str) -> bool:
         """Whether the rows read of a file of this name are the benchmark's, and not those of another."""

@@ -38,7 +38,6 @@ from scoring.benchmarks.base import (
     Workflow,
     read_table,
 )
-from scoring.benchmarks.vqa_accuracy import consensus, normal
 from scoring.benchmarks.vqa_answers import (
     PREDICTIONS,
     Dataset,
@@ -51,7 +50,6 @@ from scoring.benchmarks.vqa_answers import (
     told_pictures,
 )
 from scoring.benchmarks.vqa_sheets import mark_counts_sheet, mean_mark_sheet
-from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.intervals import Ends, mean_ends, possible
 from scoring.judges.replies import Scale, read_score, shown
 from scoring.judges.run import Task
@@ -71,6 +69,8 @@ from scoring.report import (
     mostly_unread,
     remembered,
 )
+from scoring.rules.short_answers import unwrapped
+from scoring.rules.vqa_accuracy import consensus, normal
 from scoring.score_sheets import line_sheet, no_answer_sheet, sheet_files
 
 MarkProtocol = Literal["strict", "mmbench-paper"]

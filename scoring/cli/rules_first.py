@@ -17,7 +17,7 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     asked = benchmark.own_questions(request.questions) if request.questions else None
 
     def opened(path: Path) -> OpenedFile:
-        found = open_upload(path, ANSWERS, benchmark=benchmark.key, questions=asked)
+        found = open_upload(path, ANSWERS, benchmark=benchmark, questions=asked)
         assert found, "a benchmark that is given takes any file"
         return found
 

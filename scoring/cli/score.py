@@ -17,6 +17,8 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
+from scoring.specs.benchmark import OWN, spec_benchmark
+from scoring.specs.files import SPEC_ENDINGS, load_spec
 from scoring.visit_bench.sealed import SEALED_ITEMS
 
 app = Typer(rich_markup_mode=None)
@@ -40,7 +42,11 @@ def score(
     ] = None,
     benchmark: Annotated[
         str | None,
-        Option(metavar="NAME", help=f"{', '.join(_NAMES)}; recognised from the file without"),
+        Option(
+            metavar="NAME",
+            help="as `python -m scoring benchmarks` lists it, or a spec of your own, as in animals.yaml; recognised "
+            "from the file without",
+        ),
     ] = None,
     questions: Annotated[
         Path | None,
@@ -78,12 +84,7 @@ def score(
             "here, use visit-bench.",
             param_hint="--benchmark",
         )
-    if benchmark is not None and benchmark not in _NAMES:
-        raise BadParameter(
-            f"expected one of {', '.join(_NAMES)}, found {benchmark!r}",
-            param_hint="--benchmark",
-        )
-    found = BENCHMARKS[benchmark] if benchmark else _recognised(file)
+    found = _named(benchmark) if benchmark else _recognised(file)
     opened = found if isinstance(found, OpenedFile) else None
     record = found.benchmark if isinstance(found, OpenedFile) else found
     request = ScoreRequest(
@@ -103,6 +104,19 @@ def score(
         budget=budget,
     )
     yield from WAYS[record.way](record, request)
+
+
+def _named(benchmark: str) -> Benchmark[Any]:
+    """A benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
+    if benchmark.lower().endswith(SPEC_ENDINGS):
+        return spec_benchmark(OWN, load_spec(Path(benchmark)))
+    if benchmark not in _NAMES:
+        names = ", ".join(_NAMES)
+        raise BadParameter(
+            f"expected one of {names}, or a spec as in animals.yaml, found {benchmark!r}",
+            param_hint="--benchmark",
+        )
+    return BENCHMARKS[benchmark]
 
 
 def _recognised(file: Path | None) -> OpenedFile | Benchmark[Any]:

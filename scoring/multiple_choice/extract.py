@@ -85,12 +85,18 @@ def extraction(
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
-    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
-    schema = (
-        closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
-    )
-    texts = {"question": question.text, "options": options}
-    ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
+    return (yield from judged_letter(question, prediction, decision, protocol, spec))
+
+
+def judged_letter(
+    question: ChoiceQuestion,
+    prediction: str,
+    decision: Decision,
+    protocol: Protocol,
+    spec: JudgeSpec,
+) -> Generator[Ask, Reply, Decision]:
+    """Ask a judge about an answer that the rules left open with this decision."""
+    ask = letter_ask(question, prediction, protocol == "strict", spec)
     read = read_strict if protocol == "strict" else read_reply
     letter, replies, model, finish = yield from asked(
         ask, lambda text, finish: read(text, question.options, finish)
@@ -100,6 +106,16 @@ def extraction(
     else:
         clue = _judged(decision, letter, replies[-1], question)
     return Decision(clue.letter, (*decision.trail, clue), replies, model)
+
+
+def letter_ask(question: ChoiceQuestion, prediction: str, strictly: bool, spec: JudgeSpec) -> Ask:
+    """The request for a letter, with the paper's prompt."""
+    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
+    schema = (
+        closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    )
+    texts = {"question": question.text, "options": options}
+    return closed_ask(PROMPTS[language(question)], prediction, strictly, schema, **texts)
 
 
 def asked(ask: Ask, read: Callable[[str, str], T | None]) -> Generator[Ask, Reply, Asked[T]]:

@@ -11,11 +11,11 @@ from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
 from scoring.benchmarks.vqa import MarksReport, tabulated, wrapped_rows
 from scoring.benchmarks.vqa_answers import read_answers
-from scoring.benchmarks.vqa_wrappers import unwrapped
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import named, no_answer
 from scoring.registry import BENCHMARKS
 from scoring.report import Filled, Grade, JudgeStamp
+from scoring.rules.short_answers import unwrapped
 
 SAMPLE = own_sample()
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)

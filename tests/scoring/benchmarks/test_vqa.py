@@ -8,11 +8,11 @@ import pytest
 
 from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import vqa as vqa_marks
-from scoring.benchmarks import vqa_accuracy
 from scoring.benchmarks.vqa_answers import VQAnswer, read_answers, read_references, references
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import open_upload
 from scoring.report import Grade
+from scoring.rules import vqa_accuracy
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 WATCH = VQAnswer(

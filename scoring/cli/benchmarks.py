@@ -1,0 +1,140 @@
+"""Commands `benchmarks` and `check`: what is scored here, and whether a spec and a file of answers fit."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Typer
+
+from arena.io.tables import ANSWERS
+from arena.templates import plural
+from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.registry import BENCHMARKS, open_upload
+from scoring.specs.benchmark import OWN, RULE_NOTES, SpecBenchmark, outcome_words, spec_benchmark
+from scoring.specs.files import load_spec
+from scoring.specs.report import SpecReport, figure_lines, grouped_lines
+from scoring.specs.schema import Spec
+
+app = Typer(rich_markup_mode=None)
+_ROWS = 3
+_MOST_GROUPS = 12
+_LONGEST = 100
+"""Signs of an answer that is shown."""
+_WIDTH = 18
+
+
+@app.command()
+def benchmarks(
+    name: Annotated[str | None, Argument(help="describe this one; a line for each without")] = None,
+) -> Iterator[str]:
+    if name is None:
+        width = max(map(len, BENCHMARKS))
+        for key, benchmark in BENCHMARKS.items():
+            yield f"{key:{width}}  {benchmark_line(benchmark)}"
+        return
+    if name not in BENCHMARKS:
+        raise BadParameter(f"expected one of {', '.join(BENCHMARKS)}, found {name!r}")
+    benchmark = BENCHMARKS[name]
+    if isinstance(benchmark, SpecBenchmark):
+        yield from described(benchmark.spec)
+        return
+    yield benchmark.name
+    for protocol in benchmark.protocols.values():
+        yield f"{protocol}: {benchmark.notes.get(protocol, protocol)}"
+    if benchmark.cited:
+        yield _field("Cite", benchmark.cited)
+
+
+@app.command()
+def check(
+    spec: Annotated[Path, Argument(metavar="SPEC", help="a benchmark as a YAML file")],
+    file: Annotated[Path | None, Argument(help="answers to it; three are read")] = None,
+) -> Iterator[str]:
+    read = load_spec(spec)
+    yield from described(read)
+    yield f"\n{spec.name} has no problems."
+    if file is not None:
+        yield ""
+        yield from _tried(read, file)
+
+
+def benchmark_line(benchmark: Benchmark[Any]) -> str:
+    """A benchmark in a line: name, size, main figure, rule, licence."""
+    if not isinstance(benchmark, SpecBenchmark):
+        return benchmark.name
+    spec = benchmark.spec
+    head = spec.headline_under(spec.protocols[0])
+    parts = [spec.name, spec.size, f"{head} by {', '.join(spec.kinds)}", f"licence {spec.licence}"]
+    return " · ".join(filter(None, parts))
+
+
+def described(spec: Spec) -> Iterator[str]:
+    """Yield all that a spec says, in words."""
+    yield spec.name
+    yield spec.about
+    yield ""
+    if spec.size:
+        yield _field("Size", spec.size)
+    yield _field("Licence", spec.licence)
+    if spec.cite:
+        yield _field("Cite", spec.cite)
+    if spec.called:
+        yield _field("Files called", ", ".join(f"..._{name}" for name in spec.called))
+    columns = spec.columns
+    roles = [columns.id, columns.question, columns.truth, columns.answer]
+    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
+    needed += [column for name in spec.figures for column in spec.needs(name)]
+    sources = dict.fromkeys(map(spec.source_of, needed))
+    options = [*(columns.options or ["A, B, ... or options"])] if "letter" in spec.kinds else []
+    yield _field("Columns", ", ".join([*sources, *options]))
+    for case in spec.rule:
+        when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
+        rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        written = ", ".join(f"{name} {value}" for name, value in rule.items() if name != "kind")
+        kind = spec.kind_of(case)
+        yield _field("Rule", " · ".join(filter(None, [kind, written, when and f"where {when}"])))
+    for protocol in spec.protocols:
+        figures = ", ".join(spec.figures_under(protocol))
+        yield _field("Protocol", f"{protocol}: {RULE_NOTES[protocol]}. Figures: {figures}")
+    for question in spec.questions:
+        parts = [
+            question.name,
+            plural(question.rows, "row") if question.rows else "",
+            f"answers {question.answers}" if question.answers != "there" else "",
+            f"md5 {question.md5}" if question.md5 else "",
+            question.url or "",
+            question.note or "",
+        ]
+        yield _field("Questions", " · ".join(filter(None, parts)))
+    yield _field("Spec (sha256)", spec.digest)
+
+
+def _field(name: str, text: str) -> str:
+    return f"{name:{_WIDTH}}{text}"
+
+
+def _tried(spec: Spec, file: Path) -> Iterator[str]:
+    """Yield what a file holds, and how the first answers are read under each protocol. Raises ChoicesError."""
+    benchmark = spec_benchmark(OWN, spec)
+    opened = open_upload(file, ANSWERS, benchmark=benchmark)
+    assert opened, "a benchmark that is given takes any file"
+    yield from opened.lines
+    yield from problem_lines(opened.problems)
+    if not opened.file.scorable:
+        raise ChoicesError(f"{file.name} cannot be scored: correct what is said above")
+    reports: list[SpecReport] = [opened.report(protocol) for protocol in spec.protocols]
+    for column in spec.groups:
+        groups = [group.name for group in grouped_lines(reports[0], column, "")]
+        more = f" and {len(groups) - _MOST_GROUPS:,} more" if len(groups) > _MOST_GROUPS else ""
+        yield _field(column, f"{', '.join(groups[:_MOST_GROUPS])}{more}")
+    for place, row in enumerate(reports[0].rows[:_ROWS]):
+        answer = " ".join(row.row.answer.split())[:_LONGEST]
+        yield f"\n{row.row.id}: {answer}"
+        for report in reports:
+            yield f"  {report.protocol}: {outcome_words(report.rows[place])}"
+    yield ""
+    for report in reports:
+        for name, line in figure_lines(report).items():
+            value = "no score" if line.mean is None else f"{line.mean:.1f}"
+            left = f", {line.unscored:,} unscored" if line.unscored else ""
+            yield f"{report.protocol}: {name} {value} (n {line.n:,}{left})"

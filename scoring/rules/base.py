@@ -1,0 +1,120 @@
+"""What a kind of rule is: it reads one answer to one question, and says the score, or that it can't read it."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from scoring.judges.spec import Ask, JudgeSpec, Reply
+from scoring.text_lists import listed_texts
+
+RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
+"""Whose rule reads: ours, a toolkit's of August 2026, the authors' of a benchmark, or a paper's."""
+TOOLKITS: frozenset[RuleProtocol] = frozenset(("vlmevalkit", "lmms-eval", "authors"))
+"""Protocols under which an answer that nobody could read is wrong."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question as a rule sees it."""
+
+    id: str
+    question: str
+    truth: str | None
+    """The cell as text; None without one."""
+    options: Mapping[str, str]
+    """Texts by letter; empty without options."""
+    cells: Mapping[str, Any]
+    """Every column of the row."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a rule read in an answer."""
+
+    score: float | None
+    """From 0 to 1; None if nobody could read the answer, or there is no truth to compare it with."""
+    read: str
+    """What was read, such as "B", "Yes" or "12.5"; "" if nothing was."""
+    why: str
+    """The rule that decided, in a few words."""
+    is_open: bool = False
+    """Whether a judge may read it."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a judge read in an answer that a rule left open."""
+
+    reading: Reading
+    replies: tuple[str, ...]
+    model: str
+    """Name that the server gave the judge."""
+
+
+class RuleKind(BaseModel, ABC):
+    """A kind of rule with its parameters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+    truth: str | None = None
+    """Column of the right answer, where it isn't the benchmark's own."""
+
+    @abstractmethod
+    def protocols(self) -> frozenset[RuleProtocol]:
+        """The protocols that this rule has."""
+
+    def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        """The score of an answer, for any text, without a judge.
+
+        An answer that can't be read has no score under `strict` and the papers' protocols, and is wrong under the
+        toolkits'. Without a truth nothing has a score.
+        """
+        return self._checked(item, self._read(item, answer, protocol))
+
+    def _checked(self, item: Item, reading: Reading) -> Reading:
+        """The reading, without a score where there is no truth."""
+        return reading if self.truth_of(item) is not None else replace(reading, score=None)
+
+    @abstractmethod
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        """The reading of an answer; its score does not count where there is no truth."""
+
+    def judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+    ) -> Generator[Ask, Reply, Judged]:
+        """Asks a judge about an answer that the rule leaves open; most kinds leave none."""
+        yield from ()
+        return Judged(self.reading(item, answer, protocol), (), "")
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
+        return ""
+
+    def truth_of(self, item: Item) -> str | None:
+        """The right answer as text; None without one."""
+        if self.truth is None:
+            return item.truth
+        return cell_of(item, self.truth)
+
+
+def cell_of(item: Item, column: str) -> str | None:
+    """A cell as text; None if it is missing or empty."""
+    cell = item.cells.get(column)
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False)
+    return None if cell is None or cell == "" else str(cell)
+
+
+def accepted(truth: str) -> tuple[str, ...]:
+    """The right answers of a cell: the members of a list, or the one text that it holds."""
+    members = listed_texts(truth)
+    return (truth,) if members is None else members
+
+
+def unread(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
+    """The reading of an answer in which nothing could be read."""
+    return Reading(0.0 if protocol in TOOLKITS else None, "", why, is_open)
