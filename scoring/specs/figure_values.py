@@ -175,7 +175,7 @@ class _Computed:
             mask = mask & self.rows.in_any(figure.over, figure.among)
         support: Mask = np.zeros(len(self.rows), dtype=bool)
         for part in self._parts(figure):
-            support |= self._support(part, mask)
+            np.logical_or(support, self._support(part, mask), out=support)
         return support
 
     def _is_known(self, figure: Figure) -> Mask:
