@@ -124,18 +124,21 @@ class ChoiceReport:
         return sum(row.decision.open for row in self.rows)
 
 
-def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
+def decided(
+    rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
+) -> tuple[Decided, ...]:
+    """The rows with their letters; one chosen by likelihood stands alone, and leaves nothing to a protocol or judge."""
+    rules = protocol if chosen_by == "text" else "strict"
     return tuple(
-        Decided(
-            row.question, row.prediction, extract(row.prediction, row.question.options, protocol)
-        )
+        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, rules))
         for row in rows
     )
 
 
 def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
     """The same file under another protocol, by its rules alone."""
-    return replace(report, protocol=protocol, judge=None, rows=decided(report.rows, protocol))
+    rows = decided(report.rows, protocol, report.chosen_by)
+    return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +244,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
-        rows = decided(while_wanted(opened.file.rows, opened.wanted, opened.name), head["protocol"])
+        wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
+        rows = decided(wanted, head["protocol"], opened.file.chosen_by)
         missing = None
         if opened.questions is not None:
             answered = {row.question.index: row.question for row in rows}
@@ -398,7 +402,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
                 | {
-                    name: decided(report.rows, name)
+                    name: decided(report.rows, name, report.chosen_by)
                     for name in PROTOCOL_WORDS
                     if name != report.protocol
                 }

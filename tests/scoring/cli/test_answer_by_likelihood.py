@@ -192,6 +192,9 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
         in done.out
     )
     assert "How letters were read" not in done.out
+    done = command("score", out, "--protocol", "mmbench-paper")
+    assert done.code == 0, "equally likely options are left to no judge"
+    assert "toy reaches 66.7 on MMBench dev by likelihood" in done.out
     text = command.folder / "text.tsv"
     rows = [row.values for row in read_records(out)]
     written = [{**row, "chosen_by": "", "prediction": "A"} for row in rows]
