@@ -38,9 +38,10 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.people import text_metrics
 from scoring.report import Question
-from scoring.rules import KINDS, short_answers, vqa_accuracy
+from scoring.rules import short_answers, vqa_accuracy
 from scoring.rules.base import Item
 from scoring.rules.judging import extracted
+from scoring.rules.kinds import KINDS
 from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of

@@ -19,8 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
-from scoring.rules import KINDS
 from scoring.rules.base import RuleKind, RuleProtocol
+from scoring.rules.kinds import KINDS
 from scoring.specs.derived import Derived
 from scoring.specs.figures import (
     PROTOCOLS,

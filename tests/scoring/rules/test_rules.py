@@ -8,9 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from scoring.rules import KINDS
 from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol
 from scoring.rules.edits import edit_distance
+from scoring.rules.kinds import KINDS
 
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 ALPHABET = {letter: f"thing {letter.lower()}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
