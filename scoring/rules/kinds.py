@@ -1,4 +1,4 @@
-"""Kinds of rule by name: a kind is a file, and a line here."""
+"""The kinds of rule by name: each is a file of its own and a line here."""
 
 from collections.abc import Mapping
 

@@ -182,7 +182,7 @@ class _Computed:
         if figure.form in ("f1", "precision", "recall", "yes"):
             return self.rows.is_read
         if figure.ratio is not None:
-            return ~np.isnan(self.rows.marks).any(axis=1)
+            return np.asarray(~np.isnan(self.rows.marks).any(axis=1))
         return ~np.isnan(self.rows.score)
 
     def _score(self, fill: Fill) -> Floats:
