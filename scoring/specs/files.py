@@ -17,7 +17,7 @@ _COLUMNS = tuple(PublishedFigure.model_fields)
 def load_spec(path: Path) -> Spec:
     """The spec of a file; a table of published numbers lies in its folder. Raises SpecError, with the file's name."""
     try:
-        raw = read_yaml(_content(path))
+        raw = read_yaml(file_content(path))
         return spec_of(_with_published(raw, path.parent) if isinstance(raw, Mapping) else raw)
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
@@ -38,7 +38,7 @@ def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
         yield path.stem, spec
 
 
-def _content(path: Path) -> bytes:
+def file_content(path: Path) -> bytes:
     """A file's bytes, one more than are read at most. Raises SpecError."""
     try:
         with path.open("rb") as file:
@@ -48,17 +48,23 @@ def _content(path: Path) -> bytes:
         raise SpecError([problem], path.name) from None
 
 
+def file_beside(folder: Path, name: str) -> Path | None:
+    """The file of this name in a folder itself, and no link to elsewhere; None without one."""
+    inside = [path for path in folder.iterdir() if path.name == name and path.is_file()]
+    return inside[0] if inside and not inside[0].is_symlink() else None
+
+
 def _with_published(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """The spec with the rows of its table of published numbers in place of the table's name. Raises SpecError."""
     name = raw.get("published")
     if not isinstance(name, str):
         return raw
-    inside = [path for path in folder.iterdir() if path.name == name and path.is_file()]
-    if not inside or inside[0].is_symlink():
+    table = file_beside(folder, name)
+    if table is None:
         text = f"there is no file {name[:60]!r} beside the spec; put it there, or leave it out"
         raise SpecError([SpecProblem("published", text)])
     try:
-        text = _content(inside[0]).decode("utf-8-sig")
+        text = file_content(table).decode("utf-8-sig")
         rows = [*csv.DictReader(StringIO(text), strict=True)]
     except (UnicodeDecodeError, csv.Error):
         raise SpecError([SpecProblem("published", f"{name} is no CSV; save it as one")]) from None
