@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
+from scoring.multiple_choice.option_texts import LIST_COLUMNS
+from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
 from scoring.specs.problems import SpecError, SpecProblem, either, shown, told
 from scoring.specs.schema import Spec, kind_of
@@ -42,7 +44,6 @@ _RULES: Mapping[str, Mapping[str, Any]] = {
 _PLAIN_SOLVERS = ("generate", "multiple_choice")
 """Ask the question, with its options where it has some, as we do."""
 _OF_ROWS = ("sandbox", "files", "setup")
-_LETTERS = ["A", "B", "C", "D"]
 
 
 class FieldSpec(BaseModel):
@@ -99,6 +100,11 @@ def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
 
 
 def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
+    problems = [
+        SpecProblem(name, f"expected a text, found {shown(raw[name])}")
+        for name in ("name", "description")
+        if not isinstance(raw.get(name), str | None)
+    ]
     framework = raw.get("evaluation_framework", INSPECT)
     if framework != INSPECT:
         text = f"{shown(framework)} scores its tasks by its own code; tasks of {INSPECT} are read"
@@ -108,7 +114,6 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         text = f"expected a list of tasks, each with field_spec, solvers and scorers; found {shown(entries)}"
         raise SpecError([SpecProblem("tasks", text)])
     tasks = []
-    problems: list[SpecProblem] = []
     for number, entry in enumerate(entries, start=1):
         place = f"tasks.{number}"
         try:
@@ -145,7 +150,7 @@ def _scorer(task: EvalTask) -> Step:
 
 def _spec(raw: Mapping[str, Any], task: EvalTask, of: int, left_out: Sequence[str]) -> Translated:
     fields = task.field_spec
-    name = str(raw.get("name") or task.id or "Benchmark")
+    name = raw.get("name") or task.id or "Benchmark"
     own = f"{name}: {task.id}" if of > 1 else name
     columns = {
         "id": fields.id,
@@ -157,7 +162,7 @@ def _spec(raw: Mapping[str, Any], task: EvalTask, of: int, left_out: Sequence[st
     ask = _asked(task)
     spec = {
         "name": own,
-        "about": str(raw.get("description") or f"{own}, by its eval.yaml."),
+        "about": raw.get("description") or f"{own}, by its eval.yaml.",
         "columns": {role: column for role, column in columns.items() if column is not None},
         "groups": [*fields.metadata],
         "rule": _RULES[_scorer(task).name],
@@ -213,9 +218,12 @@ def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
         yield "epoch_reducer: not read"
 
 
-def eval_yaml(spec: Spec) -> str:
-    """A spec as an `eval.yaml`; comments above it say what that form does not carry. Raises SpecError."""
-    if problems := [*_inexpressible(spec)]:
+def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
+    """A spec as an `eval.yaml`; comments above it say what that form does not carry.
+
+    `file` are the columns of its question file, for a spec that does not name those of its options. Raises SpecError.
+    """
+    if problems := [*_inexpressible(spec, file)]:
         raise SpecError(problems)
     [case] = spec.rule
     is_choice = kind_of(case.rule) == "letter"
@@ -224,7 +232,8 @@ def eval_yaml(spec: Spec) -> str:
         "target": case.rule.truth or spec.columns.truth,
     }
     if is_choice:
-        fields["choices"] = _choices(spec)
+        choices = _choices(spec, file)
+        fields["choices"] = choices[0] if len(choices) == 1 else [*choices]
     if spec.columns.images:
         fields["input_image"] = spec.columns.images[0]
     groups = [column for column in spec.groups if column not in spec.derive]
@@ -248,11 +257,14 @@ def _task_id(name: str) -> str:
     return "_".join(words) or "default"
 
 
-def _choices(spec: Spec) -> str | list[str]:
-    """The column with the list of options, or a column for each."""
+def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
+    """The column with the list of options, or a column for each; none where neither spec nor file tells them."""
     listed = getattr(spec.rule[0].rule, "options", None)
-    options = [listed] if listed else [*(spec.columns.options or _LETTERS)]
-    return options[0] if len(options) == 1 else options
+    if listed:
+        return [listed]
+    if spec.columns.options:
+        return spec.columns.options
+    return option_columns(file) or [column for column in LIST_COLUMNS if column in file][:1]
 
 
 def _solvers(spec: Spec, is_choice: bool) -> list[Mapping[str, Any]]:
@@ -287,7 +299,7 @@ def _is_bare(rule: Mapping[str, Any]) -> bool:
     return not (is_one_of_several or rule.get("open") or rule.get("as") == "list")
 
 
-def _inexpressible(spec: Spec) -> Iterator[SpecProblem]:
+def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
     """Yield what an `eval.yaml` has no words for, and without which a spec would be another benchmark."""
     if len(spec.rule) > 1 or spec.rule[0].when:
         yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
@@ -296,6 +308,9 @@ def _inexpressible(spec: Spec) -> Iterator[SpecProblem]:
         yield SpecProblem("rule", f"{FORM}: {text} ({either(_RULES)})")
     elif not (spec.rule[0].rule.truth or spec.columns.truth):
         yield SpecProblem("columns.truth", f"{FORM} needs a column of right answers")
+    elif kind_of(spec.rule[0].rule) == "letter" and not _choices(spec, file):
+        text = "name the columns of the options, as in [A, B, C, D], or give the questions"
+        yield SpecProblem("columns.options", text)
     head = spec.headline_under(spec.protocols[0])
     if not _is_mean(spec.figures[head]):
         text = f"{FORM} tells the mean of all rows, and nothing like {spec.figures[head].form}"
@@ -311,20 +326,18 @@ def _is_mean(figure: Figure) -> bool:
 def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
     """Yield what an `eval.yaml` of a spec does not say."""
     yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
-    if is_choice and spec.columns.options is None and not getattr(spec.rule[0].rule, "options", None):
-        yield f"choices: the spec names no columns; these are {either(_LETTERS, 'and')}. Correct them if there are others."
     if not spec.columns.images:
         yield "input_image: the spec names no column. Add it to field_spec if there are pictures."
     figures = [name for name, figure in spec.figures.items() if not _is_mean(figure)]
     if figures:
-        yield f"Not said here: figures {', '.join(figures)}."
+        yield f"Not written: figures {', '.join(figures)}."
     if derived := [column for column in spec.groups if column in spec.derive]:
-        yield f"Not said here: groups {', '.join(derived)}, which are made of other columns."
+        yield f"Not written: groups {', '.join(derived)}, which are made of other columns."
     if spec.splits:
-        yield f"Not said here: splits by {spec.splits!r}. A task has one split of the data set."
+        yield f"Not written: splits by {spec.splits!r}. A task has one split of the data set."
     if spec.ask and (is_choice or not _is_ask_carried(spec)):
-        yield "Not said here: the prompt (ask)."
+        yield "Not written: the prompt (ask)."
     rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     known = {"kind", "truth", "options", *_RULES[_scorer_name(spec) or ""]} - {"prompt"}
     if more := [name for name in rule if name not in known]:
-        yield f"Not said here: {', '.join(more)} of the rule."
+        yield f"Not written: {', '.join(more)} of the rule."
