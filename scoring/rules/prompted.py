@@ -1,0 +1,111 @@
+"""Rules by a judge with a prompt of the benchmark's own: what is put into it, and how answers are fenced off.
+
+Names in braces are put in by plain replacement, in one pass: braces in data are never read. Under `strict` an answer
+stands between two lines with a code that none of the texts can contain; the toolkits put it in as it is.
+"""
+
+import hashlib
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from arena.reasoning import answer_of
+from scoring.judges.injection import neutralise
+from scoring.judges.replies import LIKELY, ROOM
+from scoring.judges.spec import Ask, JudgeSpec, Message, prompt_text
+from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
+
+BRACES = re.compile(r"\{(\w{1,40})\}")
+PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
+LONGEST = 20_000
+_FENCE = prompt_text("fenced_answers.txt")
+_KIT_TOKENS = 1_024
+_KIT_LIKELY = 200
+"""Tokens of a reply that explains itself, as the toolkits let judges do."""
+
+
+def _is_prompt(value: object) -> object:
+    if isinstance(value, str) and PROMPT_FILE.fullmatch(value):
+        raise ValueError(
+            f"there is no file {value[:60]!r} beside the spec; put it there, or write the prompt itself"
+        )
+    return value
+
+
+Prompt = Annotated[
+    str, BeforeValidator(_is_prompt), Field(min_length=1, max_length=LONGEST, strict=True)
+]
+
+
+class PromptedRule(RuleKind):
+    """A kind whose every answer a judge reads, by the benchmark's own prompt."""
+
+    is_compared: ClassVar[bool] = False
+
+    prompt: Prompt
+    """Names in braces are the texts of `texts`, or columns."""
+    show: Literal["pictures"] | None = None
+    """What the judge is shown beside the texts."""
+
+    @property
+    def named(self) -> Sequence[str]:
+        """The names in the prompt's braces."""
+        return tuple(dict.fromkeys(BRACES.findall(self.prompt)))
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        return Reading(None, "", "a judge reads it", is_open=True)
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        return self.prompt if protocol != "strict" else f"{_FENCE}\n{self.prompt}"
+
+    def texts(self, item: Item) -> Mapping[str, str]:
+        """What a prompt may name beside columns and answers."""
+        options = "\n".join(f"{letter}. {text}" for letter, text in item.options.items())
+        truth = self.truth_of(item) or ""
+        return {"question": item.question, "truth": truth, "options": options}
+
+    def plain_ask(self, item: Item, answers: Mapping[str, str]) -> Ask:
+        """The question as the toolkits put it: all texts as they are."""
+        text = self._filled(item, answers)
+        return Ask(
+            (Message("user", text, self._shown(item)),),
+            0.0,
+            reply_tokens=_KIT_TOKENS,
+            likely_tokens=_KIT_LIKELY,
+        )
+
+    def fenced_ask(
+        self, item: Item, answers: Mapping[str, str], spec: JudgeSpec, schema: str, reply: str
+    ) -> Ask:
+        """Our question: each answer between two lines with a code, and what to reply.
+
+        `schema` is for a judge that has schemas, and `reply` says the form to others.
+        """
+        said = {name: neutralise(answer_of(text).text) for name, text in answers.items()}
+        texts = [item.id, item.question, self.truth_of(item), said]
+        code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+        fenced = {name: f"\nBEGIN {code}\n{text}\nEND {code}\n" for name, text in said.items()}
+        messages = (
+            Message("system", _FENCE),
+            Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),
+        )
+        closed = schema if spec.json_schema else None
+        return Ask(messages, 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=closed)
+
+    @abstractmethod
+    def protocols(self) -> frozenset[RuleProtocol]: ...
+
+    def _filled(self, item: Item, answers: Mapping[str, str]) -> str:
+        known = {**self.texts(item), **answers}
+
+        def text_of(name: re.Match[str]) -> str:
+            return known[name[1]] if name[1] in known else cell_of(item, name[1]) or ""
+
+        return BRACES.sub(text_of, self.prompt)
+
+    def _shown(self, item: Item) -> tuple:
+        return item.pictures if self.show else ()
