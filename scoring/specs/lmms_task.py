@@ -19,10 +19,14 @@ _DEEPEST = 5
 """Files that include one another."""
 _METRICS = ("exact_match", "anls")
 _COLUMNS = ("doc_to_text", "doc_to_target")
-_TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "description", *_COLUMNS)
+_TAKEN = ("task", "dataset_path", "dataset_name", "test_split", *_COLUMNS)
 _ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
 """Fields that say nothing of what a spec says."""
 _TRUE = ("true", "True", "TRUE", "yes", "on", 1)
+_NOTES: Mapping[str, str] = {
+    "filter_list": "what its filters take out of an answer is not taken out here",
+    "description": "stands before each question there, and is not read",
+}
 
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
@@ -36,11 +40,10 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     split = task.get("test_split")
     data_set = _data_set(task)
     columns = {"truth": _column(task["doc_to_target"]), "question": _column(task.get("doc_to_text"))}
-    description = task.get("description")
     question_file = {"name": _plain_name(name), "split": split, "note": data_set}
     spec = {
         "name": name,
-        "about": description if _is_text(description) else f"lmms-eval's task {name}; {data_set}.",
+        "about": f"lmms-eval's task {name}; {data_set}.",
         "called": [name[:200]],
         "columns": {role: column for role, column in columns.items() if column},
         "rule": _rule(metric),
@@ -74,6 +77,9 @@ def _with_included(raw: Mapping[str, Any], folder: Path, depth: int = 1) -> Mapp
 
 
 def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    if isinstance(task.get("task"), list):
+        yield SpecProblem("task", "is a group of tasks; give the file of one of them")
+        return
     for field in ("task", "dataset_path"):
         if not _is_text(task.get(field)):
             yield SpecProblem(field, f"expected a name, found {shown(task.get(field))}")
@@ -124,7 +130,8 @@ def _column(value: Any) -> str | None:
     name = value.strip()
     if name.startswith("{{") and name.endswith("}}"):
         name = name[2:-2].strip()
-    return None if not name or len(name) > 200 or {*name} & {*"{}%"} else name
+        return name if name.isidentifier() else None
+    return None if len(name) > 200 or {*name} & {*"{}%"} else name
 
 
 def _data_set(task: Mapping[str, Any]) -> str:
@@ -154,7 +161,7 @@ def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[st
         elif field in _COLUMNS and _column(value) is None:
             yield f"{field}: the template {shown(value)}"
         elif field not in _TAKEN:
-            yield f"{field}: not read"
+            yield f"{field}: {_NOTES.get(field, 'not read')}"
     for each in _listed(task.get("metric_list")):
         if each is not metric:
             yield f"metric_list: {_metric_name(each)}"
