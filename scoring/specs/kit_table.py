@@ -4,11 +4,10 @@ A table with the columns A and B under a name that the toolkit does not know is 
 It tells the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
 """
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 from arena.io.csv_text import write_csv
 from arena.io.strict_json import row_errors
@@ -22,14 +21,12 @@ from scoring.rules.letter import LetterRule
 from scoring.specs.derived import cell_text
 from scoring.specs.problems import SpecError, SpecProblem
 from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, read_questions, with_id
-from scoring.specs.schema import Spec, kind_of
+from scoring.specs.schema import Spec
 
 _GROUPS = ("category", "l2-category")
 _PICTURES = ("image", "image_path")
 _SHOWN = 10
-_LOST = frozenset(
-    ("", "#N/A", "#NA", "-NaN", "-nan", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan")
-) | {"null"}
+_LOST = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 """Cells that pandas, which the toolkit reads tables with, takes for empty ones."""
 
 
@@ -47,7 +44,7 @@ class KitQuestion:
     question: str
     options: Mapping[str, str]
     answer: str
-    """The letter; "" where the answer is not told."""
+    """The letter; "" without one."""
     groups: Sequence[str]
     """In the order of `_GROUPS`, as many as the benchmark has."""
     split: str
@@ -65,7 +62,8 @@ class KitTable:
 
     def write(self, out: Path) -> None:
         """Write the table, with its pictures read row by row."""
-        letters = LETTERS[: max(len(question.options) for question in self.questions)]
+        last = max(letter for question in self.questions for letter in question.options)
+        letters = LETTERS[: LETTERS.index(last) + 1]
         groups = _GROUPS[: len(self.questions[0].groups)]
         by_row = {question.row: question for question in self.questions}
         with out.open("w", encoding="utf-8", newline="") as file:
@@ -85,7 +83,7 @@ class KitTable:
                 _write(file, [*cells, *question.groups, *split])
 
 
-def _write(file: io.TextIOBase | Any, cells: Sequence[str]) -> None:
+def _write(file: TextIO, cells: Sequence[str]) -> None:
     write_csv(file, [cells], exact=True, delimiter="\t")
 
 
@@ -99,7 +97,7 @@ def kit_table(spec: Spec, path: Path) -> KitTable:
     columns = _group_columns(spec)
     questions = [_question(spec, row, columns) for row in found.rows]
     _check_options(questions)
-    answered = _with_letters(spec, found.rows, questions)
+    answered = _with_letters(questions)
     return KitTable(path, answered, bool(spec.splits), [*_notes(spec, found.rows, answered)])
 
 
@@ -156,9 +154,7 @@ def _check_options(questions: Sequence[KitQuestion]) -> None:
         raise KitTableError(f"{_named(without)} without two options; add them, or leave them out")
 
 
-def _with_letters(
-    spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]
-) -> Sequence[KitQuestion]:
+def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     """The questions with the letters of their answers, as the whole column writes them. Raises KitTableError."""
     told = [question for question in questions if question.answer]
     truths = read_truths([TruthCell(question.answer, question.options) for question in told])
