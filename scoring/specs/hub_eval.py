@@ -15,7 +15,7 @@ from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
 from scoring.specs.problems import SpecError, SpecProblem, either, shown, told
 from scoring.specs.schema import Spec, kind_of
-from scoring.specs.translated import Translated, translated
+from scoring.specs.translated import Translated, plain_name, shortened, translated
 from scoring.specs.yaml_text import write_yaml
 
 FORM = "the Hub's eval.yaml"
@@ -174,9 +174,8 @@ def _spec(raw: Mapping[str, Any], task: EvalTask, of: int, left_out: Sequence[st
 
 
 def _question_file(task: EvalTask, name: str) -> Mapping[str, str]:
-    words = "".join(sign if sign.isalnum() else "_" for sign in task.id or name)
-    note = f"configuration {task.config} of the data set on the Hub"
-    return {"name": words.strip("_")[:80] or "questions", "split": task.split, "note": note}
+    note = shortened(f"data set on the Hub, configuration {task.config}", 200)
+    return {"name": plain_name(task.id or name), "split": task.split, "note": note}
 
 
 def _asked(task: EvalTask) -> str | None:
@@ -240,7 +239,7 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
     if groups:
         fields["metadata"] = groups
     task = {
-        "id": _task_id(spec.name),
+        "id": plain_name(spec.name.lower()),
         "config": "default",
         "split": next((file.split for file in spec.questions if file.split), "test"),
         "field_spec": fields,
@@ -250,11 +249,6 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
     head = {"name": spec.name, "description": spec.about, "evaluation_framework": INSPECT}
     comments = "".join(f"# {line}\n" for line in _unwritten(spec, is_choice))
     return comments + write_yaml({**head, "tasks": [task]})
-
-
-def _task_id(name: str) -> str:
-    words = "".join(sign if sign.isalnum() else " " for sign in name.lower()).split()
-    return "_".join(words) or "default"
 
 
 def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:

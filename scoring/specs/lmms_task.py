@@ -11,12 +11,12 @@ from typing import Any
 
 from scoring.specs.files import file_beside, file_content
 from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown
-from scoring.specs.translated import Translated, translated
+from scoring.specs.translated import Translated, plain_name, shortened, translated
 from scoring.specs.yaml_text import Code, YamlError, read_yaml
 
 FORM = "a task of lmms-eval"
-_DEEPEST = 5
-"""Files that include one another."""
+_MOST_FILES = 20
+"""Files that a task includes."""
 _METRICS = ("exact_match", "anls")
 _COLUMNS = ("doc_to_text", "doc_to_target")
 _TAKEN = ("task", "dataset_path", "dataset_name", "test_split", *_COLUMNS)
@@ -31,7 +31,7 @@ _NOTES: Mapping[str, str] = {
 
 def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     """A task file's value as a spec; files that it includes lie in the same folder. Raises SpecError."""
-    task = _with_included(raw, folder)
+    task = _with_included(raw, folder, [])
     problems = [*_problems(task)]
     if problems:
         raise SpecError(problems)
@@ -40,7 +40,7 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     split = task.get("test_split")
     data_set = _data_set(task)
     columns = {"truth": _column(task["doc_to_target"]), "question": _column(task.get("doc_to_text"))}
-    question_file = {"name": _plain_name(name), "split": split, "note": data_set}
+    question_file = {"name": plain_name(name), "split": split, "note": data_set}
     spec = {
         "name": name,
         "about": f"lmms-eval's task {name}; {data_set}.",
@@ -53,27 +53,33 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     return translated(FORM, name, spec, [*_left_out(task, metric)])
 
 
-def _with_included(raw: Mapping[str, Any], folder: Path, depth: int = 1) -> Mapping[str, Any]:
+def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Mapping[str, Any]:
     """A task with what the files that it includes say; what it says itself counts. Raises SpecError."""
     included = raw.get("include", [])
     task: dict[str, Any] = {}
     for name in reversed(included if isinstance(included, list) else [included]):
-        path = file_beside(folder, name) if isinstance(name, str) else None
-        if path is None:
-            text = f"there is no file {shown(name)} in its folder; put it there, no other is read"
-            raise SpecError([SpecProblem("include", text)])
-        if depth == _DEEPEST:
-            text = f"{shown(name)} is the file number {depth} that includes another; join them"
-            raise SpecError([SpecProblem("include", text)])
-        try:
-            other = read_yaml(file_content(path), names_code=True)
-        except YamlError as error:
-            raise SpecError([SpecProblem("include", f"{name}: {error}")]) from None
-        if not isinstance(other, Mapping):
-            text = f"{name}: expected names with values, found {shown(other)}"
-            raise SpecError([SpecProblem("include", text)])
-        task |= _with_included(other, folder, depth + 1)
+        task |= _with_included(_included(name, folder, read), folder, read)
     return {**task, **{field: value for field, value in raw.items() if field != "include"}}
+
+
+def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
+    """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
+    path = file_beside(folder, name) if isinstance(name, str) else None
+    if path is None:
+        text = f"there is no file {shown(name)} in its folder; put it there, as no other is read"
+        raise SpecError([SpecProblem("include", text)])
+    read.append(path.name)
+    if len(read) > _MOST_FILES:
+        text = f"more than {_MOST_FILES} files are included, {shown(name)} the last; join them"
+        raise SpecError([SpecProblem("include", text)])
+    try:
+        value = read_yaml(file_content(path), names_code=True)
+    except YamlError as error:
+        raise SpecError([SpecProblem("include", f"{path.name}: {error}")]) from None
+    if not isinstance(value, Mapping):
+        text = f"{path.name}: expected names with values, found {shown(value)}"
+        raise SpecError([SpecProblem("include", text)])
+    return value
 
 
 def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
@@ -137,11 +143,7 @@ def _column(value: Any) -> str | None:
 def _data_set(task: Mapping[str, Any]) -> str:
     name = task.get("dataset_name")
     part = f", configuration {name}" if name is not None else ""
-    return f"data set {task['dataset_path']}{part}"[:200]
-
-
-def _plain_name(name: str) -> str:
-    return "".join(sign if sign.isalnum() else "_" for sign in name).strip("_")[:80] or "questions"
+    return shortened(f"data set {task['dataset_path']}{part}", 200)
 
 
 def _is_text(value: Any) -> bool:

@@ -48,3 +48,9 @@ def shortened(text: str, most: int) -> str:
         return line
     start = line[: most - 1]
     return f"{start.rpartition(' ')[0] or start}…"
+
+
+def plain_name(name: str) -> str:
+    """A name that a question file may have."""
+    words = "".join(sign if sign.isalnum() else "_" for sign in name)
+    return words.strip("_")[:_NAME] or "questions"
