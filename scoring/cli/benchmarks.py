@@ -1,4 +1,4 @@
-"""Commands `benchmarks` and `check`: what is scored here, in other forms too, and whether a spec and a file of answers fit."""
+"""Commands `benchmarks` and `check`: what is scored here, also in other forms, and whether answers fit a spec."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,9 +31,7 @@ _LONGEST = 100
 _WIDTH = 18
 
 
-Task = Annotated[
-    str | None, Option(metavar="NAME", help="which of several tasks of an eval.yaml")
-]
+Task = Annotated[str | None, Option(metavar="NAME", help="which of several tasks of an eval.yaml")]
 
 
 @app.command()

@@ -5,7 +5,7 @@ A data set on the Hugging Face Hub says with this file how inspect_ai asks and s
 inspect_ai's `HFTask` (August 2026) and of the Hub's page on evaluation results, which also writes `scores`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
@@ -91,6 +91,12 @@ class EvalTask(BaseModel):
     scorers: _Steps = Field(validation_alias=AliasChoices("scorers", "scores"))
 
 
+_BELOW: Mapping[str, Iterable[str]] = {
+    "field_spec": FieldSpec.model_fields,
+    **dict.fromkeys(("solvers", "scorers"), Step.model_fields),
+}
+
+
 def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
     """Each task of an `eval.yaml` as a spec. Raises SpecError with all problems of the file."""
     tasks = _tasks(raw)
@@ -119,7 +125,7 @@ def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
         try:
             task = EvalTask.model_validate(entry)
         except ValidationError as error:
-            problems += told(error, place, EvalTask.model_fields)
+            problems += told(error, place, EvalTask.model_fields, _BELOW)
             continue
         tasks.append(task)
         problems += _task_problems(task, place)
@@ -193,14 +199,31 @@ def _asked(task: EvalTask) -> str | None:
 
 
 def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
+    """Yield what a task's spec does not carry."""
     fields = task.field_spec
     yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
     if fields.choices is not None:
-        yield f"field_spec.target: numbers count from 0 there; write letters into {fields.target!r} instead"
+        text = f"numbers count from 0 there; write letters into {fields.target!r} instead"
+        yield f"field_spec.target: {text}"
     for solver in task.solvers:
-        is_carried = solver.name == "prompt_template" and ask is not None
-        if not is_carried and (solver.name not in _PLAIN_SOLVERS or solver.args):
+        if not _is_carried(solver, ask):
             yield f"solvers.{solver.name}: how the model is asked is not read"
+    yield from _unread_scorers(task)
+    if task.shuffle_choices not in (None, "false", "False"):
+        yield "shuffle_choices: options are not shuffled"
+    if task.epochs not in (None, 1):
+        yield f"epochs: each question is scored once, not {shown(task.epochs)} times"
+    if task.epoch_reducer is not None:
+        yield "epoch_reducer: not read"
+
+
+def _is_carried(solver: Step, ask: str | None) -> bool:
+    if solver.name == "prompt_template":
+        return ask is not None
+    return solver.name in _PLAIN_SOLVERS and not solver.args
+
+
+def _unread_scorers(task: EvalTask) -> Iterator[str]:
     taken = _scorer(task)
     for scorer in task.scorers:
         if scorer is not taken:
@@ -209,12 +232,6 @@ def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
         yield f"scorers.{taken.name}.args: {', '.join(map(str, taken.args))} not read"
     if taken.name.startswith("model_graded"):
         yield f"scorers.{taken.name}: the judge is asked in our words"
-    if task.shuffle_choices not in (None, "false", "False"):
-        yield "shuffle_choices: options are not shuffled"
-    if task.epochs not in (None, 1):
-        yield f"epochs: each question is scored once, not {shown(task.epochs)} times"
-    if task.epoch_reducer is not None:
-        yield "epoch_reducer: not read"
 
 
 def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:

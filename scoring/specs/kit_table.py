@@ -161,12 +161,12 @@ def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
     if truths.ambiguous:
         raise KitTableError(truths.ambiguous)
     wrong = [
-        question.id
-        for question, letter in zip(told, truths.letters, strict=True)
-        if letter is None
+        question.id for question, letter in zip(told, truths.letters, strict=True) if letter is None
     ]
     if wrong:
-        raise KitTableError(f"{_named(wrong)} with an answer that is none of the options; correct it")
+        raise KitTableError(
+            f"{_named(wrong)} with an answer that is none of the options; correct it"
+        )
     if told and len(told) < len(questions):
         without = [question.id for question in questions if not question.answer]
         raise KitTableError(f"{_named(without)} without an answer; add it, or leave them out")
@@ -179,9 +179,7 @@ def _named(ids: Sequence[str]) -> str:
     return f"{plural(len(ids), 'question')} ({', '.join(ids[:_SHOWN])}{more})"
 
 
-def _notes(
-    spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]
-) -> Iterator[str]:
+def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]) -> Iterator[str]:
     columns = _group_columns(spec)
     for name, column in zip(_GROUPS, columns, strict=False):
         if _plain(column) != name:

@@ -19,7 +19,8 @@ _MOST_FILES = 20
 """Files that a task includes."""
 _METRICS = ("exact_match", "anls")
 _COLUMNS = ("doc_to_text", "doc_to_target")
-_TAKEN = ("task", "dataset_path", "dataset_name", "test_split", *_COLUMNS)
+_TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
+_METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
 _ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
 """Fields that say nothing of what a spec says."""
 _TRUE = ("true", "True", "TRUE", "yes", "on", 1)
@@ -39,7 +40,10 @@ def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
     metric = _metric(task)
     split = task.get("test_split")
     data_set = _data_set(task)
-    columns = {"truth": _column(task["doc_to_target"]), "question": _column(task.get("doc_to_text"))}
+    columns = {
+        "truth": _column(task["doc_to_target"]),
+        "question": _column(task.get("doc_to_text")),
+    }
     question_file = {"name": plain_name(name), "split": split, "note": data_set}
     spec = {
         "name": name,
@@ -94,14 +98,20 @@ def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
             yield SpecProblem(field, f"expected a name, found {shown(task[field])}")
     target = task.get("doc_to_target")
     if _column(target) is None:
-        yield SpecProblem("doc_to_target", f"expected a column of right answers, found {shown(target)}")
-    if task.get("process_results") is not None:
-        text = f"{shown(task['process_results'])} computes the metrics: code of a task is never run"
+        text = f"expected a column of right answers, found {shown(target)}"
+        yield SpecProblem("doc_to_target", text)
+    yield from _metric_problems(task)
+
+
+def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    own = task.get("process_results")
+    if own is not None:
+        text = f"{shown(own)} computes the metrics: code of a task is never run"
         yield SpecProblem("process_results", f"{text}. Write the spec's rule yourself")
     elif not _metrics(task):
         names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
-        told = none_of(", ".join(names), _METRICS) if names else f"name {either(_METRICS)}"
-        yield SpecProblem("metric_list", told)
+        text = none_of(", ".join(names), _METRICS) if names else f"name {either(_METRICS)}"
+        yield SpecProblem("metric_list", text)
 
 
 def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -155,19 +165,17 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the task's spec does not carry."""
     for field, value in task.items():
-        if field == "metric_list" or field in _ASKING:
-            continue
         if isinstance(value, Code):
             yield f"{field}: {value}, which is never run"
         elif field in _COLUMNS and _column(value) is None:
             yield f"{field}: the template {shown(value)}"
-        elif field not in _TAKEN:
+        elif field not in (*_TAKEN, *_ASKING):
             yield f"{field}: {_NOTES.get(field, 'not read')}"
     for each in _listed(task.get("metric_list")):
         if each is not metric:
             yield f"metric_list: {_metric_name(each)}"
-    known = ("metric", "aggregation", "higher_is_better", "ignore_case")
     for name in metric:
-        if name not in known:
+        if name not in _METRIC_FIELDS:
             yield f"metric_list.{metric['metric']}: {name}"

@@ -24,9 +24,7 @@ class Translated:
     """What the spec does not carry, each with its place in the file."""
 
 
-def translated(
-    form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[str]
-) -> Translated:
+def translated(form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[str]) -> Translated:
     """The spec of a mapping whose texts may be longer than a spec's. Raises SpecError."""
     fitted = {
         **raw,

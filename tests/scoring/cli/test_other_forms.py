@@ -86,7 +86,10 @@ def test_a_table_is_written_for_the_toolkit(folder):
         ("animals.yaml --as spec --out animals.yaml", "would be written over"),
         ("animals.yaml --as eval.yaml", "columns.options: name the columns of the options"),
         ("mm-vet --as spec", "MM-Vet is no spec, and has no other form; choose another"),
-        ("absent.yaml --as spec", "absent.yaml: the file cannot be read (No such file or directory)"),
+        (
+            "absent.yaml --as spec",
+            "absent.yaml: the file cannot be read (No such file or directory)",
+        ),
         ("eval.yaml --as spec --task x", "expected one of zoo:cages or zoo:names, found 'x'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Benchmarks of other forms become specs, with all that is not taken; specs are written as an eval.yaml and as a table."""
+"""Benchmarks of other forms become specs, with all that is not taken; specs are written in other forms."""
 
 import csv
 
@@ -105,8 +105,8 @@ tasks:
     scorers = "choice, exact, includes, math, model_graded_qa and model_graded_fact"
     assert problems(path, broken) == [
         "name: expected a text, found ['Zoo']",
-        "tasks.1.field_spec: 'choice' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, "
-        "solvers, scorers; delete or correct it",
+        "tasks.1.field_spec: 'choice' is none of input, target, choices, input_image, metadata, id, sandbox, files, "
+        "setup; 'choices' was meant?; delete or correct it",
         "tasks.1.solvers: is empty; fill it in, or leave out the whole entry",
         "tasks.1: 'epoch' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, solvers, "
         "scorers; 'epochs' was meant?; delete or correct it",
@@ -240,7 +240,9 @@ def test_a_broken_task_is_told_and_reads_nothing_outside_its_folder(tmp_path):
     folder = tmp_path / "zoo"
     folder.mkdir()
     path = folder / "zoo.yaml"
-    assert problems(path, "task: zoo\ndoc_to_target: '{{a}} or {{b}}'\nmetric_list: [{metric: f}]") == [
+    assert problems(
+        path, "task: zoo\ndoc_to_target: '{{a}} or {{b}}'\nmetric_list: [{metric: f}]"
+    ) == [
         "dataset_path: expected a name, found None",
         "doc_to_target: expected a column of right answers, found '{{a}} or {{b}}'",
         "metric_list: 'f' is none of exact_match, anls",
@@ -248,7 +250,8 @@ def test_a_broken_task_is_told_and_reads_nothing_outside_its_folder(tmp_path):
     code = "task: z\ndataset_path: d\ndoc_to_target: !function u.t\nprocess_results: !function u.p"
     assert problems(path, code) == [
         "doc_to_target: expected a column of right answers, found !function u.t",
-        "process_results: !function u.p computes the metrics: code of a task is never run. Write the spec's rule yourself",
+        "process_results: !function u.p computes the metrics: code of a task is never run. Write the spec's rule "
+        "yourself",
     ]
     assert problems(path, "task: [a, b]\ngroup: g") == [
         "task: is a group of tasks; give the file of one of them"
@@ -291,8 +294,30 @@ def test_questions_are_written_as_the_toolkits_table(tmp_path):
     table.write(out)
     with out.open(newline="") as file:
         assert [*csv.reader(file, delimiter="\t")] == [
-            ["index", "image", "question", "A", "B", "C", "answer", "category", "l2-category", "split"],
-            ["7", "aGVsbG8=", 'What\tis it,\n"then"?', "cat", "dog", "None", "A", "cats", "Ann", "dev"],
+            [
+                "index",
+                "image",
+                "question",
+                "A",
+                "B",
+                "C",
+                "answer",
+                "category",
+                "l2-category",
+                "split",
+            ],
+            [
+                "7",
+                "aGVsbG8=",
+                'What\tis it,\n"then"?',
+                "cat",
+                "dog",
+                "None",
+                "A",
+                "cats",
+                "Ann",
+                "dev",
+            ],
             ["8", "7", "Where?", "in", "out", "", "B", "birds", "Bob", "test"],
         ]
     frame = pandas.read_csv(out, sep="\t")  # as the toolkit does
