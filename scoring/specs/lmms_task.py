@@ -173,6 +173,10 @@ def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[st
             yield f"{field}: the template {shown(value)}"
         elif field not in (*_TAKEN, *_ASKING):
             yield f"{field}: {_NOTES.get(field, 'not read')}"
+    yield from _unread_metrics(task, metric)
+
+
+def _unread_metrics(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
     for each in _listed(task.get("metric_list")):
         if each is not metric:
             yield f"metric_list: {_metric_name(each)}"
