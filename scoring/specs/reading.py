@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import StrictInt
 
-from arena.io.tables import Record
+from arena.io.tables import KEY, Record
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.reader import (
@@ -26,7 +26,7 @@ from scoring.specs.derived import cell_text, members
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
-    "id": ("index", "id", "question_id", "idx", "questionid"),
+    "id": ("index", "id", "question_id", "idx", "questionid", KEY),
     "question": ("question",),
     "truth": ("answer", "answers"),
     "answer": ("prediction", "pred", "response", "output", "model_answer"),
@@ -70,7 +70,7 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
 def item_of(spec: Spec, row: SpecRow) -> Item:
     """The question of a row; its truth is None where the cell is empty."""
     columns = spec.columns
-    truth = cell_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
+    truth = _truth_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
     return Item(
         id=row.id,
         question=cell_text(row.cells.get(columns.question)),
@@ -78,6 +78,13 @@ def item_of(spec: Spec, row: SpecRow) -> Item:
         options=options_of(spec, row.cells),
         cells=row.cells,
     )
+
+
+def _truth_text(cell: Any) -> str:
+    """The right answers of a cell; an annotator's entry {"answer": ...}, as VQA has them, is its answer."""
+    if isinstance(cell, list):
+        cell = [entry.get("answer", entry) if isinstance(entry, dict) else entry for entry in cell]
+    return cell_text(cell)
 
 
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
-from scoring.specs.benchmark import OWN, spec_benchmark
+from scoring.specs.benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report
@@ -181,6 +181,25 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     )
     assert "index 1 has other options or another answer than in the question file" in text
     assert "index 9 is none of the question file's" in text
+
+
+def test_vqa_data_sets_own_files_are_question_files(tmp_path):
+    """GQA's is {id: {question, answer}}, and OK-VQA's annotators give {"answer": ...} each."""
+    path = put(tmp_path / "m_GQA.csv", [{"index": "201", "prediction": "Dog."}])
+    questions = tmp_path / "testdev_balanced_questions.json"
+    questions.write_text('{"201": {"question": "What is it?", "answer": "dog"}}')
+    gqa = BENCHMARKS["gqa"]
+    assert isinstance(gqa, SpecBenchmark)
+    found = open_upload(path, benchmark=gqa, questions=gqa.own_questions(questions))
+    assert found and told(found.report("strict")) == {"Overall": 100}
+    people = [{"answer": "dog", "answer_id": place} for place in range(2)]
+    people += [{"answer": "hound", "answer_id": place} for place in range(2, 10)]
+    path = tmp_path / "samples_ok_vqa_val2014.jsonl"
+    row = {"question_id": 2971475, "question": "?", "answers": people, "prediction": "a dog"}
+    path.write_text(json.dumps(row))
+    found = open_upload(path)
+    assert found and found.benchmark.name == "OK-VQA"
+    assert told(found.report("strict"))["Overall"] == pytest.approx(60)
 
 
 def test_reports_of_two_specs_are_never_compared(tmp_path):
