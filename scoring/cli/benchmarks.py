@@ -20,7 +20,7 @@ from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
 from scoring.specs.schema import Spec
-from scoring.specs.translated import Translated
+from scoring.specs.translated import Translated, comment
 
 app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
@@ -147,7 +147,7 @@ def _written(
         yield from table.notes
         return
     if form == "spec":
-        text = "".join(f"# Not taken: {line}\n" for line in found.left_out) + found.spec.yaml
+        text = "".join(comment(f"Not taken: {line}") for line in found.left_out) + found.spec.yaml
     else:
         text = eval_yaml(found.spec, _columns(questions))
     if out is None:

@@ -15,7 +15,7 @@ from scoring.multiple_choice.reader import option_columns
 from scoring.specs.figures import Figure, Word, Words
 from scoring.specs.problems import SpecError, SpecProblem, either, shown, told
 from scoring.specs.schema import Spec, kind_of
-from scoring.specs.translated import Translated, plain_name, shortened, translated
+from scoring.specs.translated import Translated, comment, plain_name, shortened, translated
 from scoring.specs.yaml_text import write_yaml
 
 FORM = "the Hub's eval.yaml"
@@ -31,16 +31,16 @@ The answer was:
 0: the answer is wrong, or says something else. 1: it says what the right answer says.
 """
 """Our prompt: inspect_ai's asks for letters, which its own pattern reads."""
-_GRADED: Mapping[str, Any] = {"kind": "rubric", "grades": [0, 1], "step": 1}
+_GRADED: Mapping[str, Any] = {"kind": "rubric", "grades": [0, 1], "step": 1, "marks": 1}
 _RULES: Mapping[str, Mapping[str, Any]] = {
-    "choice": {"kind": "letter"},
-    "exact": {"kind": "text"},
-    "includes": {"kind": "text", "compare": "contains"},
+    "choice": {"kind": "letter", "open": None},
+    "exact": {"kind": "text", "compare": "equal", "as": "text"},
+    "includes": {"kind": "text", "compare": "contains", "as": "text"},
     "math": {"kind": "number", "as": "formula"},
     "model_graded_qa": {**_GRADED, "prompt": _RUBRIC},
     "model_graded_fact": {**_GRADED, "prompt": _RUBRIC},
 }
-"""Our rule for each scorer that is read. Written is the first that fits."""
+"""Our rule for each scorer that is read, with all that a rule must have to be that scorer but its prompt."""
 _PLAIN_SOLVERS = ("generate", "multiple_choice")
 """Ask the question, with its options where it has some, as we do."""
 _OF_ROWS = ("sandbox", "files", "setup")
@@ -264,7 +264,7 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
         "scorers": [{"name": _scorer_name(spec)}],
     }
     head = {"name": spec.name, "description": spec.about, "evaluation_framework": INSPECT}
-    comments = "".join(f"# {line}\n" for line in _unwritten(spec, is_choice))
+    comments = "".join(map(comment, _unwritten(spec, is_choice)))
     return comments + write_yaml({**head, "tasks": [task]})
 
 
@@ -294,20 +294,12 @@ def _is_ask_carried(spec: Spec) -> bool:
 
 
 def _scorer_name(spec: Spec) -> str | None:
-    """The scorer that is a spec's rule; None if none is."""
-    rule = spec.rule[0].rule
-    plain = rule.model_dump(mode="json", by_alias=True)
+    """The first scorer that is a spec's rule; None if none is."""
+    rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True)
     for name, wanted in _RULES.items():
-        same = {key: value for key, value in wanted.items() if key != "prompt"}
-        if all(plain.get(key) == value for key, value in same.items()) and _is_bare(plain):
+        if all(rule.get(key) == value for key, value in wanted.items() if key != "prompt"):
             return name
     return None
-
-
-def _is_bare(rule: Mapping[str, Any]) -> bool:
-    """Whether a rule has none of the parameters that change what it measures."""
-    is_one_of_several = rule.get("compare", "equal") == "consensus" or rule.get("marks", 1) != 1
-    return not (is_one_of_several or rule.get("open") or rule.get("as") == "list")
 
 
 def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:

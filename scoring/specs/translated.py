@@ -52,3 +52,8 @@ def plain_name(name: str) -> str:
     """A name that a question file may have."""
     words = "".join(sign if sign.isalnum() else "_" for sign in name)
     return words.strip("_")[:_NAME] or "questions"
+
+
+def comment(text: str) -> str:
+    """A line of YAML that is a comment, whatever the text."""
+    return f"# {' '.join(text.split())}\n"

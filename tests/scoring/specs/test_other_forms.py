@@ -69,6 +69,7 @@ def test_an_eval_yaml_is_read_task_by_task(tmp_path):
         "scorers.model_graded_fact: the judge is asked in our words",
     )
     assert load_benchmark(path, "zoo:names").spec == names.spec
+    assert "- name: model_graded_qa\n" in eval_yaml(names.spec)
     for task in (None, "zoo"):
         with pytest.raises(SpecError, match="zoo:cages.*zoo:names"):
             load_benchmark(path, task)
@@ -90,6 +91,7 @@ def test_scorers_are_rules(tmp_path, scorer, rule):
     )
     [task] = load_benchmarks(path)
     assert task.spec.plain["rule"] == rule and not task.left_out
+    assert f"- name: {scorer}\n" in eval_yaml(task.spec)
 
 
 def test_a_broken_eval_yaml_is_told_with_all_its_places(tmp_path):
@@ -128,7 +130,7 @@ tasks:
 
 
 WRITTEN = """
-name: Keeper's questions
+name: "Keeper's\\nquestions"
 about: Whether a model knows what a keeper knows.
 columns: {question: q, truth: label, options: [A, B, C], images: photo}
 groups: [house, wing]
@@ -151,7 +153,7 @@ def test_a_spec_is_written_as_an_eval_yaml_and_reads_back(tmp_path):
         "# Not written: splits by 'part'. A task has one split of the data set.",
     ]
     [back] = load_benchmarks(path)
-    assert back.spec.name == spec.name and back.spec.about == spec.about
+    assert back.spec.name == "Keeper's questions" and back.spec.about == spec.about
     assert back.spec.columns == spec.columns and back.spec.rule == spec.rule
     assert back.spec.groups == ("house",) and back.spec.questions[0].split == "dev"
 
