@@ -19,7 +19,7 @@ from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.benchmark import OWN, spec_benchmark
 from scoring.specs.files import SPEC_ENDINGS
-from scoring.specs.other_forms import load_benchmark
+from scoring.specs.other_forms import load_benchmarks
 
 app = Typer(rich_markup_mode=None)
 WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
@@ -103,7 +103,7 @@ def score(
 def _named(benchmark: str) -> Benchmark[Any]:
     """A benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
-        read = load_benchmark(Path(benchmark), None)
+        read = load_benchmarks(Path(benchmark))[0]
         if read.form:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
             raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")

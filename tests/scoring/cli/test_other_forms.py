@@ -56,14 +56,16 @@ def test_an_eval_yaml_is_checked_made_a_spec_and_scored(folder):
     assert printed("benchmarks", *words) == "zoo.yaml: Zoo: zoo:cages\n"
     assert "# Not taken: shuffle_choices: options are not shuffled" in Path("zoo.yaml").read_text()
     Path("answers.csv").write_text(
-        "question,options,answer,house,prediction\nq,\"['a', 'b']\",B,cats,B\nr,\"['c', 'd']\",A,cats,D\n"
+        "question,options,answer,house,prediction\nq,\"['a', 'b']\",B,cats,B\nr,\"['c', 'd']\",A,cats,B\n"
     )
     read = ("score", "answers.csv", "--no-judge", "--out", "o", "--benchmark")
     assert "50.0 on Zoo: zoo:cages" in printed(*read, "zoo.yaml")
-    assert "eval.yaml: tasks: there are 2 (zoo:cages, zoo:names)" in refused(*read, "eval.yaml")
-    assert "is a task of lmms-eval; make it a spec first: python -m scoring benchmarks" in refused(
-        *read, "zoo_val.yaml"
-    )
+    for name, form in (
+        ("eval.yaml", "the Hub's eval.yaml"),
+        ("zoo_val.yaml", "a task of lmms-eval"),
+    ):
+        way = f"python -m scoring benchmarks {name} --as spec"
+        assert f"{name} is {form}; make it a spec first: {way}" in refused(*read, name)
     assert "Not taken         doc_to_visual: !function" in printed("benchmarks", "zoo_val.yaml")
 
 
