@@ -89,9 +89,14 @@ class RuleKind(BaseModel, ABC):
         return None
 
     @property
-    def names(self) -> Sequence[str]:
-        """What every row must have: a role such as `truth`, or a column."""
+    def needed(self) -> Sequence[str]:
+        """What no file may lack: roles such as `truth`, or columns."""
         return ("truth",)
+
+    @property
+    def mentioned(self) -> Sequence[str]:
+        """Columns that a prompt names, which are empty there where a file lacks them."""
+        return ()
 
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The score of an answer, for any text, without a judge.

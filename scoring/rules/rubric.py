@@ -31,6 +31,7 @@ class RubricRule(PromptedRule):
     """A judge's grade; a score is its place on the scale, from 0 for the lowest to 1 for the highest."""
 
     has_canaries: ClassVar[bool] = True
+    places: ClassVar[tuple[str, ...]] = ("answer",)
 
     kind: Literal["rubric"] = "rubric"
     grades: tuple[_Number, _Number]
@@ -51,13 +52,7 @@ class RubricRule(PromptedRule):
                 raise ValueError(
                     f"steps of {self.step:g} don't lead from {low:g} to {high:g}; correct step or grades"
                 )
-        if "answer" not in self.named:
-            raise ValueError("the prompt has no {answer}, where the answer to grade goes; add it")
         return self
-
-    @property
-    def names(self) -> Sequence[str]:
-        return tuple(name for name in self.named if name not in ("answer", "options"))
 
     @property
     def mark_ends(self) -> Ends | None:
