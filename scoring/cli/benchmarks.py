@@ -10,7 +10,7 @@ from arena.io.tables import ANSWERS
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.specs.benchmark import OWN, RULE_NOTES, SpecBenchmark, outcome_words, spec_benchmark
+from scoring.specs.benchmark import OWN, SpecBenchmark, outcome_words, protocol_note, spec_benchmark
 from scoring.specs.files import load_spec
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
 from scoring.specs.schema import Spec
@@ -90,12 +90,16 @@ def described(spec: Spec) -> Iterator[str]:
     for case in spec.rule:
         when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
         rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        written = ", ".join(f"{name} {value}" for name, value in rule.items() if name != "kind")
+        written = ", ".join(
+            f"{name} {value}" for name, value in rule.items() if name not in ("kind", "prompt")
+        )
         kind = spec.kind_of(case)
         yield _field("Rule", " · ".join(filter(None, [kind, written, when and f"where {when}"])))
+        if "prompt" in rule:
+            yield from _indented("Prompt", str(rule["prompt"]))
     for protocol in spec.protocols:
         figures = ", ".join(spec.figures_under(protocol))
-        yield _field("Protocol", f"{protocol}: {RULE_NOTES[protocol]}. Figures: {figures}")
+        yield _field("Protocol", f"{protocol}: {protocol_note(spec, protocol)}. Figures: {figures}")
     for question in spec.questions:
         parts = [
             question.name,
@@ -111,6 +115,12 @@ def described(spec: Spec) -> Iterator[str]:
 
 def _field(name: str, text: str) -> str:
     return f"{name:{_WIDTH}}{text}"
+
+
+def _indented(name: str, text: str) -> Iterator[str]:
+    """Yield a text of several lines below one another."""
+    for place, line in enumerate(text.strip().splitlines()):
+        yield _field("" if place else name, line).rstrip()
 
 
 def _tried(spec: Spec, file: Path) -> Iterator[str]:

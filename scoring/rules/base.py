@@ -71,6 +71,11 @@ class RuleKind(BaseModel, ABC):
     has_canaries: ClassVar[bool] = False
     """Whether a judge is tested with worthless answers among those that it reads."""
 
+    unread_as: ClassVar[str] = "wrong"
+    """What the toolkits count an answer as that nobody could read."""
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {}
+    """What protocols do, where the kind has a way of its own."""
+
     truth: str | None = None
     """Column of the right answer, where it isn't the benchmark's own."""
 

@@ -41,6 +41,15 @@ class PairwiseRule(PromptedRule):
     """A verdict's value: high where the model's answer, which is B, is better than the baseline's."""
 
     places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
+    unread_as: ClassVar[str] = "a tie"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts; what has no clear "
+        "verdict in one of them stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: one order, the baseline first; without a single label the "
+        "judge is asked again, and then it is a tie",
+        "lmms-eval": "lmms-eval's rules of August 2026: one order, the baseline first; several labels are searched in "
+        "an order of its own, and none is a tie",
+    }
 
     kind: Literal["pairwise"] = "pairwise"
     baseline: Annotated[str, StringConstraints(min_length=1, max_length=200)]

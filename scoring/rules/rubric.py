@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -32,6 +32,13 @@ class RubricRule(PromptedRule):
 
     has_canaries: ClassVar[bool] = True
     places: ClassVar[tuple[str, ...]] = ("answer",)
+    unread_as: ClassVar[str] = "two marks of -1, which stay in the means"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions; what has no clear "
+        "grade stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: two marks in the first line of one reply; without them "
+        "both are -1, and stay in the means",
+    }
 
     kind: Literal["rubric"] = "rubric"
     grades: tuple[_Number, _Number]

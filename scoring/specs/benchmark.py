@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,11 @@ from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
+from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
+from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders
 from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
     item_of,
@@ -78,6 +81,12 @@ RULE_NOTES: Mapping[str, str] = {
 }
 
 
+def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
+    """What a protocol does with the answers of a spec."""
+    notes = [case.rule.notes[protocol] for case in spec.rule if protocol in case.rule.notes]
+    return notes[0] if len(notes) == len(spec.rule) else RULE_NOTES[protocol]
+
+
 def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     """The benchmark of a spec under this key."""
     return SpecBenchmark(
@@ -86,6 +95,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
         spec=spec,
         protocols={RULE_PROTOCOL_WORDS[protocol]: protocol for protocol in spec.protocols},
         cited=spec.cite or "",
+        notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
     )
 
 
@@ -99,7 +109,6 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     check: str = "Score by rules (free)"
     unit: str = "open answer"
     rest: str = "Have a judge read {left}"
-    notes: Mapping[str, str] = field(default_factory=lambda: RULE_NOTES)
 
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
@@ -169,13 +178,13 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def stamped(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
         return stamped(report, spec, address)
 
-    def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[ReadRow]]:
+    def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[Judged]]:
         return judge_tasks(report, spec)
 
-    def graded(self, report: SpecReport, outcomes: Sequence[ReadRow]) -> SpecReport:
+    def graded(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
         return judged(report, outcomes)
 
-    def outcome_text(self, outcome: ReadRow) -> str:
+    def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
 
     def ungraded(self, report: SpecReport) -> str:
@@ -235,16 +244,21 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             told.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
-        return [*super().caveats(report), *told]
+        return [*told_distrust(report), *super().caveats(report), *told]
+
+    def checks(self, report: SpecReport) -> Sequence[str]:
+        return [*told_canaries(report), *told_orders(report)]
 
     def _told_unread(self, report: SpecReport) -> list[Caveat]:
         """How many answers nobody could read, and what the protocol makes of them."""
-        unread = sum(not row.reading.read and not row.no_answer for row in report.rows)
+        unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:
             return []
-        of = f"{unread:,} of {plural(len(report.rows), 'answer')}"
-        if report.protocol != "strict":
-            return [Caveat("", f"no rule reads {of}; this protocol counts such answers as wrong")]
+        of = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
+        if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
+            kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
+            text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
+            return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
         between = f"{head.name} lies between {head.worst:.1f} and {head.best:.1f}"
         return [Caveat("", f"undecided: {of}; {between}")]

@@ -146,7 +146,7 @@ class _Computed:
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.any([term.under > 0 for term in terms], axis=0)
+        used = np.any([term.under != 0 for term in terms], axis=0)
         codes = self._clusters(figure)[used]
         _, codes = np.unique(codes, return_inverse=True)
         size = int(codes.max()) + 1

@@ -1,0 +1,38 @@
+"""What a report says of its judge: what it gave to answers that deserve nothing, and whether it kept to one verdict."""
+
+from collections.abc import Iterator
+
+from arena.templates import plural
+from scoring.benchmarks.article import Caveat
+from scoring.specs.report import SpecReport, report_rules
+
+
+def told_canaries(report: SpecReport) -> Iterator[str]:
+    """Yield how many canaries got more than the lowest grade."""
+    scored = [one.reading.score for one in report.canaries if one.reading.score is not None]
+    if scored:
+        given = sum(score > 0 for score in scored)
+        of = f"{given:,} of {plural(len(scored), 'answer')} that deserve nothing"
+        yield f"Canaries: {of} got more than the lowest grade from the judge."
+
+
+def told_distrust(report: SpecReport) -> Iterator[Caveat]:
+    """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
+    given = [one.reading.read for one in report.canaries if one.reading.score]
+    if given:
+        grades = ", ".join(given)
+        text = f"the judge gave {grades} to {len(given):,} of {len(report.canaries):,} worthless answers"
+        yield Caveat("Don't trust this score", text)
+
+
+def told_orders(report: SpecReport) -> Iterator[str]:
+    """Yield how often the judge gave one verdict in both orders."""
+    in_both = [rule.turns(report.protocol) > 1 for rule in report_rules(report)]
+    rows = [
+        row
+        for row, turned in zip(report.rows, in_both, strict=True)
+        if turned and row.reading.score is not None
+    ]
+    if rows:
+        same = sum("," not in row.reading.read for row in rows)
+        yield f"Both orders: the judge kept to its verdict for {same:,} of {plural(len(rows), 'answer')}."
