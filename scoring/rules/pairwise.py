@@ -29,6 +29,8 @@ def _is_label(value: object) -> object:
 
 
 _Label = Annotated[str, BeforeValidator(_is_label)]
+ONE_VERDICT = "one verdict in both orders"
+TWO_VERDICTS = "the mean of two verdicts, one in each order"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
 """In the order in which lmms-eval looks for them in a reply."""
 _KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
@@ -114,7 +116,7 @@ class PairwiseRule(PromptedRule):
             first = min(turns, key=lambda turn: turn.reading.score is not None)
             return Judged(first.reading, replies, model)
         reads = dict.fromkeys(turn.reading.read for turn in turns)
-        why = "one verdict in both orders" if len(reads) == 1 else "the mean of two orders"
+        why = ONE_VERDICT if len(reads) == 1 else TWO_VERDICTS
         reading = Reading(sum(scores) / len(scores), ", ".join(reads), why)
         return Judged(reading, replies, model)
 

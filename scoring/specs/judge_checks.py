@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from arena.templates import plural
 from scoring.benchmarks.article import Caveat
-from scoring.specs.report import SpecReport, report_rules
+from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
+from scoring.specs.report import SpecReport
 
 
 def told_canaries(report: SpecReport) -> Iterator[str]:
@@ -22,17 +23,13 @@ def told_distrust(report: SpecReport) -> Iterator[Caveat]:
     if given:
         grades = ", ".join(given)
         text = f"the judge gave {grades} to {len(given):,} of {len(report.canaries):,} worthless answers"
-        yield Caveat("Don't trust this score", text)
+        yield Caveat("Judge not trusted", text)
 
 
 def told_orders(report: SpecReport) -> Iterator[str]:
     """Yield how often the judge gave one verdict in both orders."""
-    in_both = [rule.turns(report.protocol) > 1 for rule in report_rules(report)]
-    rows = [
-        row
-        for row, turned in zip(report.rows, in_both, strict=True)
-        if turned and row.reading.score is not None
-    ]
-    if rows:
-        same = sum("," not in row.reading.read for row in rows)
-        yield f"Both orders: the judge kept to its verdict for {same:,} of {plural(len(rows), 'answer')}."
+    verdicts = [row.reading.why for row in report.rows]
+    same = verdicts.count(ONE_VERDICT)
+    both = same + verdicts.count(TWO_VERDICTS)
+    if both:
+        yield f"Both orders: the judge kept to its verdict for {same:,} of {plural(both, 'answer')}."
