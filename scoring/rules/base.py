@@ -84,6 +84,11 @@ class RuleKind(BaseModel, ABC):
         """The protocols that this rule has."""
 
     @property
+    def shows_pictures(self) -> bool:
+        """Whether a judge is shown the questions' pictures."""
+        return False
+
+    @property
     def ends(self) -> Ends:
         """The lowest and the highest score."""
         return UNIT

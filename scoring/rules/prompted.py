@@ -75,6 +75,10 @@ class PromptedRule(RuleKind):
         known = (*_ROLES, "options", *self.places)
         return tuple(name for name in self.named if name not in known)
 
+    @property
+    def shows_pictures(self) -> bool:
+        return self.show is not None
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         return Reading(None, "", "a judge reads it", is_open=True)
 

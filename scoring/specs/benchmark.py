@@ -29,7 +29,7 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
@@ -37,7 +37,7 @@ from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
-from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders
+from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
 from scoring.specs.reading import (
@@ -57,6 +57,7 @@ from scoring.specs.report import (
     head_figure,
     read_rows,
     report_items,
+    ruled_rows,
     spec_of_report,
     splits_of,
 )
@@ -175,6 +176,16 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         return (*opened.file.problems, *_told_pictures(opened.file.rows))
 
+    def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
+        shown = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        return [answer for answer in self.scored_answers(report) if answer.id in shown]
+
+    def with_pictures(
+        self, report: SpecReport, pictures: Mapping[str, tuple[ShownImage, ...]]
+    ) -> SpecReport:
+        rows = [replace(row, shown=pictures.get(row.row.id, ())) for row in report.rows]
+        return replace(report, rows=tuple(rows))
+
     def stamped(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
         return stamped(report, spec, address)
 
@@ -244,6 +255,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             told.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
+        told += told_pictures(report)
         return [*told_distrust(report), *super().caveats(report), *told]
 
     def checks(self, report: SpecReport) -> Sequence[str]:

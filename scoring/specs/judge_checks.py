@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from arena.templates import plural
 from scoring.benchmarks.article import Caveat
 from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
-from scoring.specs.report import SpecReport
+from scoring.specs.report import SpecReport, ruled_rows
 
 
 def told_canaries(report: SpecReport) -> Iterator[str]:
@@ -24,6 +24,17 @@ def told_distrust(report: SpecReport) -> Iterator[Caveat]:
         grades = ", ".join(given)
         text = f"the judge gave {grades} to {len(given):,} of {len(report.canaries):,} worthless answers"
         yield Caveat("Judge not trusted", text)
+
+
+def told_pictures(report: SpecReport) -> Iterator[Caveat]:
+    """Yield how many questions the judge read without the pictures that it should see."""
+    rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
+    without = sum(not row.shown for row in rows)
+    if without:
+        of = f"{without:,} of {plural(len(rows), 'question')}"
+        yield Caveat(
+            "Without pictures", f"the file held no picture for {of}, and the judge saw none"
+        )
 
 
 def told_orders(report: SpecReport) -> Iterator[str]:

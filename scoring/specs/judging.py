@@ -85,7 +85,8 @@ def _left_open(report: SpecReport) -> Iterator[_Asked]:
     for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec_of_report(report), row.row.cells)
         if row.reading.is_open and case is not None:
-            yield _Asked(item.id, case.rule, item, row.row.answer, row.reading)
+            shown = replace(item, pictures=row.shown)
+            yield _Asked(item.id, case.rule, shown, row.row.answer, row.reading)
 
 
 def _canaries(report: SpecReport) -> list[_Asked]:

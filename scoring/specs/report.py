@@ -10,10 +10,11 @@ from pydantic import StrictInt
 
 from arena.types import grouped
 from scoring.intervals import Ends
+from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
 from scoring.report import JudgeStamp, ScoreLine, line, remembered
-from scoring.rules.base import Item, Judged, Reading, RuleProtocol
+from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.specs.derived import members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -39,6 +40,8 @@ class ReadRow:
     """The judge's replies, in order."""
     model: str = ""
     """Name the server gave the judge that replied last."""
+    shown: tuple[ShownImage, ...] = ()
+    """The question's pictures, where the judge was shown them."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,15 @@ def report_items(report: SpecReport) -> Sequence[Item]:
     """The questions of a report's rows."""
     rows = [row.row for row in report.rows]
     return items_of(spec_of_report(report), rows, report.protocol)
+
+
+def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
+    """Yield each answer with the rule that reads it."""
+    spec = spec_of_report(report)
+    for row in report.rows:
+        case = case_of(spec, row.row.cells)
+        if case is not None:
+            yield row, case.rule
 
 
 @remembered
