@@ -83,6 +83,9 @@ def described(spec: Spec) -> Iterator[str]:
     columns = spec.columns
     roles = [columns.id, columns.question, columns.truth, columns.answer]
     needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
+    for case in spec.rule:
+        names = (*case.rule.needed, *case.rule.mentioned)
+        needed += [name for name in names if name not in ("question", "truth")]
     needed += [column for name in spec.figures for column in spec.needs(name)]
     sources = dict.fromkeys(map(spec.source_of, needed))
     options = [*(columns.options or ["A, B, ... or options"])] if "letter" in spec.kinds else []

@@ -34,7 +34,7 @@ from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, mostly_unread
 from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
 from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders, told_pictures
@@ -58,6 +58,7 @@ from scoring.specs.report import (
     read_rows,
     report_items,
     ruled_rows,
+    score_ends,
     spec_of_report,
     splits_of,
 )
@@ -210,7 +211,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         if not any(row.reading.read for row in known):
             why = f"none of {len(known):,} answers could be read ({known[0].reading.why})"
             return f"Nothing was graded: {why}"
-        return ""
+        judged = [row for row in report.rows if row.replies]
+        missed = sum(not row.reading.read for row in judged)
+        return mostly_unread(missed, len(judged), self.unit)
 
     def scores(self, report: SpecReport) -> Sequence[ScoreLine]:
         lines = figure_lines(report)
@@ -323,7 +326,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
                     truth=truth,
                     answer=row.row.answer,
                     grade=outcome_words(row),
-                    score=row.reading.score if has_truth(spec, item) else None,
+                    score=unit_score(spec, row) if has_truth(spec, item) else None,
                     groups=(group,) if group else (),
                     row=row.row.row,
                     picture=row.row.picture,
@@ -345,6 +348,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def files(self, report: SpecReport) -> Mapping[str, bytes]:
         return LazyFiles(report_files(report))
+
+
+def unit_score(spec: Spec, row: ReadRow) -> float | None:
+    """An answer's score from 0 to 1, also where verdicts have other values."""
+    if row.reading.score is None:
+        return None
+    low, high = score_ends(spec)
+    return min(max((row.reading.score - low) / (high - low), 0.0), 1.0)
 
 
 def outcome_words(row: ReadRow) -> str:
