@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from arena.reasoning import answer_of
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, ROOM
+from scoring.judges.replies import LIKELY
 from scoring.judges.spec import Ask, JudgeSpec, Message, ShownImage, prompt_text
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
 
@@ -23,9 +23,10 @@ PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
 LONGEST = 20_000
 _ROLES = ("question", "truth")
 _FENCE = prompt_text("fenced_answers.txt")
-_KIT_TOKENS = 1_024
-_KIT_LIKELY = 200
-"""Tokens of a reply that explains itself, as the toolkits let judges do."""
+_ROOM = 1_024
+"""Tokens that a judge gets: a prompt may ask it for reasons first."""
+_LIKELY = 200
+"""Tokens that it likely uses of them, where no schema closes its reply."""
 
 
 def _is_prompt(value: object) -> object:
@@ -97,8 +98,8 @@ class PromptedRule(RuleKind):
         return Ask(
             (Message("user", text, self._shown(item)),),
             0.0,
-            reply_tokens=_KIT_TOKENS,
-            likely_tokens=_KIT_LIKELY,
+            reply_tokens=_ROOM,
+            likely_tokens=_LIKELY,
         )
 
     def fenced_ask(
@@ -117,7 +118,8 @@ class PromptedRule(RuleKind):
             Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),
         )
         closed = schema if spec.json_schema else None
-        return Ask(messages, 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=closed)
+        likely = LIKELY if closed else _LIKELY
+        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=likely, schema=closed)
 
     def _filled(self, item: Item, answers: Mapping[str, str]) -> str:
         known = {**self.texts(item), **answers}

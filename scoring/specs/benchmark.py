@@ -337,6 +337,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def methods(self, report: SpecReport) -> Mapping[str, str]:
         spec = spec_of_report(report)
         return {
+            "Measured": spec.about,
             "Rule": ", ".join(spec.kinds),
             "Spec (sha256)": spec.digest,
             "Licence of the questions": spec.licence,
