@@ -12,14 +12,14 @@ from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.specs.benchmark import OWN, RULE_NOTES, SpecBenchmark, outcome_words, spec_benchmark
+from scoring.specs.benchmark import OWN, SpecBenchmark, outcome_words, protocol_note, spec_benchmark
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.kit_table import kit_table
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
-from scoring.specs.schema import Spec
+from scoring.specs.schema import Case, Spec, kind_of
 from scoring.specs.translated import Translated, comment
 
 app = Typer(rich_markup_mode=None)
@@ -187,22 +187,12 @@ def described(spec: Spec) -> Iterator[str]:
         yield _field("Cite", spec.cite)
     if spec.called:
         yield _field("Files called", ", ".join(f"..._{name}" for name in spec.called))
-    columns = spec.columns
-    roles = [columns.id, columns.question, columns.truth, columns.answer]
-    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
-    needed += [column for name in spec.figures for column in spec.needs(name)]
-    sources = dict.fromkeys(map(spec.source_of, needed))
-    options = [*(columns.options or ["A, B, ... or options"])] if "letter" in spec.kinds else []
-    yield _field("Columns", ", ".join([*sources, *options]))
+    yield _field("Columns", ", ".join(_columns_of(spec)))
     for case in spec.rule:
-        when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
-        rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        written = ", ".join(f"{name} {value}" for name, value in rule.items() if name != "kind")
-        kind = spec.kind_of(case)
-        yield _field("Rule", " · ".join(filter(None, [kind, written, when and f"where {when}"])))
+        yield from _rule_fields(case)
     for protocol in spec.protocols:
         figures = ", ".join(spec.figures_under(protocol))
-        yield _field("Protocol", f"{protocol}: {RULE_NOTES[protocol]}. Figures: {figures}")
+        yield _field("Protocol", f"{protocol}: {protocol_note(spec, protocol)}. Figures: {figures}")
     for question in spec.questions:
         parts = [
             question.name,
@@ -214,6 +204,47 @@ def described(spec: Spec) -> Iterator[str]:
         ]
         yield _field("Questions", " · ".join(filter(None, parts)))
     yield _field("Spec (sha256)", spec.digest)
+
+
+def _columns_of(spec: Spec) -> Iterator[str]:
+    """Yield the columns that a file needs, each once."""
+    columns = spec.columns
+    roles = [columns.id, columns.question, columns.truth, columns.answer]
+    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
+    for case in spec.rule:
+        names = (*case.rule.needed, *case.rule.mentioned)
+        needed += [name for name in names if name not in ("question", "truth")]
+    needed += [column for name in spec.figures for column in spec.needs(name)]
+    yield from dict.fromkeys(map(spec.source_of, needed))
+    if "letter" in spec.kinds:
+        yield from columns.options or ["A, B, ... or options"]
+
+
+def _rule_fields(case: Case) -> Iterator[str]:
+    """Yield a rule with its parameters, and its prompt below."""
+    when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
+    rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    prompt = rule.pop("prompt", "")
+    written = ", ".join(
+        f"{name} {_written(value)}" for name, value in rule.items() if name != "kind"
+    )
+    parts = [kind_of(case.rule), written, when and f"where {when}"]
+    yield _field("Rule", " · ".join(filter(None, parts)))
+    for place, line in enumerate(prompt.strip().splitlines()):
+        yield _field("" if place else "Prompt", line).rstrip()
+
+
+def _written(value: Any) -> str:
+    """A parameter in words: lists and tables without their brackets, numbers without zeros."""
+    if isinstance(value, list):
+        return (
+            " to ".join(map(_written, value))
+            if len(value) == 2
+            else ", ".join(map(_written, value))
+        )
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _field(name: str, text: str) -> str:

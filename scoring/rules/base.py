@@ -71,12 +71,22 @@ class RuleKind(BaseModel, ABC):
     has_canaries: ClassVar[bool] = False
     """Whether a judge is tested with worthless answers among those that it reads."""
 
+    unread_as: ClassVar[str] = "wrong"
+    """What the toolkits count an answer as that nobody could read."""
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {}
+    """What protocols do, where the kind has a way of its own."""
+
     truth: str | None = None
     """Column of the right answer, where it isn't the benchmark's own."""
 
     @abstractmethod
     def protocols(self) -> frozenset[RuleProtocol]:
         """The protocols that this rule has."""
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether a judge is shown the questions' pictures."""
+        return False
 
     @property
     def ends(self) -> Ends:
@@ -89,9 +99,14 @@ class RuleKind(BaseModel, ABC):
         return None
 
     @property
-    def names(self) -> Sequence[str]:
-        """What every row must have: a role such as `truth`, or a column."""
+    def needed(self) -> Sequence[str]:
+        """What no file may lack: roles such as `truth`, or columns."""
         return ("truth",)
+
+    @property
+    def mentioned(self) -> Sequence[str]:
+        """Columns that a prompt names, which are empty there where a file lacks them."""
+        return ()
 
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The score of an answer, for any text, without a judge.

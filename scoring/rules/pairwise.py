@@ -7,9 +7,9 @@ ask once, with the baseline's answer as A.
 import json
 import re
 from collections.abc import Generator, Mapping, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from arena.inference.messages import ending
 from arena.reasoning import answer_of
@@ -19,18 +19,39 @@ from scoring.multiple_choice.extract import ATTEMPTS, asked
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol, cell_of, unread
 from scoring.rules.prompted import PromptedRule
 
-_Label = Annotated[str, StringConstraints(pattern=r"^[^\[\]{}\"\\\n]{1,40}$")]
+_LABEL = re.compile(r"[^\[\]{}\"\\\n]{1,40}")
+
+
+def _is_label(value: object) -> object:
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise ValueError(f"expected a label such as 'A>B', found {str(value)[:40]!r}")
+    return value
+
+
+_Label = Annotated[str, BeforeValidator(_is_label)]
+ONE_VERDICT = "one verdict in both orders"
+TWO_VERDICTS = "the mean of two verdicts, one in each order"
 _TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
 """In the order in which lmms-eval looks for them in a reply."""
 _KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
 """The toolkits' pattern; `A<B` fits it, and counts 0."""
 _STRICT_LABEL = re.compile(r"\[\[([^\[\]\n]{1,40})\]\]")
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
-_PLACES = ("answer_a", "answer_b")
 
 
 class PairwiseRule(PromptedRule):
     """A verdict's value: high where the model's answer, which is B, is better than the baseline's."""
+
+    places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
+    unread_as: ClassVar[str] = "a tie"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts; what has no clear "
+        "verdict in one of them stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: one order, the baseline first; without a single label the "
+        "judge is asked again, and then it is a tie",
+        "lmms-eval": "lmms-eval's rules of August 2026: one order, the baseline first; several labels are searched in "
+        "an order of its own, and none is a tie",
+    }
 
     kind: Literal["pairwise"] = "pairwise"
     baseline: Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -52,9 +73,6 @@ class PairwiseRule(PromptedRule):
                 )
         if len({*values}) < len(values):
             raise ValueError("two verdicts have one value; keep one of them")
-        lacking = [f"{{{name}}}" for name in _PLACES if name not in self.named]
-        if lacking:
-            raise ValueError(f"the prompt has no {' and no '.join(lacking)}; add the two answers")
         return self
 
     @property
@@ -62,9 +80,8 @@ class PairwiseRule(PromptedRule):
         return Ends(min(self.verdicts.values()), max(self.verdicts.values()))
 
     @property
-    def names(self) -> Sequence[str]:
-        others = [name for name in self.named if name not in (*_PLACES, "options")]
-        return (*others, self.baseline)
+    def needed(self) -> Sequence[str]:
+        return (*super().needed, self.baseline)
 
     def protocols(self) -> frozenset[RuleProtocol]:
         is_toolkits = {*self.verdicts} == {*_TOOLKITS_LABELS}
@@ -82,7 +99,7 @@ class PairwiseRule(PromptedRule):
             found = yield from asked(ask, self._strict, ATTEMPTS)
             reading = self._reading(found.read, turn) if found.read else self._unread(protocol)
             return Judged(reading, found.replies, found.model)
-        ask = self.plain_ask(item, dict(zip(_PLACES, (baseline, answer), strict=True)))
+        ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
         if protocol == "vlmevalkit":
             found = yield from asked(ask, _only_label, 2)
         else:
@@ -99,7 +116,7 @@ class PairwiseRule(PromptedRule):
             first = min(turns, key=lambda turn: turn.reading.score is not None)
             return Judged(first.reading, replies, model)
         reads = dict.fromkeys(turn.reading.read for turn in turns)
-        why = "one verdict in both orders" if len(reads) == 1 else "the mean of two orders"
+        why = ONE_VERDICT if len(reads) == 1 else TWO_VERDICTS
         reading = Reading(sum(scores) / len(scores), ", ".join(reads), why)
         return Judged(reading, replies, model)
 
@@ -111,7 +128,7 @@ class PairwiseRule(PromptedRule):
         else:
             shown = ", ".join(f"[[{label}]]" for label in labels)
             form = f"End with your verdict in double brackets, one of {shown}."
-        texts = dict(zip(_PLACES, answers, strict=True))
+        texts = dict(zip(self.places, answers, strict=True))
         return self.fenced_ask(item, texts, spec, schema, form)
 
     def _strict(self, reply: str, finish: str) -> str | None:

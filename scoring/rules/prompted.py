@@ -7,25 +7,26 @@ stands between two lines with a code that none of the texts can contain; the too
 import hashlib
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from arena.reasoning import answer_of
 from scoring.judges.injection import neutralise
-from scoring.judges.replies import LIKELY, ROOM
-from scoring.judges.spec import Ask, JudgeSpec, Message, prompt_text
+from scoring.judges.replies import LIKELY
+from scoring.judges.spec import Ask, JudgeSpec, Message, ShownImage, prompt_text
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
 
 BRACES = re.compile(r"\{(\w{1,40})\}")
 PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
 LONGEST = 20_000
+_ROLES = ("question", "truth")
 _FENCE = prompt_text("fenced_answers.txt")
-_KIT_TOKENS = 1_024
-_KIT_LIKELY = 200
-"""Tokens of a reply that explains itself, as the toolkits let judges do."""
+_ROOM = 1_024
+"""Tokens that a judge gets: a prompt may ask it for reasons first."""
+_LIKELY = 200
+"""Tokens that it likely uses of them, where no schema closes its reply."""
 
 
 def _is_prompt(value: object) -> object:
@@ -45,16 +46,39 @@ class PromptedRule(RuleKind):
     """A kind whose every answer a judge reads, by the benchmark's own prompt."""
 
     is_compared: ClassVar[bool] = False
+    places: ClassVar[tuple[str, ...]]
+    """Names in braces where answers go, all of which the prompt must have."""
 
     prompt: Prompt
     """Names in braces are the texts of `texts`, or columns."""
     show: Literal["pictures"] | None = None
     """What the judge is shown beside the texts."""
 
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        lacking = [f"{{{name}}}" for name in self.places if name not in self.named]
+        if lacking:
+            text = f"the prompt has no {' and no '.join(lacking)}, where an answer to judge goes"
+            raise ValueError(f"{text}; add it")
+        return self
+
     @property
     def named(self) -> Sequence[str]:
         """The names in the prompt's braces."""
         return tuple(dict.fromkeys(BRACES.findall(self.prompt)))
+
+    @property
+    def needed(self) -> Sequence[str]:
+        return tuple(name for name in self.named if name in _ROLES)
+
+    @property
+    def mentioned(self) -> Sequence[str]:
+        known = (*_ROLES, "options", *self.places)
+        return tuple(name for name in self.named if name not in known)
+
+    @property
+    def shows_pictures(self) -> bool:
+        return self.show is not None
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         return Reading(None, "", "a judge reads it", is_open=True)
@@ -74,8 +98,8 @@ class PromptedRule(RuleKind):
         return Ask(
             (Message("user", text, self._shown(item)),),
             0.0,
-            reply_tokens=_KIT_TOKENS,
-            likely_tokens=_KIT_LIKELY,
+            reply_tokens=_ROOM,
+            likely_tokens=_LIKELY,
         )
 
     def fenced_ask(
@@ -94,10 +118,8 @@ class PromptedRule(RuleKind):
             Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),
         )
         closed = schema if spec.json_schema else None
-        return Ask(messages, 0.0, reply_tokens=ROOM, likely_tokens=LIKELY, schema=closed)
-
-    @abstractmethod
-    def protocols(self) -> frozenset[RuleProtocol]: ...
+        likely = LIKELY if closed else _LIKELY
+        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=likely, schema=closed)
 
     def _filled(self, item: Item, answers: Mapping[str, str]) -> str:
         known = {**self.texts(item), **answers}
@@ -107,5 +129,5 @@ class PromptedRule(RuleKind):
 
         return BRACES.sub(text_of, self.prompt)
 
-    def _shown(self, item: Item) -> tuple:
+    def _shown(self, item: Item) -> tuple[ShownImage, ...]:
         return item.pictures if self.show else ()

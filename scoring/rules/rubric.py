@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -31,6 +31,14 @@ class RubricRule(PromptedRule):
     """A judge's grade; a score is its place on the scale, from 0 for the lowest to 1 for the highest."""
 
     has_canaries: ClassVar[bool] = True
+    places: ClassVar[tuple[str, ...]] = ("answer",)
+    unread_as: ClassVar[str] = "two marks of -1, which stay in the means"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions; what has no clear "
+        "grade stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: two marks in the first line of one reply; without them "
+        "both are -1, and stay in the means",
+    }
 
     kind: Literal["rubric"] = "rubric"
     grades: tuple[_Number, _Number]
@@ -51,13 +59,7 @@ class RubricRule(PromptedRule):
                 raise ValueError(
                     f"steps of {self.step:g} don't lead from {low:g} to {high:g}; correct step or grades"
                 )
-        if "answer" not in self.named:
-            raise ValueError("the prompt has no {answer}, where the answer to grade goes; add it")
         return self
-
-    @property
-    def names(self) -> Sequence[str]:
-        return tuple(name for name in self.named if name not in ("answer", "options"))
 
     @property
     def mark_ends(self) -> Ends | None:

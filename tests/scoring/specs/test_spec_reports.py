@@ -223,10 +223,11 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         needed = {
             spec.source_of(column): "1" for name in spec.figures for column in spec.needs(name)
         }
+        columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
+        needed |= dict.fromkeys(columns, "x")
         row = {**named, **needed, "index": "1", "question": "Is it a dog?", "A": "Yes", "B": "No"}
-        path = put(
-            tmp_path / f"m_{spec.called[0]}.csv", [{**row, "answer": "A", "prediction": "A"}]
-        )
+        row |= {"answer": "A", spec.columns.truth or "answer": "A", "prediction": "A"}
+        path = put(tmp_path / f"m_{spec.called[0]}.csv", [row])
         found = open_upload(path)
         assert found and found.benchmark.key == benchmark.key
         for protocol in spec.protocols:
