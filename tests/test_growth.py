@@ -39,6 +39,10 @@ from scoring.multiple_choice.extract import extract, read_reply
 from scoring.people import text_metrics
 from scoring.report import Question
 from scoring.rules import short_answers, vqa_accuracy
+from scoring.rules.base import Item
+from scoring.rules.judging import extracted
+from scoring.rules.kinds import KINDS
+from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of
 
@@ -165,6 +169,20 @@ def metric(name):
     )
 
 
+def rules(protocol, **parameters):
+    """All kinds of rule with these parameters, if they have them, that have the protocol."""
+    given = [
+        KINDS[kind].model_validate({"kind": kind, **parameters})
+        for kind in KINDS
+        if parameters.keys()
+        <= {field.alias or name for name, field in KINDS[kind].model_fields.items()}
+    ]
+    item = Item("1", "What is it?", "['12.5', 'cat']", ANIMALS, {})
+    return lambda text: [
+        rule.reading(item, text, protocol) for rule in given if protocol in rule.protocols()
+    ]
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "an answer as HTML": answer_html,
     "a text as HTML": lambda text: plain_html(text) + instruction_html(text),
@@ -199,6 +217,16 @@ READERS: dict[str, Callable[[str], object]] = {
     "reference answers": vqa_answers.references,
     "VQA answers unwrapped": short_answers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
+    "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
+    "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
+    "rules of vlmevalkit": rules("vlmevalkit"),
+    "rules of lmms-eval": rules("lmms-eval"),
+    "rules of authors": rules("authors"),
+    "formulas by rule": lambda text: (
+        rules("strict", **{"as": "formula"})(text) + rules("vlmevalkit", **{"as": "formula"})(text)
+    ),
+    "rules that compare parts": lambda text: rules("strict", compare="contains")(text),
+    "a judge's short answer": extracted,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a message": data_urls.without_data_urls,

@@ -2,10 +2,9 @@
 
 from typing import Literal
 
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, unread
 from scoring.rules.edits import edit_distance
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 
 _LEAST = 0.5
 """A smaller similarity counts nothing."""
@@ -22,9 +21,9 @@ class AnlsRule(RuleKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")
         if protocol == "strict":
-            if reason := no_answer(answer, truths):
-                return unread(protocol, reason)
-            answer = unwrapped(answer).text
+            answer, problem = short_answer(answer, truths)
+            if problem:
+                return unread(protocol, problem)
         best = max((similarity(answer, truth) for truth in truths), default=0.0)
         return Reading(best, answer[:200], "by edit distance")
 

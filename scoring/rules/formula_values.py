@@ -34,6 +34,7 @@ _SIGNS = str.maketrans(
 )
 _DROPPED = re.compile(
     r"\\(?:left|right|boxed|fbox|text|mathrm|displaystyle)(?![a-z])|\\[,!;: ()$]|\$"
+    r"|\^\s?\{?\s?\\circ(?![a-z])(?:\s?\})?"
 )
 _WRITTEN = (
     (re.compile(r"\\[dtc]frac(?![a-z])"), r"\\frac"),
@@ -64,7 +65,9 @@ def value(text: str, plainly: bool = False) -> float | None:
     if len(text) > MOST_SIGNS:
         return None
     try:
-        parser = _Parser(_tokens(text.lower()), plainly)
+        parser = _Parser(
+            _tokens(text.lower() if plainly else text.lower().replace("°", "")), plainly
+        )
         number = parser.whole()
     except (_UnreadError, ArithmeticError):
         return None

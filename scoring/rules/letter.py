@@ -140,8 +140,9 @@ class LetterRule(RuleKind):
         if decision.letter is None:
             return unread(protocol, why, decision.open)
         right = self._right_letter(item)
-        if right is None:
+        if right is None and self.truth_of(item) is not None:
             why = f"{why}; the right answer is none of the options"
+        if right is None:
             return Reading(None, decision.letter, why)
         return Reading(float(decision.letter == right), decision.letter, why)
 

@@ -7,11 +7,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from scoring.multiple_choice.numbers import Number, spelled, whole
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleProtocol, cell_of, unread
 from scoring.rules.formula_values import value
 from scoring.rules.judging import JudgedKind
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 
 NumberForm = Literal["integer", "float", "formula"]
 
@@ -31,7 +30,7 @@ class NumberRule(JudgedKind):
     """The number that an answer is."""
 
     kind: Literal["number"] = "number"
-    as_: NumberForm | None = Field(None, alias="as")
+    as_: NumberForm | None = Field(default=None, alias="as")
     """None: an integer if the truth is one, else a float."""
     places: str | None = None
     """Column of the decimal places that count; without one, those of the truth do."""
@@ -45,9 +44,10 @@ class NumberRule(JudgedKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
-            if reason := no_answer(answer, (truth,)):
-                return unread(protocol, reason)
-            return self._strict(item, unwrapped(answer).text, truth)
+            said = short_answer(answer, (truth,))
+            if said.problem:
+                return unread(protocol, said.problem, said.is_open)
+            return self._strict(item, said.text, truth)
         if protocol == "lmms-eval":
             return self._before_lmms_judge(item, answer, truth)
         reading = self._kit(answer, truth)

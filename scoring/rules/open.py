@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Literal
 
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleProtocol, accepted, unread
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import decimals, is_same, read_number
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 from scoring.rules.text import folded_case
 
 _KEYS = ("could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ")
@@ -43,9 +42,10 @@ class OpenRule(JudgedKind):
             return Reading(
                 score, ", ".join(sorted(map(str, said)))[:200], "key phrases and numbers"
             )
-        if reason := no_answer(answer, truths):
-            return unread(protocol, reason)
-        return self._strict(unwrapped(answer).text, truths) or unread(protocol, "not equal", True)
+        said = short_answer(answer, truths)
+        if said.problem:
+            return unread(protocol, said.problem, said.is_open)
+        return self._strict(said.text, truths) or unread(protocol, "not equal", True)
 
     def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")

@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, unread
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 
 _MOST_CHANGE = 0.05
 """Of the right number, either way."""
@@ -21,9 +20,9 @@ class RelaxedRule(RuleKind):
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truths = accepted(self.truth_of(item) or "")
         if protocol == "strict":
-            if reason := no_answer(answer, truths):
-                return unread(protocol, reason)
-            answer = unwrapped(answer).text
+            answer, problem = short_answer(answer, truths)
+            if problem:
+                return unread(protocol, problem)
         text = answer if protocol == "lmms-eval" else answer.strip()
         near = any(is_near(text, truth) for truth in truths)
         return Reading(float(near), text[:200], "within 5%, or equal text")

@@ -1,9 +1,12 @@
 """Short answers without what models wrap around them: reasoning, special tokens, tags, boxes, bold, "Answer:"."""
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from arena.reasoning import answer_of, wrapped
+from arena.types import folded
+from scoring.no_answers import no_answer
 
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([%$&#_ ])")
@@ -14,6 +17,7 @@ _INTRODUCED = re.compile(
 )
 """Before an answer on its line: "Answer:", "Final answer:", "The answer is"."""
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,3}|_{2,3})([^*`]{1,400})\1(\.?)")
+_HOLDER = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
 _FORMULA = re.compile(r"\$([^$]{1,400})\$")
 
 
@@ -54,3 +58,46 @@ def unwrapped(prediction: str) -> Unwrapped:
 def _plain_formula(text: str) -> str:
     """The words and signs of LaTeX that writes a plain answer."""
     return _SIGN.sub(r"\1", _COMMAND.sub(r"\1", text))
+
+
+TWO_ANSWERS = "two answers"
+
+
+class ShortAnswer(NamedTuple):
+    """A prediction as our own protocol compares it."""
+
+    text: str
+    problem: str
+    """Why it can't be compared: it is no answer of a model, or has `TWO_ANSWERS`; "" if it can."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a judge may say what it means."""
+        return self.problem == TWO_ANSWERS
+
+
+def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
+    """The answer that a prediction gives, unless it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
+    text = unwrapped(prediction).text
+    problem = no_answer(prediction, references)
+    if not problem and len({_bare(stated) for stated in _stated(prediction)}) > 1:
+        problem = TWO_ANSWERS
+    return ShortAnswer(text, problem)
+
+
+def _stated(prediction: str) -> Iterator[str]:
+    """What a prediction states as its answer: in boxes and tags, and behind "Answer:" or "The answer is"."""
+    text = answer_of(prediction).text
+    holders = [holder.text for holder in wrapped(text) if holder.text]
+    yield from (_plain_formula(held) for held in holders if not _HOLDER.search(held))
+    for line in text.splitlines():
+        introductions = [found.span() for found in _INTRODUCED.finditer(line)]
+        ends = [start for start, _ in introductions[1:]] + [len(line)]
+        for (_, begin), end in zip(introductions, ends, strict=False):
+            said = line[begin:end]
+            if not (holders and _HOLDER.search(said)):
+                yield said
+
+
+def _bare(text: str) -> str:
+    return folded(text).casefold().strip(" .*_`$")

@@ -6,11 +6,10 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arena.types import folded
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleProtocol, accepted, unread
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import consensus, normal
 from scoring.text_lists import listed_texts
 
@@ -29,7 +28,7 @@ class TextRule(JudgedKind):
     fold: Fold = "case"
     """What does not count: capitals and outer blanks (`case`), all blanks (`spaces`), what the VQA evaluation folds
     (`vqa`), or outer blanks alone (`none`)."""
-    as_: Literal["text", "list"] = Field("text", alias="as")
+    as_: Literal["text", "list"] = Field(default="text", alias="as")
     """Whether a list in the column of truths is several right answers, or one that is a list (MathVista)."""
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
 
@@ -40,13 +39,15 @@ class TextRule(JudgedKind):
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
-        if protocol == "strict" and (reason := no_answer(answer, accepted(truth))):
-            return unread(protocol, reason)
+        if protocol == "strict":
+            said = short_answer(answer, accepted(truth))
+            if said.problem:
+                return unread(protocol, said.problem, said.is_open and self.as_ == "list")
+            answer = said.text
         if self.as_ == "list":
             return self._list(answer, truth, protocol)
-        text = unwrapped(answer).text if protocol == "strict" else answer
-        score = self._score(text, accepted(truth), protocol)
-        return Reading(score, text.strip()[:200], _WORDS[self.compare])
+        score = self._score(answer, accepted(truth), protocol)
+        return Reading(score, answer.strip()[:200], _WORDS[self.compare])
 
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
         if self.compare == "consensus":
@@ -76,12 +77,11 @@ class TextRule(JudgedKind):
             return unread(protocol, "the toolkit matches no list")
         if protocol == "lmms-eval":
             return unread(protocol, "left to the judge", bool(answer))
-        said = unwrapped(answer).text
-        members = listed_texts(said)
+        members = listed_texts(answer)
         if members is None:
             return unread(protocol, "no list", True)
         same = [*map(_member, members)] == [*map(_member, accepted(truth))]
-        return Reading(float(same), said[:200], "the list")
+        return Reading(float(same), answer[:200], "the list")
 
     def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""

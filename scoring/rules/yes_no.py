@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Literal
 
-from scoring.no_answers import no_answer
 from scoring.rules.base import Item, Reading, RuleProtocol, unread
 from scoring.rules.judging import JudgedKind
-from scoring.rules.short_answers import unwrapped
+from scoring.rules.short_answers import short_answer
 from scoring.rules.vqa_accuracy import without_marks
 
 YesNoWords = Literal["whole", "start", "first"]
@@ -34,9 +33,10 @@ class YesNoRule(JudgedKind):
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
-            if reason := no_answer(answer, (self.truth_of(item) or "",)):
-                return unread(protocol, reason)
-            return self._scored(item, only_word(unwrapped(answer).text), protocol)
+            said = short_answer(answer, (self.truth_of(item) or "",))
+            if said.problem:
+                return unread(protocol, said.problem, said.is_open)
+            return self._scored(item, only_word(said.text), protocol)
         by_benchmark = self.read == "first" or protocol == "lmms-eval"
         read = _READERS[self.read] if by_benchmark else kit_word
         return self._scored(item, read(answer), protocol)

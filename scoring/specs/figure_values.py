@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from arena.ratings.votes import Floats
 from scoring.intervals import Ends, Sample, mean_ends, mean_of_shares, possible, share_ends
@@ -187,14 +185,14 @@ class _Computed:
             mask = mask & self.rows.in_any(figure.over, figure.among)
         support: Mask = np.zeros(len(self.rows), dtype=bool)
         for part in self._parts(figure):
-            support |= self._support(part, mask)
+            np.logical_or(support, self._support(part, mask), out=support)
         return support
 
     def _is_known(self, figure: Figure) -> Mask:
         if figure.form in ("f1", "precision", "recall", "yes"):
             return self.rows.is_read
         if figure.ratio is not None or figure.mark is not None:
-            return ~np.isnan(self.rows.marks).any(axis=1)
+            return np.asarray(~np.isnan(self.rows.marks).any(axis=1))
         return ~np.isnan(self.rows.score)
 
     def _score(self, fill: Fill) -> Floats:
@@ -341,17 +339,16 @@ _TERMS: Mapping[str, Callable[[_Computed, Figure, Mask, Fill], Iterator[Term]]] 
 
 def connected(codes: Sequence[Codes], size: int) -> Codes:
     """The number of each row's cluster: rows with one of these codes in common; -1 is no code."""
-    rows = []
-    nodes = []
-    count = size
-    for each in codes:
-        known = np.flatnonzero(each >= 0)
-        rows.append(known)
-        nodes.append(each[known] + count)
-        count += int(each.max(initial=-1)) + 1
-    row = np.concatenate(rows)
-    graph = coo_array((np.ones(len(row)), (row, np.concatenate(nodes))), shape=(count, count))
-    return connected_components(graph, directed=False)[1][:size]
+    labels = np.arange(size)
+    while True:
+        before = labels.copy()
+        for each in codes:
+            known = each >= 0
+            least = np.full(int(each.max(initial=-1)) + 1, size)
+            np.minimum.at(least, each[known], labels[known])
+            labels[known] = least[each[known]]
+        if (labels == before).all():
+            return labels
 
 
 def _numbers(mask: Mask) -> Floats:

@@ -134,7 +134,7 @@ def read_spec_rows(
     spec: Spec, records: Iterable[Record], questions: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ReadFile[SpecRow]:
     """A file's rows; with `questions`, the cells of the benchmark's own by id, a row needs an id and an answer."""
-    reader = _Reader(spec, questions)
+    reader = _RowReader(spec, questions)
     for record in records:
         reader.take(record)
     return reader.finished()
@@ -142,13 +142,13 @@ def read_spec_rows(
 
 def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
     """The rows of a question file, which need no answers."""
-    reader = _Reader(spec, None, with_answers=False)
+    reader = _RowReader(spec, None, with_answers=False)
     for record in records:
         reader.take(record)
     return reader.finished()
 
 
-class _Reader:
+class _RowReader:
     def __init__(
         self,
         spec: Spec,

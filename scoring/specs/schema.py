@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -19,8 +19,8 @@ from pydantic import (
     ValidationError,
 )
 
-from scoring.rules import KINDS
 from scoring.rules.base import RuleKind, RuleProtocol
+from scoring.rules.kinds import KINDS
 from scoring.rules.prompted import BRACES
 from scoring.specs.derived import Derived
 from scoring.specs.figures import (
@@ -307,7 +307,6 @@ def _place_of(problem: SpecProblem, fields: Mapping[str, Any]) -> int:
     return names.index(first) if first in names else 0
 
 
-@cache
 def _adapter(name: str) -> TypeAdapter[Any]:
     field = Spec.model_fields[name]
     kind: Any = field.annotation
@@ -315,6 +314,9 @@ def _adapter(name: str) -> TypeAdapter[Any]:
     return TypeAdapter(whole)
 
 
+_ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
+    name: _adapter(name) for name in Spec.model_fields if name != "rule"
+}
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "columns": tuple(Columns.model_fields),
     "derive": ("from", *(name for name in Derived.model_fields if name != "source")),
@@ -326,7 +328,7 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 
 def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
     try:
-        return _adapter(name).validate_python(value)
+        return _ADAPTERS[name].validate_python(value)
     except ValidationError as error:
         if name == "headline":
             text = "expected the name of a figure, or one for each protocol as in {strict: Overall}"
@@ -496,10 +498,12 @@ def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> s
 
 def is_called(spec: Spec, file: str) -> str:
     """The name in `called` that ends a file's name; "" if none does."""
-    stem = PurePath(file).stem.lower()
-    fitting = [
-        name
-        for name in spec.called
-        if stem == name.lower() or re.search(rf"[\W_]{re.escape(name.lower())}$", stem)
-    ]
+    stem = PurePath(file).stem.casefold()
+    fitting = [name for name in spec.called if _ends_with(stem, name.casefold())]
     return max(fitting, key=len, default="")
+
+
+def _ends_with(stem: str, name: str) -> bool:
+    """Whether a file's name ends with this one, on its own or behind a sign."""
+    before = stem.removesuffix(name)
+    return stem.endswith(name) and not before[-1:].isalnum()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scoring.judges.spec import JudgeSpec, Reply
-from scoring.rules import KINDS
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol
+from scoring.rules.kinds import KINDS
 from scoring.rules.open import mmmu_answers
 from scoring.rules.vqa_accuracy import normal
 from scoring.specs.files import OURS, load_spec
