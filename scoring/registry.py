@@ -40,7 +40,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.benchmark import spec_benchmark
-from scoring.specs.files import load_folder
+from scoring.specs.files import OURS, load_folder
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
@@ -48,7 +48,7 @@ from scoring.visit_bench.sealed import SEALED_ITEMS
 
 R = TypeVar("R", bound=AnyReport)
 
-SPECS = Path(__file__).parent / "benchmarks"
+SPECS = OURS
 """The folder of benchmarks that are YAML files; each file is one."""
 BENCHMARKS: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark

@@ -28,7 +28,7 @@ from scoring.benchmarks.article import (
     sentence,
 )
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
@@ -293,6 +293,14 @@ class FileBenchmark(Benchmark[R]):
     def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
         """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
         return opened.file.problems
+
+    def pictured(self, report: R) -> Sequence[ScoredAnswer]:
+        """The answers that a judge reads beside their questions' pictures."""
+        return ()
+
+    def with_pictures(self, report: R, pictures: Mapping[str, tuple[ShownImage, ...]]) -> R:
+        """The draft with the pictures that the judge is shown, by question."""
+        return report
 
     @abstractmethod
     def stamped(self, report: R, spec: JudgeSpec, address: str) -> R:

@@ -77,7 +77,7 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
-SCALE = Scale(MARKS[0], MARKS[-1], whole=True)
+SCALE = Scale(MARKS[0], MARKS[-1], step=1)
 SCALE_ENDS = Ends(MARKS[0], MARKS[-1])
 PARSERS: Mapping[MarkProtocol, str] = {"strict": "judge mark 1", "mmbench-paper": "closed mark 1"}
 """Name and version of each protocol's parser of the judge's replies."""

@@ -8,7 +8,7 @@ from typer import Argument, BadParameter, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
-from scoring.benchmarks.base import Benchmark, OpenedFile, Workflow
+from scoring.benchmarks.base import Benchmark, ChoicesError, OpenedFile, Workflow
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
@@ -18,7 +18,8 @@ from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.benchmark import OWN, spec_benchmark
-from scoring.specs.files import SPEC_ENDINGS, load_spec
+from scoring.specs.files import SPEC_ENDINGS
+from scoring.specs.other_forms import load_benchmarks
 from scoring.visit_bench.sealed import SEALED_ITEMS
 
 app = Typer(rich_markup_mode=None)
@@ -109,7 +110,11 @@ def score(
 def _named(benchmark: str) -> Benchmark[Any]:
     """A benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
-        return spec_benchmark(OWN, load_spec(Path(benchmark)))
+        read = load_benchmarks(Path(benchmark))[0]
+        if read.form:
+            way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
+            raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")
+        return spec_benchmark(OWN, read.spec)
     if benchmark not in _NAMES:
         names = ", ".join(_NAMES)
         raise BadParameter(

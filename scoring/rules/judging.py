@@ -42,7 +42,7 @@ class JudgedKind(RuleKind, ABC):
     """All that it may reply, beside `UNKNOWN`; empty for any text."""
 
     def judging(
-        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         schema = None
         if spec.json_schema:

@@ -7,7 +7,9 @@ from scoring.rules.base import RuleKind
 from scoring.rules.letter import LetterRule
 from scoring.rules.number import NumberRule
 from scoring.rules.open import OpenRule
+from scoring.rules.pairwise import PairwiseRule
 from scoring.rules.relaxed import RelaxedRule
+from scoring.rules.rubric import RubricRule
 from scoring.rules.text import TextRule
 from scoring.rules.yes_no import YesNoRule
 
@@ -19,5 +21,7 @@ KINDS: Mapping[str, type[RuleKind]] = {
     "anls": AnlsRule,
     "text": TextRule,
     "open": OpenRule,
+    "rubric": RubricRule,
+    "pairwise": PairwiseRule,
 }
 """All kinds, by the names that a benchmark's rule has for them."""

@@ -71,7 +71,7 @@ class LetterRule(RuleKind):
         return self._decided(item, self._decision(options, answer, _OURS[protocol]), protocol)
 
     def judging(
-        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         if self._is_open_question(item, protocol):
             return (yield from _OPEN.judging(self._plain_item(item), answer, protocol, spec))

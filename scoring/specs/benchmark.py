@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,17 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
-from scoring.report import ScoreLine
+from scoring.report import ScoreLine, mostly_unread
+from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
+from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.problems import either
 from scoring.specs.reading import (
     SpecRow,
     item_of,
@@ -54,6 +57,8 @@ from scoring.specs.report import (
     head_figure,
     read_rows,
     report_items,
+    ruled_rows,
+    score_ends,
     spec_of_report,
     splits_of,
 )
@@ -78,6 +83,12 @@ RULE_NOTES: Mapping[str, str] = {
 }
 
 
+def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
+    """What a protocol does with the answers of a spec."""
+    notes = [case.rule.notes[protocol] for case in spec.rule if protocol in case.rule.notes]
+    return notes[0] if len(notes) == len(spec.rule) else RULE_NOTES[protocol]
+
+
 def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     """The benchmark of a spec under this key."""
     return SpecBenchmark(
@@ -86,6 +97,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
         spec=spec,
         protocols={RULE_PROTOCOL_WORDS[protocol]: protocol for protocol in spec.protocols},
         cited=spec.cite or "",
+        notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
     )
 
 
@@ -99,7 +111,6 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     check: str = "Score by rules (free)"
     unit: str = "open answer"
     rest: str = "Have a judge read {left}"
-    notes: Mapping[str, str] = field(default_factory=lambda: RULE_NOTES)
 
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
@@ -166,16 +177,26 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
         return (*opened.file.problems, *_told_pictures(opened.file.rows))
 
+    def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
+        shown = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        return [answer for answer in self.scored_answers(report) if answer.id in shown]
+
+    def with_pictures(
+        self, report: SpecReport, pictures: Mapping[str, tuple[ShownImage, ...]]
+    ) -> SpecReport:
+        rows = [replace(row, shown=pictures.get(row.row.id, ())) for row in report.rows]
+        return replace(report, rows=tuple(rows))
+
     def stamped(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
         return stamped(report, spec, address)
 
-    def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[ReadRow]]:
+    def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[Judged]]:
         return judge_tasks(report, spec)
 
-    def graded(self, report: SpecReport, outcomes: Sequence[ReadRow]) -> SpecReport:
+    def graded(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
         return judged(report, outcomes)
 
-    def outcome_text(self, outcome: ReadRow) -> str:
+    def outcome_text(self, outcome: Judged) -> str:
         return outcome.reading.read or "undecided"
 
     def ungraded(self, report: SpecReport) -> str:
@@ -190,7 +211,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         if not any(row.reading.read for row in known):
             why = f"none of {len(known):,} answers could be read ({known[0].reading.why})"
             return f"Nothing was graded: {why}"
-        return ""
+        judged = [row for row in report.rows if row.replies]
+        missed = sum(not row.reading.read for row in judged)
+        return mostly_unread(missed, len(judged), self.unit)
 
     def scores(self, report: SpecReport) -> Sequence[ScoreLine]:
         lines = figure_lines(report)
@@ -235,16 +258,22 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             told.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
-        return [*super().caveats(report), *told]
+        told += told_pictures(report)
+        return [*told_distrust(report), *super().caveats(report), *told]
+
+    def checks(self, report: SpecReport) -> Sequence[str]:
+        return [*told_canaries(report), *told_orders(report)]
 
     def _told_unread(self, report: SpecReport) -> list[Caveat]:
         """How many answers nobody could read, and what the protocol makes of them."""
-        unread = sum(not row.reading.read and not row.no_answer for row in report.rows)
+        unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
         if not unread:
             return []
-        of = f"{unread:,} of {plural(len(report.rows), 'answer')}"
-        if report.protocol != "strict":
-            return [Caveat("", f"no rule reads {of}; this protocol counts such answers as wrong")]
+        of = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
+        if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
+            kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
+            text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
+            return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
         between = f"{head.name} lies between {head.worst:.1f} and {head.best:.1f}"
         return [Caveat("", f"undecided: {of}; {between}")]
@@ -297,7 +326,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
                     truth=truth,
                     answer=row.row.answer,
                     grade=outcome_words(row),
-                    score=row.reading.score if has_truth(spec, item) else None,
+                    score=unit_score(spec, row) if has_truth(spec, item) else None,
                     groups=(group,) if group else (),
                     row=row.row.row,
                     picture=row.row.picture,
@@ -308,6 +337,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def methods(self, report: SpecReport) -> Mapping[str, str]:
         spec = spec_of_report(report)
         return {
+            "Measured": spec.about,
             "Rule": ", ".join(spec.kinds),
             "Spec (sha256)": spec.digest,
             "Licence of the questions": spec.licence,
@@ -319,6 +349,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def files(self, report: SpecReport) -> Mapping[str, bytes]:
         return LazyFiles(report_files(report))
+
+
+def unit_score(spec: Spec, row: ReadRow) -> float | None:
+    """An answer's score from 0 to 1, also where verdicts have other values."""
+    if row.reading.score is None:
+        return None
+    low, high = score_ends(spec)
+    return min(max((row.reading.score - low) / (high - low), 0.0), 1.0)
 
 
 def outcome_words(row: ReadRow) -> str:

@@ -44,7 +44,8 @@ def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
         f"{stem}-problems.csv": lambda: problems_csv(report.problems),
         f"{stem}-benchmark.yaml": lambda: spec_of_report(report).yaml.encode(),
     }
-    if len(spec_of_report(report).protocols) > 1:
+    spec = spec_of_report(report)
+    if len(spec.protocols) > 1 and any(case.rule.is_compared for case in spec.rule):
         makers[f"{stem}-differences.csv"] = lambda: differences_csv(report)
     return makers | sheet_files(stem, [*report_sheets(report)])
 
@@ -81,6 +82,10 @@ def _audit_lines(report: SpecReport) -> Iterator[str]:
         "spec": spec.digest,
         "licence": spec.licence,
         "file": report.file,
+        "canaries": [
+            {"read": one.reading.read, "score": one.reading.score, "replies": one.replies}
+            for one in report.canaries
+        ],
     }
     yield json.dumps(head) + "\n"
     for row in report.rows:
@@ -94,6 +99,7 @@ def _audited(row: ReadRow) -> Mapping[str, object]:
         "answer": row.row.answer,
         "read": row.reading.read,
         "score": row.reading.score,
+        "marks": row.reading.marks,
         "rule": row.reading.why,
         "open": row.reading.is_open,
         "no answer": row.no_answer,

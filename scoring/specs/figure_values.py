@@ -5,6 +5,7 @@ over 2 TP + FP + FN, a mean over groups is such a ratio for each group. So one c
 bootstrap the intervals of all that are no shares.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -108,33 +109,42 @@ class _Computed:
             ends = mean_of_shares([self._sample(term, 0) for term in terms])
             return possible(_times(ends, figure.factor), *bounds, self._scale(terms))
         if figure.form == "mean" and not figure.parts:
-            return self._mean_ends(terms[0], bounds)
+            return self._mean_ends(terms[0], bounds, self.rows.ends)
+        if figure.mark is not None:
+            return self._mean_ends(terms[0], bounds, self.rows.mark_ends)
         ends = self._bootstrapped(figure, terms)
-        return possible(ends, *bounds, self._scale(terms)) if ends else None
+        scale = self._scale(terms) if figure.ratio is None else self._ratio_scale(figure)
+        return possible(ends, *bounds, scale) if ends else None
 
     def _scale(self, terms: Sequence[Term]) -> Ends:
         weight = sum(term.weight for term in terms)
         return _times(self.rows.ends, weight)
+
+    def _ratio_scale(self, figure: Figure) -> Ends:
+        low, high = self.rows.mark_ends
+        if low <= 0:
+            return Ends(0.0, math.inf)
+        return Ends(figure.factor * low / high, figure.factor * high / low)
 
     def _sample(self, term: Term, unscored: int) -> Sample:
         counted = np.flatnonzero(term.under)
         pictures = [self.rows.pictures[place] for place in counted.tolist()]
         return Sample(term.over[counted], pictures, unscored)
 
-    def _mean_ends(self, term: Term, bounds: Ends) -> Ends | None:
+    def _mean_ends(self, term: Term, bounds: Ends, scale: Ends) -> Ends | None:
         counted = term.under > 0
         scores = np.where(counted, term.over, np.nan).reshape(-1, 1)
-        ends = mean_ends(scores, self.rows.pictures, self.rows.ends, self.rows.ends)
+        ends = mean_ends(scores, self.rows.pictures, scale, scale)
         if ends is None:
             return None
-        return possible(_times(ends, term.weight), *bounds, self._scale([term]))
+        return possible(_times(ends, term.weight), *bounds, _times(scale, term.weight))
 
     def _bootstrapped(self, figure: Figure, terms: Sequence[Term]) -> Ends | None:
         """Percentiles over weights drawn for clusters (Rubin 1981): rows on one picture or in one unit have one weight.
 
         Drawing rows instead would often leave out a whole group of few.
         """
-        used = np.any([term.under > 0 for term in terms], axis=0)
+        used = np.any([term.under != 0 for term in terms], axis=0)
         codes = self._clusters(figure)[used]
         _, codes = np.unique(codes, return_inverse=True)
         size = int(codes.max()) + 1
@@ -181,7 +191,7 @@ class _Computed:
     def _is_known(self, figure: Figure) -> Mask:
         if figure.form in ("f1", "precision", "recall", "yes"):
             return self.rows.is_read
-        if figure.ratio is not None:
+        if figure.ratio is not None or figure.mark is not None:
             return np.asarray(~np.isnan(self.rows.marks).any(axis=1))
         return ~np.isnan(self.rows.score)
 
@@ -277,13 +287,21 @@ class _Computed:
 
     def _ratio(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         first, second = self.rows.marks.T
-        low, high = self.rows.ends
+        low, high = self.rows.mark_ends
         if fill:
             first = np.where(np.isnan(first), high if fill == "worst" else low, first)
             second = np.where(np.isnan(second), low if fill == "worst" else high, second)
         counted = mask & ~np.isnan(first) & ~np.isnan(second)
         over = np.where(counted, second, 0.0)
         yield Term(figure.factor, over, np.where(counted, first, 0.0))
+
+    def _mark(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
+        marks = self.rows.marks[:, (figure.mark or 1) - 1]
+        if fill:
+            low, high = self.rows.mark_ends
+            marks = np.where(np.isnan(marks), low if fill == "worst" else high, marks)
+        counted = mask & ~np.isnan(marks)
+        yield Term(figure.factor, np.where(counted, marks, 0.0), _numbers(counted))
 
     def _sum(self, figure: Figure, mask: Mask, fill: Fill) -> Iterator[Term]:
         if figure.over is None:
@@ -315,6 +333,7 @@ _TERMS: Mapping[str, Callable[[_Computed, Figure, Mask, Fill], Iterator[Term]]] 
     "sum": _Computed._sum,
     "above": _Computed._above,
     "ratio": _Computed._ratio,
+    "mark": _Computed._mark,
 }
 
 

@@ -62,6 +62,8 @@ class Figure(BaseModel):
     """Share of rows with a score above this one."""
     ratio: Literal["marks"] | None = None
     """Mean of the second mark over the mean of the first."""
+    mark: Literal[1, 2] | None = None
+    """Mean of the first or of the second mark, as it is."""
     where: Conditions | None = None
     """Only the rows with these cells."""
     scale: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
@@ -84,7 +86,7 @@ class Figure(BaseModel):
     @property
     def factor(self) -> float:
         """What a share or mean is multiplied by."""
-        plain = self.count is not None or self.parts
+        plain = self.count is not None or self.mark is not None or self.parts
         return self.scale or (1.0 if plain else PERCENT)
 
     @property
@@ -101,7 +103,8 @@ class Figure(BaseModel):
     @property
     def is_percent(self) -> bool:
         """Whether it lies between 0 and 100."""
-        return self.count is None and self.ratio is None and self.sum is None
+        parts = (self.count, self.ratio, self.mark, self.sum)
+        return all(part is None for part in parts)
 
     def told_under(self, protocol: str) -> bool:
         return self.protocol is None or protocol in self.protocol
@@ -132,6 +135,7 @@ FORMS = (
     "sum",
     "above",
     "ratio",
+    "mark",
 )
 
 

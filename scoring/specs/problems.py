@@ -52,9 +52,22 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def told(error: ValidationError, place: str, known: Iterable[str] = ()) -> list[SpecProblem]:
-    """The problems of a part of the spec at this place; `known` are the names that it may have."""
-    return [_told(each, place, known) for each in error.errors(include_url=False)]
+def told(
+    error: ValidationError,
+    place: str,
+    known: Iterable[str] = (),
+    below: Mapping[str, Iterable[str]] | None = None,
+) -> list[SpecProblem]:
+    """The problems of a part of the spec at this place.
+
+    `known` are the names that it may have, and `below` those that its members may have.
+    """
+    problems = []
+    for each in error.errors(include_url=False):
+        first, *rest = map(str, each["loc"] or [""])
+        names = (below or {}).get(first, known) if rest else known
+        problems.append(_told(each, place, names))
+    return problems
 
 
 _KINDS: Mapping[str, str] = {

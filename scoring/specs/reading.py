@@ -1,13 +1,13 @@
 """Files of a spec's answers: records become rows with their cells by the spec's names, and every problem is told."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import StrictInt
 
-from arena.io.tables import Record
+from arena.io.tables import KEY, Record
 from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
 from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.reader import (
@@ -26,7 +26,7 @@ from scoring.specs.derived import cell_text, members
 from scoring.specs.schema import Case, Spec
 
 _SPELLINGS: Mapping[str, Sequence[str]] = {
-    "id": ("index", "id", "question_id", "idx", "questionid"),
+    "id": ("index", "id", "question_id", "idx", "questionid", KEY),
     "question": ("question",),
     "truth": ("answer", "answers"),
     "answer": ("prediction", "pred", "response", "output", "model_answer"),
@@ -70,7 +70,7 @@ def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> lis
 def item_of(spec: Spec, row: SpecRow) -> Item:
     """The question of a row; its truth is None where the cell is empty."""
     columns = spec.columns
-    truth = cell_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
+    truth = _truth_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
     return Item(
         id=row.id,
         question=cell_text(row.cells.get(columns.question)),
@@ -78,6 +78,13 @@ def item_of(spec: Spec, row: SpecRow) -> Item:
         options=options_of(spec, row.cells),
         cells=row.cells,
     )
+
+
+def _truth_text(cell: Any) -> str:
+    """The right answers of a cell; an annotator's entry {"answer": ...}, as VQA has them, is its answer."""
+    if isinstance(cell, list):
+        cell = [entry.get("answer", entry) if isinstance(entry, dict) else entry for entry in cell]
+    return cell_text(cell)
 
 
 def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
@@ -170,7 +177,7 @@ class _RowReader:
         if not self._with_answers:
             answer = ""
         if columns.answer not in cells and self._with_answers:
-            self._tell_lacking("answer", columns.answer, [*record.values], record.row)
+            self._tell_lacking("columns.answer", columns.answer, [*record.values], record.row)
             return
         if isinstance(answer, list | dict | bool):
             text = (
@@ -255,8 +262,7 @@ class _RowReader:
             return
         columns = self._spec.columns
         there = {*self._there, columns.id}
-        if columns.truth is not None and columns.truth not in there:
-            self._tell_lacking("truth", columns.truth, [*self._there])
+        self._tell_of_rules(there)
         needed = {f"figures.{name}": self._spec.needs(name) for name in self._spec.figures}
         needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
         for field, names in needed.items():
@@ -269,9 +275,24 @@ class _RowReader:
             if not figures:
                 self._tell(f"the file has the columns of no figure of the protocol {protocol}")
 
-    def _tell_lacking(self, role: str, column: str, has: Sequence[str], row: int = 0) -> None:
+    def _tell_of_rules(self, there: Container[str]) -> None:
+        """Tell which columns are lacking that a rule needs, and which its prompt names."""
+        columns = self._spec.columns
+        roles = {"question": columns.question, "truth": columns.truth}
+        rules = [case.rule for case in self._spec.rule]
+        for name in dict.fromkeys(name for rule in rules for name in rule.needed):
+            column = roles.get(name, name)
+            if column is not None and column not in there:
+                place = f"columns.{name}" if name in roles else "rule"
+                self._tell_lacking(place, column, [*self._there])
+        for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
+            if name not in there:
+                text = f"rule: the file has no column {name!r}, which the prompt leaves empty"
+                self._tell(text, blocks="nothing")
+
+    def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
         names = ", ".join(map(repr, has[:_SHOWN])) or "none"
-        self._tell(f"columns.{role}: the file has no {column!r}; it has {names}", row)
+        self._tell(f"{place}: the file has no {column!r}; it has {names}", row)
 
     def _tell_doubles(self) -> None:
         times = Counter(row.id for row in self._rows)

@@ -1,18 +1,20 @@
 """A report of a spec: the spec itself, every answer with what was read of it, and the figures that come of them."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import StrictInt
 
 from arena.types import grouped
-from scoring.intervals import UNIT
+from scoring.intervals import Ends
+from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
 from scoring.report import JudgeStamp, ScoreLine, line, remembered
-from scoring.rules.base import Item, Reading, RuleProtocol
+from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.specs.derived import members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -38,6 +40,8 @@ class ReadRow:
     """The judge's replies, in order."""
     model: str = ""
     """Name the server gave the judge that replied last."""
+    shown: tuple[ShownImage, ...] = ()
+    """The question's pictures, where the judge was shown them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,10 @@ class SpecReport:
     problems: tuple[Problem, ...]
     missing: StrictInt = 0
     """Questions of the question file without an answer; 0 too without such a file."""
+    canary_seed: str = ""
+    """Draws which questions the canaries are under; "" where the judge is tested by none."""
+    canaries: tuple[Judged, ...] = ()
+    """What the judge gave to answers that deserve nothing."""
 
     @property
     def left(self) -> int:
@@ -104,8 +112,11 @@ def truth_of(spec: Spec, item: Item) -> str | None:
 
 
 def has_truth(spec: Spec, item: Item) -> bool:
-    """Whether a question can be scored: it has a truth, or its spec knows none."""
-    return spec.columns.truth is None or truth_of(spec, item) is not None
+    """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
+    case = case_of(spec, item.cells)
+    if spec.columns.truth is None or (case and not case.rule.is_compared):
+        return True
+    return truth_of(spec, item) is not None
 
 
 @remembered
@@ -113,6 +124,15 @@ def report_items(report: SpecReport) -> Sequence[Item]:
     """The questions of a report's rows."""
     rows = [row.row for row in report.rows]
     return items_of(spec_of_report(report), rows, report.protocol)
+
+
+def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
+    """Yield each answer with the rule that reads it."""
+    spec = spec_of_report(report)
+    for row in report.rows:
+        case = case_of(spec, row.row.cells)
+        if case is not None:
+            yield row, case.rule
 
 
 @remembered
@@ -139,9 +159,27 @@ def scored(report: SpecReport) -> ScoredRows:
         truths=[truth_of(spec, item) or "" for _, item in read],
         pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, item in read],
         cells=named,
-        ends=UNIT,
+        ends=score_ends(spec),
+        **_marks(spec, [row.reading.marks for row, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
     )
+
+
+def score_ends(spec: Spec) -> Ends:
+    """The lowest and the highest score that its rules give."""
+    ends = [case.rule.ends for case in spec.rule]
+    return Ends(min(end.low for end in ends), max(end.high for end in ends))
+
+
+def _marks(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
+    """The rows' two marks where a judge gives them, NaN where it gave none."""
+    ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
+    if not ends:
+        return {}
+    known = [mark if len(mark) == 2 else (math.nan, math.nan) for mark in marks]
+    low = min(end.low for end in ends)
+    high = max(end.high for end in ends)
+    return {"marks": np.array(known).reshape(-1, 2), "mark_ends": Ends(low, high)}
 
 
 def _columns(spec: Spec) -> list[str]:

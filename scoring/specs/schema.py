@@ -21,6 +21,7 @@ from pydantic import (
 
 from scoring.rules.base import RuleKind, RuleProtocol
 from scoring.rules.kinds import KINDS
+from scoring.rules.prompted import BRACES
 from scoring.specs.derived import Derived
 from scoring.specs.figures import (
     PROTOCOLS,
@@ -40,7 +41,6 @@ UNKNOWN = "unknown"
 OVERALL = "Overall"
 ASKED = ("question", "options")
 """Names in braces that a prompt may have."""
-_BRACES = re.compile(r"\{(\w{1,40})\}")
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re.IGNORECASE)
 _PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
@@ -411,9 +411,10 @@ def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     if "figures" in read:
         for name, text in figure_problems(read["figures"]):
             yield SpecProblem(f"figures.{name}", text)
+        yield from _told_marks(read)
         yield from _told_headlines(read)
         yield from _told_published(read)
-    unknown = [name for name in _BRACES.findall(read.get("ask") or "") if name not in ASKED]
+    unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
     for name in dict.fromkeys(unknown):
         text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
         yield SpecProblem("ask", text)
@@ -447,13 +448,27 @@ def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 
 def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    has_truth = read.get("columns", Columns()).truth is not None
     for case in read.get("rule", ()):
+        if not (case.rule.is_compared or has_truth) and "truth" in case.rule.needed:
+            text = "the prompt names {truth}, but columns.truth is null; name its column there"
+            yield SpecProblem("rule", text)
         for protocol in read.get("protocols", ()):
             known = case.rule.protocols()
             if protocol not in known:
                 has = either([one for one in PROTOCOLS if one in known], "and")
                 text = f"{kind_of(case.rule)} has no {protocol!r}; it has {has}"
                 yield SpecProblem("protocols", text)
+
+
+def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Figures of marks that no rule gives."""
+    if any(case.rule.mark_ends for case in read.get("rule", ())):
+        return
+    for name, figure in read["figures"].items():
+        if "rule" in read and (figure.ratio is not None or figure.mark is not None):
+            text = "is made of two marks, which only a rubric with `marks: 2` gives"
+            yield SpecProblem(f"figures.{name}", text)
 
 
 def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:

@@ -20,7 +20,7 @@ Codes = NDArray[np.int64]
 class ScoredRows:
     """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth` and `picture`.
 
-    `ends` are the lowest and the highest score of a row; `marks` has the shape (rows, 2).
+    `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` has the shape (rows, 2).
     """
 
     frame: pd.DataFrame
@@ -29,6 +29,7 @@ class ScoredRows:
     their groups."""
     ends: Ends = UNIT
     marks: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    mark_ends: Ends = UNIT
     unread_is_no: bool = False
     """Whether an answer that was not read counts as the negative one, as in VLMEvalKit's F1."""
 

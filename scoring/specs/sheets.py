@@ -8,7 +8,9 @@ import pandas as pd
 
 from arena.sheets import Column, Sheet, interval
 from scoring.report import ScoreLine, safe_name
+from scoring.rules.rubric import RubricRule
 from scoring.score_sheets import line_sheet, no_answer_sheet
+from scoring.specs.figures import Figure
 from scoring.specs.report import (
     GroupLines,
     SpecReport,
@@ -16,6 +18,7 @@ from scoring.specs.report import (
     grouped_lines,
     head_figure,
     no_answer_lines,
+    score_ends,
     spec_of_report,
     splits_of,
     told_figures,
@@ -31,6 +34,7 @@ def report_sheets(report: SpecReport) -> Iterator[Sheet]:
     spec = spec_of_report(report)
     splits = splits_of(report)
     yield _figure_sheet(report)
+    yield from _grade_sheet(report)
     if spec.splits and len(splits) > 1:
         yield from _group_sheet(report, spec.splits, "")
     for column in spec.groups:
@@ -46,9 +50,37 @@ def _figure_sheet(report: SpecReport) -> Sheet:
     lines = figure_lines(report)
     sheet = line_sheet("figures", "Figures", lines.values(), "Figure", measure="Value")
     figures = spec_of_report(report).figures
-    has_bars = all(figures[name].is_percent for name in lines)
+    has_bars = all(_is_share(report, figures[name]) for name in lines)
     columns = tuple(replace(column, bar=column.bar and has_bars) for column in sheet.columns)
     return replace(sheet, columns=columns)
+
+
+def _is_share(report: SpecReport, figure: Figure) -> bool:
+    """Whether a figure lies between 0 and 100; a mean of verdicts may be negative."""
+    return figure.is_percent and score_ends(spec_of_report(report)).low >= 0
+
+
+def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
+    """How often a judge gave each grade, and the mean on the rubric's own scale."""
+    (rule, *others) = [case.rule for case in spec_of_report(report).rule]
+    scores = [row.reading.score for row in report.rows if row.reading.score is not None]
+    if others or not isinstance(rule, RubricRule) or rule.marks == 2 or not scores:
+        return
+    scale = rule.scale
+    grades = [scale.low + (scale.high - scale.low) * score for score in scores]
+    times = Counter(round(grade, 9) for grade in grades)
+    rows = [
+        {"grade": f"{grade:g}", "answers": count, "share": count / len(grades)}
+        for grade, count in sorted(times.items())
+    ]
+    columns = (
+        Column("grade", "Grade"),
+        Column("answers", "Answers", "count"),
+        Column("share", "Share", "percent", bar=True),
+    )
+    mean = sum(grades) / len(grades)
+    note = f"Mean {mean:.2f} on the rubric's scale from {scale.low:g} to {scale.high:g}."
+    yield Sheet("grades", "Grades", pd.DataFrame(rows), columns, note=note, place="beside")
 
 
 def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]:
@@ -61,8 +93,8 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
     columns = [Column("name", column), Column("n", "n", "count")]
     for place, name in enumerate(figures):
         key = f"figure_{place}"
-        is_percent = spec_of_report(report).figures[name].is_percent
-        columns.append(Column(key, name, "score", f"{key}_low", f"{key}_high", bar=is_percent))
+        has_bar = _is_share(report, spec_of_report(report).figures[name])
+        columns.append(Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar))
     if any(row["unscored"] for row in rows):
         columns.append(Column("unscored", "Unscored", "count"))
         columns.append(interval("least", "most", f"Possible {head}"))

@@ -5,6 +5,8 @@ written is a number, and `null`, `~` or nothing is None.
 """
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -22,12 +24,25 @@ _OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029]")
 _UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+_FUNCTION = "!function"
+
+
 class YamlError(ValueError):
     """A text is not YAML as specs use it; the message says where and how to mend it."""
 
 
-def read_yaml(content: bytes) -> Any:
-    """The value that a YAML file holds. Raises YamlError."""
+@dataclass(frozen=True)
+class Code:
+    """Code that a file of another form names, such as `utils.doc_to_text`. It is named on, and never run."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{_FUNCTION} {self.name}"
+
+
+def read_yaml(content: bytes, names_code: bool = False) -> Any:
+    """The value that a YAML file holds; with `names_code`, `!function NAME` is a `Code`. Raises YamlError."""
     if len(content) > LARGEST:
         raise YamlError(f"the file has {len(content):,} bytes; a spec has {LARGEST:,} at most")
     try:
@@ -38,7 +53,7 @@ def read_yaml(content: bytes) -> Any:
         line = text.count("\n", 0, sign.start()) + 1
         raise YamlError(f"line {line} has the sign {sign[0]!a}; delete it")
     try:
-        _check_events(text)
+        _check_events(text, (_FUNCTION,) if names_code else ())
         return yaml.load(text, _SpecLoader)
     except yaml.MarkedYAMLError as error:
         raise YamlError(_told(error)) from None
@@ -85,6 +100,7 @@ class _SpecLoader(_Loader):
 
 
 _SpecLoader.add_constructor("tag:yaml.org,2002:str", _SpecLoader.construct_scalar)
+_SpecLoader.add_constructor(_FUNCTION, lambda loader, node: Code(str(node.value)[:200]))
 
 
 class _SpecDumper(yaml.SafeDumper):
@@ -113,8 +129,8 @@ _SpecDumper.add_representer(float, _represented_plain)
 _SpecDumper.add_representer(type(None), _represented_plain)
 
 
-def _check_events(text: str) -> None:
-    """Raise YAMLError for what specs do not use, before anything is made of it."""
+def _check_events(text: str, tags: Collection[str]) -> None:
+    """Raise YAMLError for what specs do not use, before anything is made of it; these `tags` are taken."""
     depth = 0
     documents = 0
     for event in yaml.parse(text, _Loader):
@@ -123,7 +139,7 @@ def _check_events(text: str) -> None:
             problem = (
                 "anchors and aliases (& and *) are not read; write it out, or put it in quotes"
             )
-        elif getattr(event, "tag", None):
+        elif getattr(event, "tag", None) not in (None, *tags):
             problem = "tags (!) are not read; delete it, or put it in quotes"
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)

@@ -1,13 +1,26 @@
 """The shared families through their specs, from file to figures: the toolkits' own values, under each protocol."""
 
 import json
+import re
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from scoring.benchmarks.mm_vet_grades import graded_report, grades_for
+from scoring.benchmarks.mm_vet_questions import load_mm_vet
+from scoring.benchmarks.mm_vet_tables import tabulate
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.specs.report import figure_lines, grouped_lines
+from scoring.rules.base import Reading
+from scoring.serialize import read_record, record_json
+from scoring.specs.benchmark import OWN, spec_benchmark
+from scoring.specs.files import load_spec
+from scoring.specs.report import SpecReport, figure_lines, grouped_lines
+from scoring.specs.schema import read_spec
 
+TALKER = JudgeSpec("judge", True, "max_tokens", True, True, False, 0, None)
+"""A judge without schemas."""
 JUDGE = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 KIT = "vlmevalkit"
 LMMS = "lmms-eval"
@@ -223,6 +236,160 @@ def test_a_judge_reads_what_rules_leave_open(data, tmp_path, family, protocol, t
     judged = benchmark.graded(draft, outcomes)
     assert judged.left == 0 and judged.judge.versions == ("judge-1",)
     assert values(judged)["Overall"] == pytest.approx(told(numbers), abs=1e-6)
+
+
+def graded(benchmark, report, reply_of):
+    """The report after a judge whose reply to each task is `reply_of` its name, and of which time it is asked."""
+    draft = benchmark.stamped(report, TALKER, "http://judge.test/v1")
+    times = Counter()
+    outcomes = []
+    for task in benchmark.tasks(draft, TALKER):
+        outcomes.append(asked(task.begin(), reply_of(task.name, times[task.name])))
+        times[task.name] += 1
+    return benchmark.graded(draft, outcomes)
+
+
+def swapped(reply):
+    """A verdict on the same two answers in the other order."""
+    return re.sub(r"[AB](?=>)|(?<=>)[AB]", lambda side: "BA"["AB".index(side[0])], reply)
+
+
+JUDGED = {
+    "llava_bench": {"question": "What is it?", "gpt4_ans": "A cat.", "caption": "A pet."},
+    "wildvision": {"question": "What is it?", "claude3_sonnet": "A cat."},
+    "own_rubric": {"request": "May I?", "expected": "No.", "reply": "You can't."},
+}
+
+
+def judged_family(data, tmp_path, family, protocol):
+    """A family whose every answer a judge reads, and what is told of it; the second order is the first's mirror."""
+    own = data / "specs" / "own_rubric.yaml"
+    benchmark = (
+        spec_benchmark(OWN, load_spec(own)) if family == "own_rubric" else BENCHMARKS[family]
+    )
+    lines = (data / "families" / f"{family}.jsonl").read_text().splitlines()
+    rows = [json.loads(line)["row"] for line in lines]
+    replies = {str(row["index"]): row["judge_reply"] for row in rows}
+    path = tmp_path / "vlm.jsonl"
+    filled = [
+        {**JUDGED[family], "prediction": "A dog.", "case": row["index"], **row} for row in rows
+    ]
+    filled = [{**row, "topic": row.get("category", "")} for row in filled]
+    path.write_text("".join(json.dumps(row) + "\n" for row in filled))
+    report = open_upload(path, benchmark=benchmark).report(protocol)
+    assert report.left == len(rows)
+
+    def reply_of(name, time):
+        reply = replies.get(name, "0")
+        return swapped(reply) if time else reply
+
+    told = json.loads((data / "families" / f"{family}.json").read_text())["aggregate"]
+    return benchmark, graded(benchmark, report, reply_of), told
+
+
+def read_count(report):
+    return sum(bool(row.reading.read) for row in report.rows)
+
+
+def test_two_marks_have_the_toolkits_figures(data, tmp_path):
+    _, report, told = judged_family(data, tmp_path, "llava_bench", KIT)
+    kit = told["kit"]
+    assert values(report) == pytest.approx(kit.pop("overall"), abs=1e-6)
+    groups = values(report, "category")
+    for group, figures in kit.items():
+        assert {name: groups[group, name] for name in figures} == pytest.approx(figures, abs=1e-6)
+    _, report, _ = judged_family(data, tmp_path, "llava_bench", "strict")
+    ours = told["ours, unread left out"]
+    assert read_count(report) == ours.pop("read")
+    assert values(report)["Relative Score (main)"] == pytest.approx(*ours.values(), abs=1e-6)
+
+
+def test_verdicts_have_the_toolkits_figures(data, tmp_path):
+    benchmark, report, told = judged_family(data, tmp_path, "wildvision", KIT)
+    win_rate = 100 * told["kit"]["Win Rate"]
+    assert values(report) == pytest.approx({"Reward": 0.0, "Win Rate": win_rate}, abs=1e-6)
+    assert "counts them as a tie" in benchmark.caveats(report)[0].text
+    _, report, _ = judged_family(data, tmp_path, "wildvision", LMMS)
+    assert values(report)["raw_scores"] == pytest.approx(told["lmms"]["raw_scores"], abs=1e-6)
+    assert values(report)["Win Rate"] == pytest.approx(told["lmms"]["win_rates"], abs=1e-6)
+    _, report, _ = judged_family(data, tmp_path, "wildvision", "strict")
+    ours = told["ours, unread left out"]
+    assert read_count(report) == ours["read"]
+    assert values(report)["Reward"] == pytest.approx(ours["Reward"], abs=1e-6)
+    assert benchmark.checks(report) == [
+        "Both orders: the judge kept to its verdict for 23 of 23 answers."
+    ]
+
+
+def test_a_judge_that_prefers_a_place_gives_no_answer_an_advantage(data, tmp_path):
+    benchmark, report, _ = judged_family(data, tmp_path, "wildvision", "strict")
+    fresh = replace(report, rows=tuple(open_again(row) for row in report.rows))
+    placed = graded(benchmark, fresh, lambda name, time: "[[A>>B]]")
+    assert values(placed)["Reward"] == 0.0
+    assert benchmark.checks(placed) == [
+        "Both orders: the judge kept to its verdict for 0 of 36 answers."
+    ]
+
+
+def open_again(row):
+    return replace(row, reading=Reading(None, "", "", is_open=True), replies=())
+
+
+def test_an_own_rubric_has_its_mean_bounds_and_canaries(data, tmp_path):
+    benchmark, report, told = judged_family(data, tmp_path, "own_rubric", "strict")
+    line = figure_lines(report)["Overall"]
+    assert (line.mean, line.n - line.unscored) == (told["mean, 0 to 100"], told["read"])
+    bounds = (told["lowest possible"], told["highest possible"])
+    assert (line.worst, line.best) == pytest.approx(bounds, abs=1e-6)
+    grades = next(sheet for sheet in benchmark.sheets(report) if sheet.name == "grades")
+    assert grades.note == "Mean 1.50 on the rubric's scale from 0 to 2."
+    assert benchmark.checks(report) == [
+        "Canaries: 0 of 4 answers that deserve nothing got more than the lowest grade from the judge."
+    ]
+    assert read_record(SpecReport, record_json(report)) == report
+    fresh = replace(report, rows=tuple(open_again(row) for row in report.rows))
+    fooled = graded(benchmark, fresh, lambda name, time: "2")
+    assert benchmark.caveats(fooled)[0].kind == "Judge not trusted"
+
+
+def test_mm_vets_total_and_capabilities_come_out_of_a_rubric(data, tmp_path):
+    folder = data / "mm-vet"
+    questions = json.loads((folder / "mm-vet.json").read_text())
+    answers = json.loads((folder / "llava-v1.5-7b.json").read_text())
+    file = folder / "llava-v1.5-7b_gpt-4-0613-grade-1runs.json"
+    published = load_mm_vet(folder)
+    known = graded_report(grades_for(file, published), published)
+    replies = {id: grade["content"][0] for id, grade in json.loads(file.read_text()).items()}
+    spec = read_spec(MM_VET.encode())
+    path = tmp_path / "llava.jsonl"
+    rows = [{**question, "id": id, "prediction": answers[id]} for id, question in questions.items()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    benchmark = spec_benchmark(OWN, spec)
+    report = open_upload(path, benchmark=benchmark).report("strict")
+    report = graded(benchmark, report, lambda name, time: replies.get(name, "0.0"))
+    capabilities, _ = tabulate(known)
+    *groups, total = capabilities.lines
+    assert values(report)["Overall"] == pytest.approx(total.mean, abs=1e-9)
+    found = values(report, "capability")
+    assert {name: found[name, "Overall"] for name, _ in found} == pytest.approx(
+        {group.name: group.mean for group in groups}, abs=1e-9
+    )
+
+
+MM_VET = """
+name: MM-Vet by a rubric
+about: Free answers, graded 0 to 1 against a ground truth.
+groups: [capability]
+rule:
+  kind: rubric
+  grades: [0, 1]
+  step: 0.1
+  prompt: |
+    Question: {question}
+    Ground truth: {truth}
+    Prediction: {answer}
+    Grade how right the prediction is.
+"""
 
 
 def asked(generator, reply):

@@ -14,11 +14,12 @@ from arena.io.tables import RowsError
 from scoring.benchmarks.base import ChoicesError
 from scoring.registry import SPECS, open_upload
 from scoring.specs.benchmark import OWN, spec_benchmark
-from scoring.specs.files import load_spec
+from scoring.specs.other_forms import load_benchmarks
 from scoring.specs.problems import SpecError
 from scoring.specs.yaml_text import read_yaml, write_yaml
+from tests.support.other_forms import EVAL, TASK, TEMPLATE
 
-SEEDS = [path.read_text() for path in sorted(SPECS.glob("*.yaml"))]
+SEEDS = [path.read_text() for path in sorted(SPECS.glob("*.yaml"))] + [EVAL, TASK] * 4
 ODD = [
     *[None, True, 0, -1, 10**15, 0.5, "", " ", "x", "Yes", "Overall", "strict", "index", "letter"],
     *["../../etc/passwd", "/etc/passwd", "https://example.org/x", "http://a", "{question}", "{x}"],
@@ -154,23 +155,25 @@ def check(folder: Path, seeds: range) -> tuple[int, int]:
     path = folder / "spec.yaml"
     table = folder / "m.csv"
     table.write_text(TABLE)
+    (folder / "_zoo_template_yaml").write_text(TEMPLATE)
     read = refused = 0
     for seed in seeds:
         path.write_bytes(mutated(seed))
         try:
-            spec = load_spec(path)
+            found = load_benchmarks(path)
         except SpecError as error:
             assert error.problems and all(problem.text for problem in error.problems), seed
             assert "\x00" not in str(error) and len(str(error)) < 20_000, seed
             refused += 1
             continue
         read += 1
+        spec = found[0].spec
         benchmark = spec_benchmark(OWN, spec)
         try:
-            found = open_upload(table, benchmark=benchmark)
-            assert found
+            opened = open_upload(table, benchmark=benchmark)
+            assert opened
             for protocol in spec.protocols:
-                report = found.report(protocol)
+                report = opened.report(protocol)
                 assert benchmark.sheets(report) and benchmark.sentence(report), seed
         except (ChoicesError, RowsError) as error:
             assert str(error), seed

@@ -52,7 +52,8 @@ def test_every_problem_is_told_at_once_with_its_place():
         "derive.odd: 'dvi' is none of from, part, by, less, div, mod, names, split; 'div' was meant?; delete or "
         "correct it",
         "groups: 'topic' stands there 2 times; keep one",
-        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open; 'letter' was meant?",
+        "rule: 'leter' is none of letter, yes_no, number, relaxed, anls, text, open, rubric, pairwise; "
+        "'letter' was meant?",
         "protocols.1: 'vlmevalkid' is not 'strict', 'vlmevalkit', 'lmms-eval', 'authors', 'mmbench-paper' or "
         "'mmt-paper'",
         "figures.Pairs: all and f1 are two figures; keep one of them here",
@@ -68,6 +69,8 @@ def test_every_problem_is_told_at_once_with_its_place():
 
 
 TOY = "name: Toy\nabout: What is in a picture.\n"
+RUBRIC = f"{TOY}rule:\n  kind: rubric\n  prompt: Grade {{answer}}"
+PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer_a}} {{answer_b}}'"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +114,38 @@ TOY = "name: Toy\nabout: What is in a picture.\n"
             "columns.answer: 'answer' is the truth already; name another column",
         ),
         (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
+        (f"{RUBRIC}", "rule.grades: is missing; add it"),
+        (f"{RUBRIC}\n  grades: [2, 0]", "rule: grades go from the lowest to the highest, found"),
+        (f"{RUBRIC}\n  grades: [0, 2]\n  step: 0.3", "rule: steps of 0.3 don't lead from 0 to 2"),
+        (
+            f"{RUBRIC}\n  grades: [0, 2]\nprotocols: [vlmevalkit]",
+            "protocols: rubric has no 'vlmevalkit'; it has strict",
+        ),
+        (
+            f"{RUBRIC} {{truth}}\n  grades: [0, 2]\ncolumns: {{truth: null}}",
+            "rule: the prompt names {truth}, but columns.truth is null",
+        ),
+        (
+            f"{TOY}rule: {{kind: rubric, prompt: Grade it., grades: [0, 1]}}",
+            "rule: the prompt has no {answer}, where an answer to judge goes; add it",
+        ),
+        (
+            f"{TOY}rule: {{kind: rubric, prompt: mine.txt, grades: [0, 1]}}",
+            "rule.prompt: there is no file 'mine.txt' beside the spec; put it there",
+        ),
+        (
+            f"{TOY}rule: text\nfigures: {{x: {{ratio: marks}}}}",
+            "figures.x: is made of two marks, which only a rubric with `marks: 2` gives",
+        ),
+        (
+            f"{PAIRWISE}\n  verdicts: {{A: 0, B: 1, C: 3}}",
+            "rule: verdict 'B' has none of the value 2 for the other order; add it",
+        ),
+        (f"{PAIRWISE}\n  verdicts: {{A: 0, '[B]': 1}}", "expected a label such as 'A>B'"),
+        (
+            f"{PAIRWISE}\n  verdicts: {{A: 0, B: 1}}\nprotocols: lmms-eval",
+            "protocols: pairwise has no 'lmms-eval'; it has strict",
+        ),
         (f"name: {'x' * 81}\n", "name: has more than 80 letters; shorten it"),
         (f"{TOY}rule: text\npublished: table.csv", "published: expected a list"),
         ("x" * 70_000, "the file has 70,000 bytes; a spec has 64,000 at most"),

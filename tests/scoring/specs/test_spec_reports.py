@@ -12,7 +12,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
-from scoring.specs.benchmark import OWN, spec_benchmark
+from scoring.specs.benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report
@@ -183,6 +183,25 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     assert "index 9 is none of the question file's" in text
 
 
+def test_vqa_data_sets_own_files_are_question_files(tmp_path):
+    """GQA's is {id: {question, answer}}, and OK-VQA's annotators give {"answer": ...} each."""
+    path = put(tmp_path / "m_GQA.csv", [{"index": "201", "prediction": "Dog."}])
+    questions = tmp_path / "testdev_balanced_questions.json"
+    questions.write_text('{"201": {"question": "What is it?", "answer": "dog"}}')
+    gqa = BENCHMARKS["gqa"]
+    assert isinstance(gqa, SpecBenchmark)
+    found = open_upload(path, benchmark=gqa, questions=gqa.own_questions(questions))
+    assert found and told(found.report("strict")) == {"Overall": 100}
+    people = [{"answer": "dog", "answer_id": place} for place in range(2)]
+    people += [{"answer": "hound", "answer_id": place} for place in range(2, 10)]
+    path = tmp_path / "samples_ok_vqa_val2014.jsonl"
+    row = {"question_id": 2971475, "question": "?", "answers": people, "prediction": "a dog"}
+    path.write_text(json.dumps(row))
+    found = open_upload(path)
+    assert found and found.benchmark.name == "OK-VQA"
+    assert told(found.report("strict"))["Overall"] == pytest.approx(60)
+
+
 def test_reports_of_two_specs_are_never_compared(tmp_path):
     ours = report(tmp_path / "a.csv", rows("A", "B"))
     theirs = report(tmp_path / "b.csv", rows("A", "A"))
@@ -204,10 +223,11 @@ def test_every_spec_here_scores_a_made_up_row(tmp_path):
         needed = {
             spec.source_of(column): "1" for name in spec.figures for column in spec.needs(name)
         }
+        columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
+        needed |= dict.fromkeys(columns, "x")
         row = {**named, **needed, "index": "1", "question": "Is it a dog?", "A": "Yes", "B": "No"}
-        path = put(
-            tmp_path / f"m_{spec.called[0]}.csv", [{**row, "answer": "A", "prediction": "A"}]
-        )
+        row |= {"answer": "A", spec.columns.truth or "answer": "A", "prediction": "A"}
+        path = put(tmp_path / f"m_{spec.called[0]}.csv", [row])
         found = open_upload(path)
         assert found and found.benchmark.key == benchmark.key
         for protocol in spec.protocols:
