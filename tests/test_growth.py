@@ -176,10 +176,10 @@ def metric(name):
 
 
 def rules(protocol, **parameters):
-    """All kinds of rule with these parameters, if they have them, that have the protocol."""
+    """All kinds of rule with these parameters, if they have them, that have the protocol and ask no judge first."""
     given = [
         KINDS[kind].model_validate({"kind": kind, **parameters})
-        for kind in KINDS
+        for kind in KINDS.keys() - {"rubric", "pairwise"}
         if parameters.keys()
         <= {field.alias or name for name, field in KINDS[kind].model_fields.items()}
     ]

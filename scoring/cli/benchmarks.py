@@ -226,7 +226,7 @@ def _rule_fields(case: Case) -> Iterator[str]:
     rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     prompt = rule.pop("prompt", "")
     written = ", ".join(
-        f"{name} {_written(value)}" for name, value in rule.items() if name != "kind"
+        f"{name} {_in_words(value)}" for name, value in rule.items() if name != "kind"
     )
     parts = [kind_of(case.rule), written, when and f"where {when}"]
     yield _field("Rule", " · ".join(filter(None, parts)))
@@ -234,16 +234,16 @@ def _rule_fields(case: Case) -> Iterator[str]:
         yield _field("" if place else "Prompt", line).rstrip()
 
 
-def _written(value: Any) -> str:
+def _in_words(value: Any) -> str:
     """A parameter in words: lists and tables without their brackets, numbers without zeros."""
     if isinstance(value, list):
         return (
-            " to ".join(map(_written, value))
+            " to ".join(map(_in_words, value))
             if len(value) == 2
-            else ", ".join(map(_written, value))
+            else ", ".join(map(_in_words, value))
         )
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_written(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {_in_words(each)}" for name, each in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -23,7 +23,7 @@ PARSER = "spec reply 1"
 """Name and version of what reads the judge's replies."""
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """An answer that a judge reads."""
 
     name: str
@@ -75,21 +75,21 @@ def stamped(report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
     return replace(report, judge=judge, canary_seed=secrets.token_hex(16) if is_tested else "")
 
 
-def _outcome(report: SpecReport, asked: _Asked, outcomes: Iterable[Judged]) -> Judged:
+def _outcome(report: SpecReport, asked: _Question, outcomes: Iterable[Judged]) -> Judged:
     """What the turns of an answer come to, taken from the outcomes."""
     return asked.rule.joined([*islice(outcomes, asked.rule.turns(report.protocol))])
 
 
-def _left_open(report: SpecReport) -> Iterator[_Asked]:
+def _left_open(report: SpecReport) -> Iterator[_Question]:
     """Yield the answers that the rules left open, with their questions and rules."""
     for row, item in zip(report.rows, report_items(report), strict=True):
         case = case_of(spec_of_report(report), row.row.cells)
         if row.reading.is_open and case is not None:
             shown = replace(item, pictures=row.shown)
-            yield _Asked(item.id, case.rule, shown, row.row.answer, row.reading)
+            yield _Question(item.id, case.rule, shown, row.row.answer, row.reading)
 
 
-def _canaries(report: SpecReport) -> list[_Asked]:
+def _canaries(report: SpecReport) -> list[_Question]:
     """Answers that deserve nothing: those that everybody knows, and some of ours that cannot fit their question.
 
     The questions are the file's own, drawn by a seed that nobody knows before the judging.
@@ -118,6 +118,6 @@ def _is_read(outcome: Judged) -> bool:
     return bool(outcome.reading.read)
 
 
-def _declined(asked: _Asked, reason: str) -> Judged:
+def _declined(asked: _Question, reason: str) -> Judged:
     why = f"judge declined: {reason[:200]}"
     return Judged(replace(asked.reading, why=why, is_open=False), (), "")
