@@ -30,7 +30,7 @@ class NumberRule(JudgedKind):
     """The number that an answer is."""
 
     kind: Literal["number"] = "number"
-    as_: NumberForm | None = Field(None, alias="as")
+    as_: NumberForm | None = Field(default=None, alias="as")
     """None: an integer if the truth is one, else a float."""
     places: str | None = None
     """Column of the decimal places that count; without one, those of the truth do."""

@@ -28,7 +28,7 @@ class TextRule(JudgedKind):
     fold: Fold = "case"
     """What does not count: capitals and outer blanks (`case`), all blanks (`spaces`), what the VQA evaluation folds
     (`vqa`), or outer blanks alone (`none`)."""
-    as_: Literal["text", "list"] = Field("text", alias="as")
+    as_: Literal["text", "list"] = Field(default="text", alias="as")
     """Whether a list in the column of truths is several right answers, or one that is a list (MathVista)."""
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
 
