@@ -47,6 +47,7 @@ from arena.server.hub_backup import HubBackup, HubDataset
 from arena.server.hub_facts import refreshing
 from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
 from arena.settings import Settings
+from arena.types import Price
 
 
 class ArenaContext:
@@ -72,7 +73,8 @@ class ArenaContext:
         if settings.demo_bank != "off":
             ItemImporter(Ingest(self.database), self.items, self.pictures).demo()
         self.models = models_of(settings)
-        self.live_models = live_models_of(self.models)
+        self.facts = FactStore(self.database)
+        self.live_models = live_models_of(self.models, self.facts.take_prices)
 
         official = "counted" if settings.space and settings.oauth else "everyone"
         settle_official(self.database, settings.counted, official)
@@ -102,7 +104,6 @@ class ArenaContext:
         self.live_images = OwnImages(self.database, settings.own_dir)
         self.live_battles = LiveStore(self.database, settings.vote_limits)
         self.live_battles.register_models([vlm.card.name for vlm in self.live_models.vlms])
-        self.facts = FactStore(self.database)
         self.facts.take_cards(self.models.catalogue.cards)
         ceilings = Ceilings(live.battle_budget, live.day_budget, live.total_budget)
         self.live_budget = Budget(self.database, ceilings, LIVE)
@@ -187,12 +188,15 @@ def models_of(settings: Settings) -> Models:
     return Models(catalogue, settings.local_models)
 
 
-def live_models_of(models: Models) -> LiveModels:
+def live_models_of(
+    models: Models, take_prices: Callable[[Mapping[str, Price]], None]
+) -> LiveModels:
     """Return the models that answer live, with the downloads of those that run here and are on the Hub."""
     live_cards = models.catalogue.live
     return LiveModels(
         [models.vlm(card.name) for card in live_cards],
         Downloads([card for card in live_cards if card.revision], models.load),
+        take_prices,
     )
 
 

@@ -20,9 +20,10 @@ MOST_LETTERS = 80
 """Of a maker's name or a licence's."""
 MOST_LINK = 300
 MOST_PARAMETERS = 10**15
-FactSource = Literal["operator", "card", "hub"]
+FactSource = Literal["operator", "router", "card", "hub"]
 SOURCES: tuple[FactSource, ...] = get_args(FactSource)
-"""The first that has a fact counts: what the operator stated, the model's card in the models file, the Hub."""
+"""The first that has a fact counts: what the operator stated, a router's price, the model's card in the
+models file, the Hub."""
 ON_HUB = "on_hub"
 """The day a repository was made on the Hub, which is no day of release."""
 

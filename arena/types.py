@@ -15,6 +15,7 @@ from arena.model_facts import NOTHING_STATED, StatedFacts
 
 K = TypeVar("K")
 V = TypeVar("V")
+Q_contra = TypeVar("Q_contra", contravariant=True)
 
 Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = ("a", "b")
@@ -291,6 +292,13 @@ Conversation: TypeAlias = Sequence[Turn]
 """Turns so far, the user's last."""
 
 
+class Alternatives(NamedTuple):
+    """A conversation and the texts that may answer it."""
+
+    turns: Conversation
+    texts: Sequence[str]
+
+
 class Usage(NamedTuple):
     """Token counts and cost of one answer."""
 
@@ -327,11 +335,24 @@ def pass_over(_: Usage) -> None:
     """Ignore the usage."""
 
 
-class VLM(Protocol):
-    """A model under test."""
+class Answerer(Protocol[Q_contra]):
+    """What an offline run asks, in batches."""
 
     @property
     def card(self) -> ModelCard: ...
+
+    async def answers(
+        self,
+        conversations: Sequence[Q_contra],
+        settings: Generation,
+        note: Callable[[Usage], None] = pass_over,
+    ) -> tuple[str, ...]:
+        """Whole answers to a batch. Raises ModelError if one of them fails."""
+        ...
+
+
+class VLM(Answerer[Conversation], Protocol):
+    """A model under test."""
 
     def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
@@ -341,15 +362,6 @@ class VLM(Protocol):
         A `thinking.Thought` is no part of the answer, and a `thinking.Loading` says that the model is being loaded.
         `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
         """
-        ...
-
-    async def answers(
-        self,
-        conversations: Sequence[Conversation],
-        settings: Generation,
-        note: Callable[[Usage], None] = pass_over,
-    ) -> tuple[str, ...]:
-        """Whole answers to a batch of conversations. Raises ModelError if one of them fails."""
         ...
 
     async def aclose(self) -> None:

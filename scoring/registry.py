@@ -25,7 +25,7 @@ from scoring.benchmarks.base import (
     OpenedFile,
     while_wanted,
 )
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice, has_options
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
@@ -37,26 +37,47 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
+from scoring.specs.benchmark import spec_benchmark
+from scoring.specs.files import OURS, load_folder
+from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS
 
 R = TypeVar("R", bound=AnyReport)
 
+SPECS = OURS
+"""The folder of benchmarks that are YAML files; each file is one."""
 BENCHMARKS: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
-    for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, SEALED_ITEMS, MMBENCH, MMT_BENCH, *VQA)
+    for benchmark in (
+        MM_VET,
+        MM_VET_V2,
+        VISIT_BENCH,
+        SEALED_ITEMS,
+        MMBENCH,
+        MMT_BENCH,
+        *VQA,
+        *(spec_benchmark(key, spec) for key, spec in load_folder(SPECS)),
+    )
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
+
+
+def benchmark_of(report: AnyReport) -> Benchmark[Any]:
+    """The benchmark of a report. One of a spec carries it, whatever has become of the file since."""
+    if isinstance(report, SpecReport):
+        return spec_benchmark(report.benchmark, spec_of_report(report))
+    return BENCHMARKS[report.benchmark]
 
 
 def open_upload(
     path: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
-    benchmark: str | None = None,
+    benchmark: str | FileBenchmark[Any] | None = None,
     questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
@@ -89,10 +110,10 @@ def open_upload(
     of_files = [
         one
         for one in reversed(BENCHMARKS.values())
-        if isinstance(one, FileBenchmark) and one.fits(first)
+        if isinstance(one, FileBenchmark) and one.is_named(label) and one.fits(first)
     ]
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
-        way = type(one).read  # benchmarks that read a file alike share what was read
+        way = one.reads_as
         if way not in read:
             with row_errors(label):
                 read[way] = one.read(while_wanted(records, wanted, label), questions)
@@ -168,8 +189,11 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     return ChoicesError(f"{label}: {told}")
 
 
-def file_benchmark(key: str) -> FileBenchmark[Any]:
-    """The benchmark of this key. Raises ChoicesError if its files do not hold their questions."""
+def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
+    """The benchmark of this key, or the one that is given. Raises ChoicesError if its files do not hold their
+    questions."""
+    if isinstance(key, FileBenchmark):
+        return key
     known = {one.key: one for one in BENCHMARKS.values() if isinstance(one, FileBenchmark)}
     if key not in known:
         raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
@@ -177,7 +201,7 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
 
 
 def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     assert isinstance(benchmark, MultipleChoice)
     return benchmark
 
@@ -185,14 +209,14 @@ def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache | None) -> Quote:
     """The cost of judging a draft; `owner` is who owns the judge, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
-    return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
+    return quote_tasks(benchmark_of(draft).tasks(draft, spec), spec, address, owner, cache)
 
 
 async def score(
     draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> R:
     """The draft with the judge's outcomes. Raises what `run_tasks` raises."""
-    benchmark = BENCHMARKS[draft.benchmark]
+    benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)
 

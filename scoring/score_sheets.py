@@ -17,11 +17,20 @@ Label = Callable[[str], str]
 
 
 def line_sheet(
-    name: str, title: str, lines: Iterable[ScoreLine], head: str, label: Label = str, **how: Any
+    name: str,
+    title: str,
+    lines: Iterable[ScoreLine],
+    head: str,
+    label: Label = str,
+    measure: str = "Mean",
+    **how: Any,
 ) -> Sheet:
-    """A row for each line; `head` stands over their names, and `how` are other fields of the sheet."""
+    """A row for each line; `head` stands over their names, `measure` over their scores.
+
+    `how` are other fields of the sheet.
+    """
     rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in lines]
-    columns = (Column("name", head), Column("n", "n", "count"), _column("mean", "Mean"))
+    columns = (Column("name", head), Column("n", "n", "count"), _column("mean", measure))
     return Sheet(name, title, pd.DataFrame(rows), (*columns, *_unscored(rows, "mean")), **how)
 
 

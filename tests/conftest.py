@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Expect, Page, sync_playwright
 from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
@@ -105,22 +106,21 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once() -> Iterator[None]:
-    """SQLite databases share their compiled statements: to compile them anew was a quarter of a test's work.
+    """Databases of a kind share their compiled statements: to compile them anew was a quarter of a test's work.
 
-    SQLAlchemy keeps statements by their dialect, of which every database has its own; those of SQLite are alike.
+    SQLAlchemy keeps statements by their dialect, of which every database has its own; those of a kind are alike.
     """
-    statements = LRUCache(5_000)
+    statements = LRUCache(10_000)
 
     def create(url: str, **options: object) -> Engine:
         engine = create_engine(url, **options)
-        if engine.dialect.name == "sqlite":
-            engine.update_execution_options(compiled_cache=statements)
+        engine.update_execution_options(compiled_cache=statements)
         return engine
 
     with pytest.MonkeyPatch.context() as patched:
-        dialect = SQLiteDialect_pysqlite
-        patched.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))
-        patched.setattr(dialect, "__hash__", lambda self: hash(type(self)))
+        for dialect in (SQLiteDialect_pysqlite, PGDialect_psycopg):
+            patched.setattr(dialect, "__eq__", lambda self, other: type(self) is type(other))
+            patched.setattr(dialect, "__hash__", lambda self: hash(type(self)))
         patched.setattr(arena.database, "create_engine", create)
         yield
 

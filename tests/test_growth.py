@@ -38,9 +38,10 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.people import text_metrics
 from scoring.report import Question
-from scoring.rules import KINDS, short_answers, vqa_accuracy
+from scoring.rules import short_answers, vqa_accuracy
 from scoring.rules.base import Item
 from scoring.rules.judging import extracted
+from scoring.rules.kinds import KINDS
 from scoring.rules.toolkit_letters import READERS as LETTER_READERS
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of
@@ -99,8 +100,12 @@ def held(value: object, seen: set[int]) -> Iterator[re.Pattern]:
 def patterns() -> Mapping[str, re.Pattern]:
     """Return every pattern of the app by its module and name."""
     found: dict[re.Pattern, str] = {}
+    seen: set[int] = set()  # of what modules import from each other
     for module in modules():
         for name, value in list(vars(module).items()):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
             for number, pattern in enumerate(held(value, set())):
                 found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
     for number, pattern in enumerate(held(injection._rules(), set())):
@@ -113,6 +118,8 @@ def uses() -> Mapping[re.Pattern, set[str]]:
     """Return by which of their methods the code calls the patterns that have a name."""
     found: dict[re.Pattern, set[str]] = {}
     for module in modules():
+        if not any(isinstance(value, re.Pattern) for value in vars(module).values()):
+            continue
         for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 value = vars(module).get(node.value.id)

@@ -25,7 +25,7 @@ from arena.authoring.board import (
 from arena.authoring.checks import LONGEST, DraftError
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
 from arena.authoring.drafting import Drafting
-from arena.authoring.events import JUDGED, BlindAnswer, DraftAnswer, Fault, Instruction, Judged
+from arena.authoring.events import BlindAnswer, DraftAnswer, Fault, Instruction, Judged
 from arena.authoring.projects import Projects
 from arena.authoring.spec import KINDS, ProjectSpec, SampleSpec, project_of
 from arena.authoring.state import DraftState
@@ -49,6 +49,14 @@ MOST_ITEMS = 200
 """Items of a project that its table shows, the latest."""
 VERDICTS: Mapping[str, bool] = {"good": True, "poor": False}
 """What an operator says of a writer's sample."""
+CHECKS: Mapping[Judged, str] = {
+    "correct": "Good",
+    "answer": "Wrong answer",
+    "instruction": "Unclear, or several right",
+    "picture": "Picture unusable",
+    "harm": "Harmful",
+}
+"""What an operator may say of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
 """Millionths of a US dollar for all projects together: each has a smaller budget of its own."""
 
@@ -167,7 +175,7 @@ class ProjectAdmin(SeatAdmin):
             )
         except CatalogueError as error:
             without = "Nobody tries the questions without their pictures"
-            return f"{without if spec.is_choice else 'People write the answers'}, since a model is missing: {error}."
+            return f"{without if spec.is_choice else 'People write the answers'}, since a model can't be used: {error}."
         if spec.is_choice:
             return (
                 f"{spec.blind_model} answers without the picture: ${most / 1e6:.4f} at most for a question with the "
@@ -193,9 +201,11 @@ class ProjectAdmin(SeatAdmin):
         """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         _check_number(number)
-        judged: Judged | None = next((one for one in JUDGED if one == said), None)
+        judged: Judged | None = next((one for one in CHECKS if one == said), None)
         if judged is None:
-            raise DraftError("Say whether the question is good, or what is wrong with it.")
+            raise DraftError(
+                "Say whether the question is good, or what is wrong with it: {}.", ", ".join(CHECKS)
+            )
         note = noted(who, "checked a question", f"{name} {number} {judged}")
         self._projects.check(campaign, int(number), judged, note)
         found = "is good" if judged == "correct" else "is taken out"

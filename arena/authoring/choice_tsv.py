@@ -16,7 +16,8 @@ CHOICE_COLUMNS = (
     *("index", "question", "hint", *LETTERS, "answer", "category", "l2-category", "split"),
     *("source", "comment", "text_only", "image"),
 )
-_TEXT_ONLY = {True: "right", False: "wrong", None: ""}
+TEXT_ONLY = {True: "right", False: "wrong", None: ""}
+"""Whether the text-only model got a question right, as tables say it; None: it wasn't asked, or named no option."""
 
 
 def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> dict[str, str]:
@@ -39,7 +40,7 @@ def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> di
         "split": "test" if spec.visibility == "sealed" else "dev",
         "source": credit.source,
         "comment": _credit(credit, spec),
-        "text_only": _TEXT_ONLY[draft.state.blind_is_right] if keys else "",
+        "text_only": TEXT_ONLY[draft.state.blind_is_right] if keys else "",
         "image": b64encode(picture.read_bytes()).decode(),
     }
     return {column: values.get(column, "") for column in CHOICE_COLUMNS}

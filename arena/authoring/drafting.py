@@ -81,7 +81,7 @@ class Drafting:
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
         self._store = store
-        self._vlm = vlm
+        self._named = vlm
         self.budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
@@ -91,6 +91,16 @@ class Drafting:
     def _most(self, request: DraftRequest) -> int:
         card = self._vlm(request.model).card
         return most_cost(card, [Turn("user", request.prompt)], card.generation)
+
+    def _vlm(self, name: str) -> VLM:
+        """A model that a budget can bound. Raises CatalogueError."""
+        vlm = self._named(name)
+        if vlm.card.visitor_key and vlm.card.price is None:
+            raise CatalogueError(
+                f"{name} is paid at its router's price, which no budget can bound; give it prompt_price and "
+                "completion_price in the models file, or choose another model"
+            )
+        return vlm
 
     def due(self, campaign: Campaign) -> list[int]:
         """The drafts that wait for the project's model: those of a process that has ended, too."""

@@ -253,7 +253,10 @@ def _check_offered(
     most = spec.item_kind.most_pictures
     if not 1 <= len({one.sha256 for one in offered}) == len(offered) <= most:
         if most == 1:
-            raise DraftError("A question has one picture, not {}.", len(offered))
+            raise DraftError(
+                "A question has one picture, not {}. Bring one, or untick the others.",
+                len(offered),
+            )
         raise DraftError("An item has 1 to {} different pictures, not {}.", most, len(offered))
     for number, one in enumerate(offered, 1):
         if one.sha256 not in brought:

@@ -49,7 +49,7 @@ def answer(
         ingest.add_answers(card.name, "", {})
         with AnswerFile(kept, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
-            outcome = asked(models, card.name, [lambda _: tasks], len(tasks), file)
+            outcome = asked(models, models.vlm(card.name), [lambda _: tasks], len(tasks), file)
             ids = {item.key: item.id for item in ready}
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
             if answers:

@@ -7,12 +7,15 @@ from typing import Annotated, NamedTuple
 from typer import Argument, Option, Typer
 
 from arena.admin.project_sheets import project_sheets
+from arena.admin.projects import CHECKS
 from arena.admin.seat_admin import noted
+from arena.authoring.choice_tsv import TEXT_ONLY
+from arena.authoring.choices import options_text
 from arena.authoring.events import Fault
 from arena.authoring.exports import ExportError, Exports, Form, left_out
 from arena.authoring.hub_dataset import TOPS, CardWords
 from arena.authoring.spec import KINDS, project_of
-from arena.authoring.store import DraftStore
+from arena.authoring.store import Draft, DraftStore
 from arena.authoring.visit_csv import import_visit
 from arena.cli.campaign import admins, named_spec, printed
 from arena.cli.output_paths import output_folder
@@ -124,6 +127,54 @@ def judge(
     """Say whether a writer's sample is good; the writer's page goes on."""
     _, admin = admins()
     yield admin.judge(COMMAND_LINE, project, sample, verdict)
+
+
+class UncheckedRow(NamedTuple):
+    """An accepted question that waits to be checked."""
+
+    question: int
+    category: str
+    picture: str
+    text: str
+    options: str
+    right: str
+    text_only: str
+    """Whether the text-only model got it right; empty if it wasn't asked."""
+
+
+@drafts.command()
+def questions(project: str) -> Iterator[str]:
+    """The multiple-choice questions that wait for your check, as CSV: half of each category's, at most 100."""
+    _, admin = admins()
+    standing = admin.standing(admin.store.get(project))
+    rows = [_unchecked(draft, admin.pictures) for draft in standing.unchecked]
+    yield from printed(record_sheet("questions", "Questions to check", UncheckedRow, rows))
+
+
+def _unchecked(draft: Draft, pictures: PictureStore) -> UncheckedRow:
+    question = draft.state.instruction
+    assert question
+    picture = question.pictures[0].name
+    return UncheckedRow(
+        question=draft.id,
+        category=draft.family,
+        picture=str(pictures.path(picture) or picture),
+        text=question.text,
+        options=options_text(question.options),
+        right=question.answer,
+        text_only=TEXT_ONLY[draft.state.blind_is_right],
+    )
+
+
+@drafts.command()
+def check(
+    project: str,
+    question: Annotated[str, Argument(help="its number, as the list has it")],
+    verdict: Annotated[str, Argument(metavar="|".join(CHECKS))],
+) -> Iterator[str]:
+    """Say what you found in a question; anything but correct takes it out."""
+    _, admin = admins()
+    yield admin.check(COMMAND_LINE, project, question, verdict)
 
 
 @brought.command("visit")

@@ -21,6 +21,7 @@ from arena.validation import one_line
 
 SOURCE_WORDS: Mapping[FactSource, str] = {
     "operator": "stated",
+    "router": "router",
     "card": "models file",
     "hub": "Hugging Face Hub",
 }

@@ -8,7 +8,7 @@ from pydantic import BaseModel, StringConstraints, model_validator
 
 from arena.inference.local_process import ProcessPool
 from arena.model_facts import NOTHING_STATED, StatedFacts
-from arena.types import VLM, Generation, ModelCard, Price, Secret
+from arena.types import VLM, Alternatives, Answerer, Generation, ModelCard, Price, Secret
 from arena.validation import must_be, number, whole
 
 Stripped: TypeAlias = Annotated[
@@ -76,3 +76,6 @@ class ModelKind(NamedTuple):
     batched: bool = False
     """Whether a model answers one request at a time: an offline run asks `at_once` conversations in one batch, and
     live battles wait for each other. Else so many calls run in parallel."""
+    chooser: Callable[[ModelCard, ProcessPool], Answerer[Alternatives]] | None = None
+    """Makes what weighs given texts by their likelihood; its answers are JSON lists, as `LocalChooser` writes them.
+    None: the kind cannot tell it."""

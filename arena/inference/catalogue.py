@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from arena.inference.endpoint import EndpointError
 from arena.inference.local_process import ProcessPool
 from arena.inference.registry import KINDS
-from arena.types import VLM, ModelCard, Secret
+from arena.types import VLM, Alternatives, Answerer, ModelCard, Secret
 from arena.validation import one_line
 
 MAX_BYTES = 1_000_000
@@ -120,6 +120,18 @@ class Models:
             card = self.catalogue.card(name)
             self._vlms[name] = KINDS[card.kind].vlm(card, self._process_pool)
         return self._vlms[name]
+
+    def chooser(self, name: str) -> Answerer[Alternatives]:
+        """What weighs given texts by this model's likelihoods. Raises CatalogueError if its kind cannot tell them."""
+        card = self.catalogue.card(name)
+        chooser = KINDS[card.kind].chooser
+        if chooser is None:
+            able = ", ".join(kind for kind, about in KINDS.items() if about.chooser)
+            raise CatalogueError(
+                f"{name!r} is a model of kind {card.kind}: its server returns what the model writes, and not how "
+                f"likely a given text is. Choose a model of kind {able}, or leave out --choose-by likelihood."
+            )
+        return chooser(card, self._process_pool)
 
     def load(self, card: ModelCard) -> None:
         """Load a model that runs on this machine. Raises ModelError with the reason why it cannot be."""

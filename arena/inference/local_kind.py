@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, ValidationInfo, model_validator
 
 from arena.inference.base import CardTable, ModelKind, Stripped
-from arena.inference.local_process import LocalVLM
+from arena.inference.local_process import LocalChooser, LocalVLM
 from arena.types import Device, ModelCard, Precision, Secret
 from arena.validation import must_be, number, whole
 
@@ -52,4 +52,4 @@ class LocalTable(CardTable, frozen=True):
         return {"model": self.folder or self.hub}
 
 
-LOCAL = ModelKind(LocalTable, LocalVLM, batched=True)
+LOCAL = ModelKind(LocalTable, LocalVLM, batched=True, chooser=LocalChooser)

@@ -7,6 +7,7 @@ safetensors are read, and code that comes with weights is never run. The end of 
 import base64
 import io
 import json
+import math
 import os
 import queue
 import sys
@@ -86,10 +87,7 @@ class LocalModel:
         chats = list(map(self._messages, conversations))
         inputs = self._templated(chats, processor_kwargs={"padding": True}).to(self._device)
         length = inputs["input_ids"].shape[1]
-        if self._room is not None and length + settings["max_tokens"] > self._room:
-            raise TooLong(
-                f"the model has room for {self._room} tokens, the conversation has {length}"
-            )
+        self._check_room(length, settings["max_tokens"])
         prompt = int(inputs["attention_mask"].sum())
         started(prompt)
         teller = _Teller(self._tokenizer, stop, piece, len(conversations))
@@ -107,6 +105,73 @@ class LocalModel:
         written = sum(int(token) not in ends for row in tokens for token in row)
         return {"texts": texts, "prompt": prompt, "tokens": written}
 
+    def likelihoods(
+        self,
+        conversations: Sequence[JSON_LINE],
+        texts: Sequence[Sequence[str]],
+        stop: threading.Event,
+        weighed: Callable[[], None],
+    ) -> JSON_LINE:
+        """Weigh the texts that may answer each conversation: `likelihoods`, a list of each, and the tokens read.
+
+        A likelihood is the mean natural logarithm over a text's tokens, None for a text without any. `weighed` is
+        called after each conversation, after which `stop` ends it. Raises as `answers`.
+        """
+        likelihoods = []
+        prompt = 0
+        for conversation, options in zip(conversations, texts, strict=True):
+            found, tokens = self._weighed(self._messages(conversation), options)
+            likelihoods.append(found)
+            prompt += tokens
+            if stop.is_set():
+                break
+            weighed()
+        return {"likelihoods": likelihoods, "prompt": prompt, "tokens": 0}
+
+    def _weighed(
+        self, asked: list[dict[str, Any]], texts: Sequence[str]
+    ) -> tuple[list[float | None], int]:
+        """The likelihood of each text as the answer, and the tokens read.
+
+        A text's tokens are those after what it shares with an empty answer: a tokenizer may join its first character
+        with the space before it. Rows are padded on the right, where nothing before reads what is added.
+        """
+        unanswered = self._continued(asked, [""])["input_ids"][0].tolist()
+        inputs = self._continued(asked, texts)
+        lengths = inputs["attention_mask"].sum(dim=1).tolist()
+        self._check_room(max(lengths))
+        rows = [ids[:end] for ids, end in zip(inputs["input_ids"].tolist(), lengths, strict=True)]
+        starts = [_shared(unanswered, row) for row in rows]
+        first = min(starts)
+        kept = inputs["input_ids"].shape[1] - first + 1
+        fewer = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}
+        with torch.inference_mode():
+            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -kept:]
+        found: list[float | None] = []
+        for row, start, given in zip(rows, starts, logits, strict=True):
+            tokens = torch.tensor(row[start:], device=given.device, dtype=torch.long)
+            before = given[start - first : len(row) - first].float().log_softmax(dim=-1)
+            mean = before.gather(1, tokens[:, None]).mean().item() if len(tokens) else None
+            if mean is not None and not math.isfinite(mean):
+                raise ValueError("the model gives a text no finite likelihood")
+            found.append(mean)
+        return found, sum(lengths)
+
+    def _continued(self, asked: list[dict[str, Any]], texts: Sequence[str]) -> Any:
+        """A conversation with each text as the beginning of its answer."""
+        chats = [
+            [*asked, {"role": "assistant", "content": [_part({"text": text}, None, self._as_text)]}]
+            for text in texts
+        ]
+        padding = {"padding": True, "padding_side": "right"}
+        return self._templated(chats, continues=True, processor_kwargs=padding).to(self._device)
+
+    def _check_room(self, length: int, written: int = 0) -> None:
+        if self._room is not None and length + written > self._room:
+            raise TooLong(
+                f"the model has room for {self._room} tokens, the conversation has {length}"
+            )
+
     def _messages(self, conversation: JSON_LINE) -> list[dict[str, Any]]:
         return messages(conversation, self._max_side, self._as_text)
 
@@ -117,11 +182,15 @@ class LocalModel:
                 text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
-    def _templated(self, chats: list[Any], **more: Any) -> Any:
-        """One or several lists of messages as the model takes them; what looks like a control token is text."""
+    def _templated(self, chats: list[Any], continues: bool = False, **more: Any) -> Any:
+        """One or several lists of messages as the model takes them; what looks like a control token is text.
+
+        The model's answer comes next, or, with `continues`, what goes on with the last message.
+        """
         return self._processor.apply_chat_template(
             chats,
-            add_generation_prompt=True,
+            add_generation_prompt=not continues,
+            continue_final_message=continues,
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
@@ -258,6 +327,14 @@ def _choices(settings: JSON_LINE) -> dict[str, Any]:
     return choices
 
 
+def _shared(first: Sequence[int], second: Sequence[int]) -> int:
+    """Number of tokens that two rows begin with alike."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next(
+        (place for place, (one, other) in pairs if one != other), min(len(first), len(second))
+    )
+
+
 def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
@@ -297,14 +374,7 @@ class _RequestLoop:
     def _answer(self, model: LocalModel, request: JSON_LINE) -> None:
         number = request["id"]
         try:
-            answers = model.answers(
-                request["conversations"],
-                request["settings"],
-                self._stops[number],
-                lambda prompt: self._say(kind="started", id=number, prompt=prompt),
-                lambda text, tokens: self._say(kind="piece", id=number, text=text, tokens=tokens),
-            )
-            self._say(kind="end", id=number, **answers)
+            self._say(kind="end", id=number, **self._answered(model, request))
         except BROKEN as error:
             sys.stderr.write(f"the generation failed: {first_line(error)}\n")
             trouble = (
@@ -320,6 +390,26 @@ class _RequestLoop:
             self._say(kind="failed", id=number, trouble=trouble, text=text)
         finally:
             del self._stops[number]
+
+    def _answered(self, model: LocalModel, request: JSON_LINE) -> JSON_LINE:
+        """What the model writes itself, or how likely it finds given texts. Raises as `LocalModel.answers`."""
+        number = request["id"]
+        stop = self._stops[number]
+
+        def tell(text: str, tokens: int) -> None:
+            self._say(kind="piece", id=number, text=text, tokens=tokens)
+
+        if "texts" in request:
+            return model.likelihoods(
+                request["conversations"], request["texts"], stop, lambda: tell("", 0)
+            )
+        return model.answers(
+            request["conversations"],
+            request["settings"],
+            stop,
+            lambda prompt: self._say(kind="started", id=number, prompt=prompt),
+            tell,
+        )
 
 
 def line_to_parent() -> Callable[..., None]:

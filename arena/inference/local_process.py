@@ -25,6 +25,7 @@ from arena.inference.limits import WHOLE, check_limits, cost
 from arena.inference.weights import weights_folder
 from arena.io.strict_json import storable
 from arena.types import (
+    Alternatives,
     Conversation,
     Generation,
     ModelCard,
@@ -160,8 +161,16 @@ class Worker:
         if isinstance(self._state, _Ended):
             raise ModelError(self._state.kind, self._state.text)
 
-    async def start(self, conversations: Sequence[Conversation], settings: Generation) -> _Request:
-        """Send a batch and return its request. Raises ModelError if the process has ended."""
+    async def start(
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        texts: Sequence[Sequence[str]] | None = None,
+    ) -> _Request:
+        """Send a batch and return its request. Raises ModelError if the process has ended.
+
+        `texts` are those to weigh as answers to each conversation; without, the model writes its own.
+        """
         task = _Request(next(self._numbers))
         with self._lock:
             if isinstance(self._state, _Ended):
@@ -171,7 +180,7 @@ class Worker:
             self._tasks[task.number] = task
             self.used = time.monotonic()
         try:
-            await asyncio.to_thread(self._send, task, conversations, settings)
+            await asyncio.to_thread(self._send, task, conversations, settings, texts)
         except asyncio.CancelledError:
             self.stop(task)
             raise
@@ -212,13 +221,18 @@ class Worker:
         self._process.kill()
 
     def _send(
-        self, task: _Request, conversations: Sequence[Conversation], settings: Generation
+        self,
+        task: _Request,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        texts: Sequence[Sequence[str]] | None,
     ) -> None:
         system = self.card.system
         asked = [
             {"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations
         ]
-        self._write({"id": task.number, "conversations": asked, "settings": asdict(settings)})
+        message = {"id": task.number, "conversations": asked, "settings": asdict(settings)}
+        self._write(message if texts is None else {**message, "texts": texts})
 
     def _write(self, message: Message) -> None:
         """Write a line; the reader notices if the process has ended."""
@@ -345,12 +359,37 @@ class ProcessPool:
                 worker.watch()
 
 
-class LocalVLM:
-    """A model on this machine."""
+class _Asking:
+    """A model on this machine, as its process is asked."""
 
     def __init__(self, card: ModelCard, process_pool: ProcessPool) -> None:
         self.card = card
         self._process_pool = process_pool
+
+    @asynccontextmanager
+    async def _asked(
+        self,
+        conversations: Sequence[Conversation],
+        settings: Generation,
+        note: Callable[[Usage], None],
+        texts: Sequence[Sequence[str]] | None = None,
+    ) -> AsyncIterator[_Request]:
+        """Start a batch; at the end of the block, stop it and note its usage."""
+        for turns in conversations:
+            check_limits(self.card, turns)
+        worker = await self._process_pool.worker(self.card)
+        task = await worker.start(conversations, settings, texts)
+        try:
+            yield task
+        finally:
+            worker.stop(task)
+            spent = cost(self.card.price, task.prompt, task.tokens)
+            is_cut = len(conversations) == 1 and task.tokens >= settings.max_tokens
+            note(Usage(task.prompt, task.tokens, spent, is_cut))
+
+
+class LocalVLM(_Asking):
+    """A model on this machine."""
 
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
@@ -377,25 +416,23 @@ class LocalVLM:
     async def aclose(self) -> None:
         """Close nothing: the pool ends its process."""
 
-    @asynccontextmanager
-    async def _asked(
+
+class LocalChooser(_Asking):
+    """Weighs texts by how likely a model on this machine finds them as an answer."""
+
+    async def answers(
         self,
-        conversations: Sequence[Conversation],
+        conversations: Sequence[Alternatives],
         settings: Generation,
-        note: Callable[[Usage], None],
-    ) -> AsyncIterator[_Request]:
-        """Start a batch; at the end of the block, stop it and note its usage."""
-        for turns in conversations:
-            check_limits(self.card, turns)
-        worker = await self._process_pool.worker(self.card)
-        task = await worker.start(conversations, settings)
-        try:
-            yield task
-        finally:
-            worker.stop(task)
-            spent = cost(self.card.price, task.prompt, task.tokens)
-            is_cut = len(conversations) == 1 and task.tokens >= settings.max_tokens
-            note(Usage(task.prompt, task.tokens, spent, is_cut))
+        note: Callable[[Usage], None] = pass_over,
+    ) -> tuple[str, ...]:
+        """A JSON list for each: the mean natural log-likelihood of a text's tokens, null for a text without tokens."""
+        turns = [asked.turns for asked in conversations]
+        texts = [asked.texts for asked in conversations]
+        async with self._asked(turns, settings, note, texts) as task:
+            while (message := await task.get())["kind"] != "end":
+                continue
+        return tuple(map(json.dumps, message["likelihoods"]))
 
 
 def _turn(turn: Turn) -> Message:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from filelock import FileLock, Timeout
 from tqdm import tqdm
@@ -18,7 +18,10 @@ from tqdm import tqdm
 from arena.inference.catalogue import Models
 from arena.inference.registry import KINDS
 from arena.thinking import says_something
-from arena.types import VLM, Conversation, ModelCard, ModelError, Usage
+from arena.types import Answerer, ModelCard, ModelError, Usage
+
+Q = TypeVar("Q")
+"""What is asked: a conversation, or alternatives to choose from."""
 
 _IN_A_ROW = 5
 """Failures in a row, besides those in parallel, after which nothing more is asked."""
@@ -40,15 +43,15 @@ class UnfinishedError(RuntimeError):
     """Questions got no answer; the message says how to go on."""
 
 
-class Task(NamedTuple):
+class Task(NamedTuple, Generic[Q]):
     """One question to a model."""
 
     key: str
-    turns: Callable[[], Conversation]
-    """Returns the conversation with its images loaded; may raise TaskError."""
+    turns: Callable[[], Q]
+    """Returns the question with its images loaded; may raise TaskError."""
 
 
-Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task]]
+Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task[Q]]]
 """Returns the next tasks, given the answers so far by key."""
 
 
@@ -174,12 +177,15 @@ class AnswerFile:
 
 
 async def ask_all(
-    vlm: VLM, rounds: Iterable[Round], file: AnswerFile, tick: Callable[[int], object]
+    answerer: Answerer[Q],
+    rounds: Iterable[Round[Q]],
+    file: AnswerFile,
+    tick: Callable[[int], object],
 ) -> RunResult:
     """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
     outcome = RunResult()
     for tasks in rounds:
-        run = _Run(vlm, iter(tasks(file.answers)), file, tick, outcome)
+        run = _Run(answerer, iter(tasks(file.answers)), file, tick, outcome)
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(run.workers):
@@ -192,14 +198,18 @@ async def ask_all(
 
 
 def asked(
-    models: Models, name: str, rounds: Iterable[Round], count: int, file: AnswerFile
+    models: Models,
+    answerer: Answerer[Q],
+    rounds: Iterable[Round[Q]],
+    count: int,
+    file: AnswerFile,
 ) -> RunResult:
-    """Ask a model of the catalogue, with a progress bar, and close all models. Raises UnfinishedError on Ctrl-C."""
+    """Ask one of the models, with a progress bar, and close all. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
         try:
-            with tqdm(total=count, desc=name, disable=None) as bar:
-                return await ask_all(models.vlm(name), rounds, file, bar.update)
+            with tqdm(total=count, desc=answerer.card.name, disable=None) as bar:
+                return await ask_all(answerer, rounds, file, bar.update)
         finally:
             await models.aclose()
 
@@ -209,24 +219,24 @@ def asked(
         raise UnfinishedError(f"Stopped. {_KEPT}") from error
 
 
-class _Run:
+class _Run(Generic[Q]):
     """One run in progress."""
 
     def __init__(
         self,
-        vlm: VLM,
-        tasks: Iterator[Task],
+        answerer: Answerer[Q],
+        tasks: Iterator[Task[Q]],
         file: AnswerFile,
         tick: Callable[[int], object],
         outcome: RunResult,
     ) -> None:
         self.outcome = outcome
-        self._vlm = vlm
+        self._answerer = answerer
         self._tasks = tasks
         self._file = file
         self._tick = tick
-        batched = KINDS[vlm.card.kind].batched
-        at_once = vlm.card.at_once
+        batched = KINDS[answerer.card.kind].batched
+        at_once = answerer.card.at_once
         self.workers, self._batch = (1, at_once) if batched else (at_once, 1)
         self._patience = _IN_A_ROW + (0 if batched else at_once)
         self._drawing = asyncio.Lock()
@@ -240,8 +250,8 @@ class _Run:
                 return
             await self._ask(batch)
 
-    def _drawn(self) -> list[tuple[str, Conversation]]:
-        batch: list[tuple[str, Conversation]] = []
+    def _drawn(self) -> list[tuple[str, Q]]:
+        batch: list[tuple[str, Q]] = []
         for task in self._tasks:
             if task.key in self._file.answers:
                 self._tick(1)
@@ -254,12 +264,12 @@ class _Run:
                 break
         return batch
 
-    async def _ask(self, batch: list[tuple[str, Conversation]]) -> None:
+    async def _ask(self, batch: list[tuple[str, Q]]) -> None:
         """Ask a batch; if it fails as one, each question by itself."""
         usages: list[Usage] = []
         try:
-            texts = await self._vlm.answers(
-                [turns for _, turns in batch], self._vlm.card.generation, usages.append
+            texts = await self._answerer.answers(
+                [turns for _, turns in batch], self._answerer.card.generation, usages.append
             )
         except ModelError as error:
             if len(batch) > 1 and error.kind != "spent":

@@ -31,6 +31,8 @@ from arena.types import ModelCard, ModelError
 _LOG = logging.getLogger(__name__)
 _PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
 """The files that a model is loaded from; those in folders are of other programs."""
+_ELSEWHERE = frozenset("/\\:")
+"""In a name, these lead to another folder, on Windows to another drive."""
 _WEIGHTS = "*.safetensors"
 _INDEX = "model.safetensors.index.json"
 _LIST_SECONDS = 5.0
@@ -129,8 +131,7 @@ class Repository:
         wanted = [
             file
             for file in files
-            if "/" not in file.name
-            and "\\" not in file.name
+            if not _ELSEWHERE.intersection(file.name)
             and any(fnmatch(file.name, pattern) for pattern in _PATTERNS)
         ]
         if not any(fnmatch(file.name, _WEIGHTS) for file in wanted):
@@ -205,6 +206,7 @@ class Repository:
         part.touch()
         while (here := part.stat().st_size) != file.size:
             if here > file.size:
+                tell(-file.size)
                 part.unlink()
                 part.touch()
                 continue
@@ -348,7 +350,7 @@ class Downloads:
         """When a model could not be loaded, or came damaged."""
         self._begun = 0.0
         self._came = 0
-        """Bytes since then."""
+        """Bytes since then; less than none when more had to be thrown away."""
 
     def standing(self, card: ModelCard) -> WeightsStanding:
         """Where a model stands; one that needs no download is ready."""
@@ -361,7 +363,7 @@ class Downloads:
         total = sum(standing.total for standing in standings)
         passed = time.monotonic() - self._begun
         seconds = None
-        if self._came and passed > _SURE_SECONDS:
+        if self._came > 0 and passed > _SURE_SECONDS:
             seconds = (total - done) * passed / self._came
         return Progress(done, total, seconds)
 

@@ -1,4 +1,4 @@
-"""Fact store: the facts of the bank's models, as the operator states them, the models file has them, and the Hub shows.
+"""Fact store: the facts of the bank's models, as the operator, routers, the models file and the Hub state them.
 
 Each source's facts are kept beside the others', so that one that no longer has a fact uncovers the next.
 """
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from threading import Lock
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from sqlalchemy import (
 from arena.database import METADATA, Database, Moment, bump_counter, counter, now, take_turn
 from arena.items.store import BANK_VERSION, MODEL
 from arena.model_facts import NO_FACTS, Fact, FactSource, ModelFacts, StatedFacts, stored
-from arena.types import ModelCard, grouped
+from arena.types import ModelCard, Price, grouped
 
 MODEL_FACT = Table(
     "model_fact",
@@ -110,17 +110,35 @@ class FactStore:
 
     def take_cards(self, cards: Iterable[ModelCard]) -> None:
         """Keep what the cards of the models file say, in place of all that such cards said before."""
-        stated = {card.name: _of_card(card) for card in cards}
+        self._take("card", {card.name: _of_card(card) for card in cards})
+
+    def take_prices(self, prices: Mapping[str, Price]) -> None:
+        """Keep what routers ask today for models by name, in place of what they asked before."""
+        stated = {name: _of_price(price) for name, price in prices.items()}
+        self._take("router", stated, day=now().date())
+
+    def _take(
+        self, source: FactSource, stated: Mapping[str, Mapping[str, str]], day: date | None = None
+    ) -> None:
+        """Replace the facts of a source by those stated of models by name, unless the same are there.
+
+        With a `day`, the same are written again if they were read on another.
+        """
+        of_source = MODEL_FACT.c.source == source
         with self._database.read() as connection:
             codes = _codes(connection)
-            wanted = {codes[name]: facts for name, facts in stated.items() if name in codes}
-            there = _values(connection, "card")
-        if there == {code: facts for code, facts in wanted.items() if facts}:
+            there = connection.execute(select(MODEL_FACT).where(of_source)).all()
+        wanted = {codes[name]: facts for name, facts in stated.items() if name in codes}
+        values = {
+            (code, field, value) for code, facts in wanted.items() for field, value in facts.items()
+        }
+        is_of_day = day is None or all(row.read_at.date() == day for row in there)
+        if is_of_day and values == {(row.model_id, row.field, row.value) for row in there}:
             return
         with self._changing() as connection:
-            connection.execute(delete(MODEL_FACT).where(MODEL_FACT.c.source == "card"))
+            connection.execute(delete(MODEL_FACT).where(of_source))
             for code, facts in wanted.items():
-                _add(connection, code, "card", facts)
+                _add(connection, code, source, facts)
             _drop_unlinked(connection)
 
     def find(self, name: str) -> LinkedModel:
@@ -182,13 +200,13 @@ class FactStore:
 
 def _of_card(card: ModelCard) -> dict[str, str]:
     """Return what a card says: its facts, its prices, and the repository that a local model is of."""
-    said = {}
-    if card.price:
-        said["prompt_price"] = stored(card.price.prompt)
-        said["completion_price"] = stored(card.price.completion)
-    if card.revision:
-        said["repository"] = card.model
-    return {**said, **card.facts.values}
+    price = _of_price(card.price) if card.price else {}
+    repository = {"repository": card.model} if card.revision else {}
+    return {**price, **repository, **card.facts.values}
+
+
+def _of_price(price: Price) -> dict[str, str]:
+    return {"prompt_price": stored(price.prompt), "completion_price": stored(price.completion)}
 
 
 def _codes(connection: Connection) -> dict[str, int]:
@@ -212,13 +230,6 @@ def _by_code(connection: Connection) -> dict[int, ModelFacts]:
 def _by_name(connection: Connection, name: ColumnElement[str]) -> dict[str, ModelFacts]:
     names = {row.id: row.name for row in connection.execute(select(MODEL.c.id, name.label("name")))}
     return {names[code]: facts for code, facts in _by_code(connection).items()}
-
-
-def _values(connection: Connection, source: FactSource) -> dict[int, dict[str, str]]:
-    """Return the facts of one source, by the models' codes."""
-    rows = connection.execute(select(MODEL_FACT).where(MODEL_FACT.c.source == source))
-    facts = grouped((row.model_id, (row.field, row.value)) for row in rows)
-    return {code: dict(found) for code, found in facts.items()}
 
 
 def _add(connection: Connection, code: int, source: FactSource, values: Mapping[str, str]) -> None:

@@ -28,6 +28,8 @@ _REFUSALS: Mapping[int | None, str] = {
     429: BUSY,
 }
 """What a visitor is told by the status that a router answers. None names a model or a side."""
+OF_ROUTER = frozenset((404, 429))
+"""Of these, those that may be the router's or a provider's: the operator sees them beside the model's failures."""
 _TOKEN = re.compile(r"[!-~]{8,2000}")
 
 

@@ -1,21 +1,27 @@
 """Live models: the models of the catalogue that answer in live battles, and which of them can now."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from arena.inference.weights import Downloads, Progress, WeightsError
 from arena.live.routed_models import RoutedModels
-from arena.types import VLM, Secret
+from arena.types import VLM, Price, Secret
 
 
 class LiveModels:
     """The live models of a catalogue."""
 
-    def __init__(self, vlms: Sequence[VLM], downloads: Downloads) -> None:
-        """`downloads` gets the weights of those that run here and are on the Hub."""
+    def __init__(
+        self,
+        vlms: Sequence[VLM],
+        downloads: Downloads,
+        take_prices: Callable[[Mapping[str, Price]], None],
+    ) -> None:
+        """`downloads` gets the weights of those that run here and are on the Hub; `take_prices` what routers ask."""
         self.vlms = tuple(vlms)
         self._downloads = downloads
-        self.routed = RoutedModels([vlm for vlm in vlms if vlm.card.visitor_key])
+        routed = [vlm for vlm in vlms if vlm.card.visitor_key]
+        self.routed = RoutedModels(routed, take_prices)
         """Those that are asked with visitors' keys."""
 
     @property

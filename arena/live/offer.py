@@ -46,7 +46,7 @@ class Offer(NamedTuple):
     trouble: Trouble | None = None
     """Why they failed."""
     hub: str = ""
-    """Where they come from."""
+    """Where they come from; or the router that could not be reached, when "unserved"."""
     cost: Dollars | None = None
     """None: a battle costs the visitor nothing."""
 
@@ -69,7 +69,7 @@ def offer_of(
         state = "offline" if error.trouble == "offline" else "failed"
         return Offer(state, trouble=error.trouble, hub=host())
     if models.routed.problems:
-        return Offer("unserved")
+        return Offer("unserved", hub=models.routed.unreached)
     if usable:
         return Offer("one")
     return Offer("none" if has_catalogue else "unset")

@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from arena.budget import Budget, BudgetError, reserved
 from arena.errors import VoterError
 from arena.inference.limits import most_cost
-from arena.live.credits import LOGIN_OVER, refusal_of, with_key
+from arena.live.credits import LOGIN_OVER, OF_ROUTER, refusal_of, with_key
 from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
@@ -100,6 +100,8 @@ class LiveBudget:
             if refusal is None:
                 raise
             self.closed = self.closed or refusal
+            if error.status in OF_ROUTER:
+                raise
             raise ModelError("unpaid", str(error)) from error
 
 
@@ -138,10 +140,14 @@ class GenerationQueue:
         """
         if generation.is_running or generation not in self._generations:
             return 0
-        place = self._generations.index(generation)
-        before = self._generations[:place]
+        before = self._generations[: self._generations.index(generation)]
         sharing = sum(bool(other.alone & generation.alone) for other in before)
-        return max(0, place + 1 - self._at_once, sharing)
+        return max(self._beyond(generation), sharing)
+
+    def told_ahead(self, generation: "GenerationTask") -> int:
+        """`ahead`, as far as it may be told: what a battle waits for must not say which kind of model is in it."""
+        ahead = self.ahead(generation)
+        return self._beyond(generation) if ahead and not generation.tells_place else ahead
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
@@ -158,6 +164,10 @@ class GenerationQueue:
             self._generations.remove(generation)
             for other in self._generations:
                 other.tell()
+
+    def _beyond(self, generation: "GenerationTask") -> int:
+        """Number of tasks that must end before the limit has room for this one."""
+        return max(0, self._generations.index(generation) + 1 - self._at_once)
 
     def _of(self, network: str) -> int:
         return sum(generation.network == network for generation in self._generations)
@@ -187,14 +197,17 @@ class GenerationTask:
         finish: Callable[[SideBySide], Awaitable[None]],
         network: str | None = None,
         alone: frozenset[str] = frozenset(),
+        tells_place: bool = True,
     ) -> None:
         """Start; `finish` is awaited when the answers have ended.
 
-        `alone` names those of its models that answer one question at a time.
+        `alone` names those of its models that answer one question at a time; `tells_place`: whether all models do that
+        could be in its place, or none, so that waiting for them tells nothing.
         """
         self.side_by_side = side_by_side
         self.network = network
         self.alone = alone
+        self.tells_place = tells_place
         self._queue = queue
         self._watchers = 0
         self._news = asyncio.Event()

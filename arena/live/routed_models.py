@@ -1,14 +1,17 @@
 """Routed models: live models that are asked with visitors' keys, as the lists of their routers have them now."""
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
+import httpx2
+
 from arena.inference.openai_model import ApiVLM
 from arena.inference.router_list import RouterList, UnlistedError
-from arena.types import VLM
+from arena.types import VLM, Price
 
 EVERY_SECONDS = 3600.0
 SOON_SECONDS = 60.0
@@ -16,11 +19,17 @@ SOON_SECONDS = 60.0
 LEAST_SECONDS = 10.0
 """Shortest time between two readings, however often visitors ask for one."""
 
+log = logging.getLogger(__name__)
+
 
 class RoutedModels:
     """The models of a catalogue whose key is the visitor's."""
 
-    def __init__(self, vlms: Sequence[VLM]) -> None:
+    def __init__(
+        self, vlms: Sequence[VLM], take_prices: Callable[[Mapping[str, Price]], None]
+    ) -> None:
+        """`take_prices` gets the prices of those that can be asked, by name, whenever the lists were read."""
+        self._take_prices = take_prices
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
         self._wanted = asyncio.Event()
@@ -33,6 +42,12 @@ class RoutedModels:
         self.is_reading = bool(vlms)
         """Whether the lists are being read, so that more may be usable in a moment."""
         self._settle()
+
+    @property
+    def unreached(self) -> str:
+        """The host of a router whose list could not be read the last time; "" if all could."""
+        addresses = [address for address, router in self._lists.items() if not router.is_fresh]
+        return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
         """Have the lists read once more, unless that was done just now; from any thread."""
@@ -55,6 +70,7 @@ class RoutedModels:
     async def running(self) -> AsyncIterator[None]:
         """Read the lists now and every hour while the server runs."""
         if not self._cards:
+            await asyncio.to_thread(self._take_prices, {})  # of models that were in the file before
             yield
             return
         self._loop = asyncio.get_running_loop()
@@ -67,11 +83,21 @@ class RoutedModels:
     async def _keep_reading(self) -> None:
         while True:
             self._wanted.clear()
-            await self.read()
-            is_known = all(router.is_fresh for router in self._lists.values())
+            is_known = False
+            try:
+                await self.read()
+                is_known = all(router.is_fresh for router in self._lists.values())
+                if is_known:
+                    await asyncio.to_thread(self._take_prices, self._prices())
+            except Exception:
+                log.exception("the lists of routers, or their prices, could not be taken")
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS if is_known else SOON_SECONDS):
                     await self._wanted.wait()
+
+    def _prices(self) -> dict[str, Price]:
+        cards = [vlm.card for vlm in self.usable]
+        return {card.name: card.price for card in cards if card.price}
 
     def _settle(self) -> None:
         usable: list[VLM] = []

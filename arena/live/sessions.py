@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
@@ -26,6 +25,7 @@ from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
 from arena.live.models import LiveModels
+from arena.live.pairs import can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
@@ -215,7 +215,7 @@ class LiveSessions:
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    ahead = self._queue.ahead(generation)
+                    ahead = self._queue.told_ahead(generation)
                     choosable = generation.side_by_side.choosable
                     loading = generation.side_by_side.loading
                     yield LiveState(battle, True, ahead, texts, choosable, loading)
@@ -249,7 +249,8 @@ class LiveSessions:
         votes = await asyncio.to_thread(self._votes.pair_votes, live=True)
         code = await asyncio.to_thread(self._store.codes, list(able))
         closed = await asyncio.to_thread(self._store.quotas.exhausted_live_pairs, asker.voter)
-        pairs = [pair for pair in combinations(able, 2) if frozenset(pair) not in closed]
+        fitting = fitting_pairs(able, self._credits.are_visitors)
+        pairs = [pair for pair in fitting if frozenset(pair) not in closed]
         if not pairs:
             raise LimitError(
                 "You have compared these models as often as one voter may here. Thank you!"
@@ -283,16 +284,22 @@ class LiveSessions:
             visitor_pays=self._credits.are_visitors,
         )
         usable = self._models.usable_with(asker.key)
-        others = iter(self._coin.sample(usable, len(usable)))
+        others = self._coin.sample(usable, len(usable))
         newest = battle.turns[-1].question
 
-        def substitute(_: Side) -> VLM | None:
+        def substitute(side: Side) -> VLM | None:
             if live_budget.closed or battle.answered:
                 return None
+            failed = side_by_side.side_texts[side].vlm
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
-            free = (vlm for vlm in others if vlm.card.name not in busy)
-            return next((vlm for vlm in free if _takes(vlm, conversation((), newest, files))), None)
+            turns = conversation((), newest, files)
+            free = (
+                vlm
+                for vlm in others
+                if vlm.card.name not in busy and can_replace(failed, vlm) and _takes(vlm, turns)
+            )
+            return next(free, None)
 
         async def finish(ended: SideBySide) -> None:
             try:
@@ -312,9 +319,15 @@ class LiveSessions:
         delay = self._coin.uniform(shortest, longest)
         side_by_side = SideBySide(vlms, ask, substitute, delay=delay)
         earlier = self._generations.get(self._of_voter.get(voter, 0))
-        cards = [vlm.card for vlm in vlms.values()]
-        alone = frozenset(card.name for card in cards if KINDS[card.kind].batched)
-        generation = GenerationTask(self._queue, side_by_side, finish, asker.network, alone)
+        alone = {vlm.card.name for vlm in usable if KINDS[vlm.card.kind].batched}
+        generation = GenerationTask(
+            self._queue,
+            side_by_side,
+            finish,
+            asker.network,
+            alone=frozenset(vlm.card.name for vlm in vlms.values()) & alone,
+            tells_place=len(alone) in (0, len(usable)),
+        )
         self._generations[battle.id] = generation
         self._of_voter[voter] = battle.id
         if earlier is not None:

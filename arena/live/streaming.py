@@ -279,7 +279,9 @@ class SideBySide:
                     self._news.set()
             side_text.close()
         except ModelError as error:
-            log.warning("a live answer failed: %s (%s)", error.kind, error)
+            log.warning(
+                "%s failed in a live battle: %s (%s)", side_text.vlm.card.name, error.kind, error
+            )
             failing = error.kind
         except TimeoutError:
             failing = "slow"

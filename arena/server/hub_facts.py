@@ -16,7 +16,7 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.hf_api import ModelInfo
 
-from arena.database import DatabaseError, now
+from arena.database import now
 from arena.io.strict_json import storable
 from arena.items.fact_store import FactStore
 from arena.model_facts import MOST_LETTERS, ON_HUB, is_link, is_repository, stored
@@ -132,6 +132,6 @@ async def _refresh(store: FactStore) -> None:
     while True:
         try:
             await asyncio.to_thread(refresh, store)
-        except DatabaseError as error:
-            log.warning("facts of models were not read: %s", error)
+        except Exception:
+            log.exception("facts of models could not be read; they are tried again in an hour")
         await asyncio.sleep(LOOK_SECONDS)

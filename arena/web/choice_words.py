@@ -62,7 +62,7 @@ _CHINESE: Words = {
     "The question has {} answers. Keep {} at most.": "这道题有 {} 个答案。最多保留 {} 个。",
     "Two answers are the same: {}. Change one, so that only one is right.": "有两个答案相同：{}。请改掉一个，使正确答案只有一个。",
     "Programs read the answer {} as an empty cell. Write it in other words.": "程序会把答案 {} 当作空单元格。请换一种写法。",
-    "A question has one picture, not {}.": "一道题有一张图片，而不是 {} 张。",
+    "A question has one picture, not {}. Bring one, or untick the others.": "一道题要有一张图片，而不是 {} 张。请添加一张，或取消勾选其余图片。",
     "Choose an answer, or say what is wrong with the question.": "请选择一个答案，或说明题目有什么问题。",
 }
 CHOICE_WORDS: Mapping[str, Words] = {

@@ -16,6 +16,7 @@ COLUMN = Column(
 """The one column of facts on a board, for who asks for it."""
 SOURCE_WORDS: Mapping[FactSource, str] = {
     "operator": "stated by the operators",
+    "router": "the lowest at Hugging Face's router",
     "card": "from the operators' models file",
     "hub": "from the Hugging Face Hub",
 }

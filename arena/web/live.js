@@ -28,8 +28,15 @@
     }
   }
 
-  // The form as its visitor leaves it to log in, in this browser alone, and gone once it is back.
+  // The form as its visitor leaves it to log in, in this browser alone. It is gone once its tab is back, or at the next
+  // visit after an hour.
   const DRAFT = "stereoscope-draft";
+  const LOGIN_TIME = 3_600_000;
+  const forgetDraft = () => {
+    store("sessionStorage", DRAFT, null);
+    store("localStorage", DRAFT, null);
+    indexedDB.deleteDatabase(DRAFT);
+  };
   const inDraft = (use) => new Promise((done, failed) => {
     const opening = indexedDB.open(DRAFT);
     opening.onupgradeneeded = () => opening.result.createObjectStore(DRAFT);
@@ -102,6 +109,7 @@
 
     leave() {
       store("sessionStorage", DRAFT, "left");
+      store("localStorage", DRAFT, Date.now());
       const draft = {
         text: this.part("text").value,
         keep: this.part("keep").checked,
@@ -111,10 +119,13 @@
       return inDraft((drafts) => drafts.put(draft, 0));
     }
     async comeBack() {
-      if (!stored("sessionStorage", DRAFT)) return;
-      store("sessionStorage", DRAFT, null);
+      if (!stored("sessionStorage", DRAFT)) {
+        const left = Number(stored("localStorage", DRAFT));
+        if (left && Date.now() - left > LOGIN_TIME) forgetDraft();
+        return;
+      }
       const draft = await inDraft((drafts) => drafts.get(0));
-      indexedDB.deleteDatabase(DRAFT);
+      forgetDraft();
       if (!draft || !this.empty()) return;
       this.part("text").value = draft.text;
       this.part("keep").checked = draft.keep;

@@ -7,12 +7,14 @@ the battle is when the page comes back.
 
 import asyncio
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from mimetypes import guess_type
 from typing import cast
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 
 from arena.battles.quotas import Networks
 from arena.battles.sampling import in_draw
@@ -101,9 +103,11 @@ class LiveApi:
 
     def image(self, request: Request, token: str) -> Response:
         path = self.images.path(request.state.voter, token)
-        if path is None:
-            return PlainTextResponse("There is no such image.", status_code=404)
-        return FileResponse(path, headers=NO_STORE)
+        if path is not None:
+            with suppress(FileNotFoundError):  # its battle may end just now
+                kind, _ = guess_type(path.name)
+                return Response(path.read_bytes(), media_type=kind, headers=NO_STORE)
+        return PlainTextResponse("There is no such image.", status_code=404)
 
     async def discard(self, request: Request, token: str) -> Response:
         await asyncio.to_thread(self.images.discard, request.state.voter, [token])
@@ -190,7 +194,8 @@ class LiveApi:
     def _scene(self, voter: int, words: Words, shown: LiveState) -> dict[str, object]:
         """Return all that the page shows of a battle."""
         battle = shown.battle
-        own = self.images.of_battle(voter, battle.id) if battle.item is None else ()
+        has_own = battle.item is None and battle.void is None  # they go as it ends
+        own = self.images.of_battle(voter, battle.id) if has_own else ()
         subject = head_html(battle.turns[0].question, own, self._item(battle), self.scaled, words)
         return scene(shown, self._revealed(voter, battle), subject, words)
 

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from arena.admin.project_sheets import project_sheets
-from arena.admin.projects import MOST_ITEMS, ProjectStanding
+from arena.admin.projects import CHECKS, MOST_ITEMS, ProjectStanding
 from arena.authoring.choices import options_text
-from arena.authoring.events import Judged
 from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.sheets import as_html
@@ -22,14 +21,6 @@ MOST_UNREAD = 20
 """Samples of a project's writers that are shown to be read, the oldest."""
 MOST_UNCHECKED = 10
 """Questions that are shown to be checked."""
-CHECKS: Mapping[Judged, str] = {
-    "correct": "Good",
-    "answer": "Wrong answer",
-    "instruction": "Unclear, or several right",
-    "picture": "Picture unusable",
-    "harm": "Harmful",
-}
-"""What an operator may say of a question, as buttons do; all but the first take it out."""
 _NEEDS = {True: "needs its picture", False: "answered blindly too", None: ""}
 
 

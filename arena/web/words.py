@@ -157,7 +157,7 @@ this covers the reports and uploaded files of all of them, but only the votes of
     "offer_unset": "No models are set up. Start with {} (two small models, a 1.5 GB download) or {} (your "
     "Hugging Face credits), or list your own in a models file (docs/vote.md).",
     "offer_none": "No models answer here yet. The operator of this site can add some.",
-    "offer_one": "One model is ready. A battle needs two.",
+    "offer_one": "One model is ready, and a battle needs two. The operator of this site can add another.",
     "offer_getting": "Getting the models ready.",
     "offer_loading": "Getting the models: {:,.0f} of {:,.0f} MB.",
     "offer_progress": "Download",
@@ -174,7 +174,8 @@ this covers the reports and uploaded files of all of them, but only the votes of
     "offer_cost": "Each battle costs you about ${}.",
     "offer_costs": "Each battle costs you about ${} to ${}.",
     "offer_own_login": "These models answer at your own cost at Hugging Face. Run {} on this machine, then try again.",
-    "offer_unserved": "Hugging Face doesn't offer two of these models right now. Try again later.",
+    "offer_unserved": "Fewer than two of these models can be asked at Hugging Face right now. Try again later.",
+    "offer_unreached": "There is no connection to {}, which lists the models that can be asked. Try again later.",
     "billing": "Hugging Face billing",
     "live_more": "Ask both once more",
     "add": "Choose pictures",

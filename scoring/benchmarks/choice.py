@@ -11,7 +11,7 @@ from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
-from arena.types import folded, grouped
+from arena.types import grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -23,11 +23,12 @@ from scoring.benchmarks.base import (
     problem_lines,
     while_wanted,
 )
+from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.failures import ENDLESS, SERVER
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
-from scoring.multiple_choice.circular_eval import is_circular
+from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.downloads import (
     audit_lines,
     differences_csv,
@@ -53,23 +54,24 @@ from scoring.multiple_choice.metrics import (
     share,
     undecided_is_wrong,
 )
-from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options
 from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
     Problem,
     ReadFile,
-    option_columns,
+    has_options,
     read_choices,
     read_questions,
 )
-from scoring.multiple_choice.truths import plain_option
 from scoring.multiple_choice.types import (
+    CHOICE_WORDS,
     JUDGE_UNREAD,
     NONE,
     PASS,
     PROTOCOL_WORDS,
+    WEIGHED,
     Answered,
     ChoiceQuestion,
+    ChosenBy,
     Clue,
     Decided,
     Decision,
@@ -97,10 +99,6 @@ _NOTES: Mapping[str, str] = {
 }
 
 
-class ComparisonError(ValueError):
-    """Two reports cannot be compared; the message says why."""
-
-
 @dataclass(frozen=True)
 class ChoiceReport:
     """A file of multiple-choice answers with the extracted letters."""
@@ -119,24 +117,28 @@ class ChoiceReport:
     """Rows of the question file without an answer; None if no question file was given."""
     mode: str = ""
     """The mode that the questions were asked in, as the file names it; "" if it names none."""
+    chosen_by: ChosenBy = "text"
 
     @property
     def left(self) -> int:
         return sum(row.decision.open for row in self.rows)
 
 
-def decided(rows: Iterable[Answered], protocol: Protocol) -> tuple[Decided, ...]:
+def decided(
+    rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
+) -> tuple[Decided, ...]:
+    """The rows with their letters; one chosen by likelihood stands alone, and leaves nothing to a protocol or judge."""
+    rules = protocol if chosen_by == "text" else "strict"
     return tuple(
-        Decided(
-            row.question, row.prediction, extract(row.prediction, row.question.options, protocol)
-        )
+        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, rules))
         for row in rows
     )
 
 
 def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
     """The same file under another protocol, by its rules alone."""
-    return replace(report, protocol=protocol, judge=None, rows=decided(report.rows, protocol))
+    rows = decided(report.rows, protocol, report.chosen_by)
+    return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +198,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         splits = Counter(question.split or "(none)" for question in questions)
         counted = ", ".join(f"{split} {count:,}" for split, count in splits.items())
         mode = f" in mode {file.mode}" if file.mode else ""
-        answers = f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}"
+        weighed = f", {WEIGHED}" if file.chosen_by == "likelihood" else ""
+        answers = (
+            f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}{weighed}"
+        )
         return (
             f"{answers}; {known:,} with the right letter beside them",
             *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
@@ -223,7 +228,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def compared(self, report: ChoiceReport, other: ChoiceReport) -> Sequence[Sheet]:
         """McNemar's comparisons of both. Raises ComparisonError."""
-        return comparison_sheets(report.title, other.title, self.comparisons(report, other))
+        found = self.comparisons(report, other)
+        return comparison_sheets(report.title, other.title, found, self.apart(report, other))
+
+    def apart(self, report: ChoiceReport, other: ChoiceReport) -> str:
+        if report.chosen_by == other.chosen_by:
+            return ""
+        ways = [f"{one.title}: {CHOICE_WORDS[one.chosen_by]}" for one in (report, other)]
+        return f"Two ways of choosing an option, so this isn't about the models alone. {'; '.join(ways)}."
 
     def look(self, row: Answered) -> AnswerLook:
         question = row.question
@@ -232,16 +244,23 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return AnswerLook(str(question.index), question.text, row.prediction, truth)
 
     def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> ChoiceReport:
-        rows = decided(while_wanted(opened.file.rows, opened.wanted, opened.name), head["protocol"])
+        wanted = while_wanted(opened.file.rows, opened.wanted, opened.name)
+        rows = decided(wanted, head["protocol"], opened.file.chosen_by)
         missing = None
         if opened.questions is not None:
-            answered = {row.question.index for row in rows}
-            missing = tuple(
-                question for index, question in opened.questions.items() if index not in answered
+            answered = {row.question.index: row.question for row in rows}
+            missing = (
+                *(one for index, one in opened.questions.items() if index not in answered),
+                *missing_passes(opened.questions, [*answered.values()]),
             )
         problems = (*opened.file.problems, *_told_pictures(rows))
         return ChoiceReport(
-            **head, rows=rows, problems=problems, missing=missing, mode=opened.file.mode
+            **head,
+            rows=rows,
+            problems=problems,
+            missing=missing,
+            mode=opened.file.mode,
+            chosen_by=opened.file.chosen_by,
         )
 
     def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
@@ -330,7 +349,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 name = f"{sheet.name}-{safe_name(scores.split or 'no split')}"
                 title = f"{scores.split or 'No split'}: {sheet.title}"
                 sheets.append(replace(sheet, name=name, title=title, place="folded"))
-        if found.success.n:
+        if found.success.n and report.chosen_by == "text":
             sheets.append(steps_sheet(found.success))
         if found.letters:
             sheets.append(letter_sheet(found.letters))
@@ -383,7 +402,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
                 | {
-                    name: decided(report.rows, name)
+                    name: decided(report.rows, name, report.chosen_by)
                     for name in PROTOCOL_WORDS
                     if name != report.protocol
                 }
@@ -402,7 +421,17 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         name = self.called([row.question for row in report.rows])
         splits = [scores.split for scores in found.splits]
         split = splits[-1 if splits[2:] else 0] if splits else ""
-        return f"{name} {split}".strip() + (f" in mode {report.mode}" if report.mode else "")
+        mode = f" in mode {report.mode}" if report.mode else ""
+        weighed = " by likelihood" if report.chosen_by == "likelihood" else ""
+        return f"{name} {split}".strip() + mode + weighed
+
+    def note(self, report: ChoiceReport) -> str:
+        if report.chosen_by == "text":
+            return super().note(report)
+        return f"{CHOICE_WORDS['likelihood'].capitalize()}, in every protocol alike"
+
+    def methods(self, report: ChoiceReport) -> Mapping[str, str]:
+        return {"Options": CHOICE_WORDS[report.chosen_by]}
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         found = self.tabulated(report)
@@ -493,6 +522,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return (question.named_category,)
 
     def checks(self, report: ChoiceReport) -> Sequence[str]:
+        if report.chosen_by == "likelihood":
+            return []
         read = self.tabulated(report).success
         rules = read.rate("letter", "content", "none")
         judged = read.rate("judge")
@@ -510,36 +541,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 f"{first.title!r} is {first.benchmark} under {first.protocol}, {second.title!r} is {second.benchmark} "
                 f"under {second.protocol}; choose two reports of one benchmark and one protocol"
             )
-        known = {row.question.index: row.question for row in first.rows}
-        shared = [
-            row.question
-            for row in second.rows
-            if row.question.index in known and row.question.answer
-        ]
-        if not shared:
-            raise ComparisonError(
-                "the files share no question with an answer; choose two files of one question set"
-            )
         settings = [
             (self.called([row.question for row in report.rows]), report.mode)
             for report in (first, second)
         ]
-        differ = {
-            "have another answer": [
-                one.index for one in shared if one.answer != known[one.index].answer
-            ]
-        }
-        if settings[0] == settings[1]:  # languages and modes word a question in their own ways
-            differ["ask another question"] = [
-                one.index for one in shared if _asked(one) != _asked(known[one.index])
-            ]
-        for words, (index, *more) in (
-            (words, indices) for words, indices in differ.items() if indices
-        ):
-            others = f" and {len(more):,} more" if more else ""
-            raise ComparisonError(
-                f"index {index}{others} {words} in each file; choose two files of one question set"
-            )
+        check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
         return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
 
 
@@ -574,20 +580,6 @@ def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
 
 def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:
     return picture_problems(row.question for row in rows)
-
-
-def has_options(record: Record) -> bool:
-    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if len(option_columns(record)) > 1:
-        return True
-    names = {column.strip().lower(): column for column in record.values}
-    listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
-    return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
-
-
-def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:
-    """What a question asks, however a table pads its cells, and in whatever order its options stand."""
-    return folded(question.text), sorted(map(plain_option, question.options.values()))
 
 
 def _declined(decision: Decision, reason: str) -> Decision:

@@ -56,7 +56,7 @@ def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
     return Sheet("letters", "Letters predicted", frame, tuple(columns), note, "below")
 
 
-def comparison_sheets(first: str, second: str, found: Sequence[Compared]) -> list[Sheet]:
+def comparison_sheets(first: str, second: str, found: Sequence[Compared], note: str) -> list[Sheet]:
     """Where two models differ, with McNemar's exact p."""
     columns = (
         Column("name", "Ability"),
@@ -72,6 +72,7 @@ def comparison_sheets(first: str, second: str, found: Sequence[Compared]) -> lis
             title=f"{first} against {second}, {compared.over}",
             frame=pd.DataFrame(compared.lines),
             columns=columns,
+            note=note,
         )
         for compared in found
     ]

@@ -46,7 +46,7 @@ from scoring.multiple_choice.metrics import (
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import PASS, ChoiceQuestion, Decided, Protocol
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided, Protocol
 from scoring.report import ScoreLine
 from scoring.score_sheets import tree_sheet, worst_sheet
 
@@ -137,6 +137,7 @@ class PublishedTable:
     split: str
     model: str
     scores: Mapping[str, float]
+    chosen_by: ChosenBy
 
 
 def edition(questions: Sequence[ChoiceQuestion], file: str = "") -> Edition:
@@ -543,10 +544,20 @@ class MMBench(MultipleChoice):
             reasons.append(
                 f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
             )
-        if report.protocol != "mmbench-paper":
+        weighed = ", ".join(
+            f"{row.model} ({row.scores['Overall']})"
+            for row in rows
+            if row.chosen_by == "likelihood"
+        )
+        if report.chosen_by == "likelihood":
+            reasons.append(f"options were chosen by likelihood, in the table only for {weighed}")
+        elif report.protocol != "mmbench-paper":
             reasons.append("the table's letters were read by the paper's protocol")
         shown = tuple(PublishedRow(row.model, row.scores) for row in rows)
-        return PublishedBoard(f"the paper's Table {number}", columns, shown, own, tuple(reasons))
+        note = f"Options chosen by perplexity, not by generated text: {weighed}."
+        return PublishedBoard(
+            f"the paper's Table {number}", columns, shown, own, tuple(reasons), note=note
+        )
 
 
 MMBENCH = MMBench(

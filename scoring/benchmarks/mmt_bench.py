@@ -564,7 +564,9 @@ class MMTBench(MultipleChoice):
             reasons.append("the table is of the whole benchmark, and these are fewer questions")
         if report.mode:
             reasons.append(f"the questions were asked in mode {report.mode}")
-        if report.protocol != "mmt-paper":
+        if report.chosen_by == "likelihood":
+            reasons.append("options were chosen by likelihood, the table's by generated text")
+        elif report.protocol != "mmt-paper":
             reasons.append("the table's letters were read by the paper's protocol")
         return PublishedBoard("the paper's Table 2", _TOTALS, published(), own, tuple(reasons))
 

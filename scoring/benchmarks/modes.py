@@ -84,7 +84,12 @@ class ModeQuestion:
 
 
 def prompt(question: ChoiceQuestion) -> str:
-    return "\n".join([*_hint(question), question.text, *_answering(question)])
+    return "\n".join([bare_prompt(question), *_answering(question)])
+
+
+def bare_prompt(question: ChoiceQuestion) -> str:
+    """A question without its options."""
+    return "\n".join([*_hint(question), question.text])
 
 
 def mode_question(

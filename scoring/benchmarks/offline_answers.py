@@ -21,18 +21,19 @@ from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
 from scoring.benchmarks.predictions import PREFIX
-from scoring.multiple_choice.circular_eval import is_circular
+from scoring.multiple_choice.circular_eval import is_circular, rotations
 from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions
-from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
+from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion, ChosenBy
 from scoring.report import QuestionSet, csv_bytes
 
 Answers = Mapping[str, str]
 """A model's answers, by question key."""
 
 _WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
+_PREFIXED = "Before each question the model read “{}”. The file and its report say so."
 _REFERENCE = 64
 """An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
 _IN_LIST = re.compile(r"""['"]([A-Za-z0-9+/=\s]+)['"]""")
@@ -54,6 +55,9 @@ class OfflineBenchmark:
     """Rounds of tasks, one after the other; each is given the previous answers."""
     written: Callable[[Answers, str], bytes]
     """Makes a model's prediction file from its answers and name."""
+    chosen_by: ChosenBy = "text"
+    remarks: Callable[[Answers], Iterable[str]] = lambda _: ()
+    """What to know of a run's answers and of their file, in sentences."""
 
 
 def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
@@ -79,19 +83,17 @@ def mm_vet_paper(folder: Path | None, prefix: str = "") -> OfflineBenchmark:
             ),
         ),
         partial(_mm_vet_file, questions, prefix),
+        remarks=lambda _: [_PREFIXED.format(prefix)] if prefix else [],
     )
 
 
 def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> OfflineBenchmark:
-    """The questions of an MMBench or MMT-Bench TSV that contains its images.
+    """The questions of an MMBench or MMT-Bench TSV that contains its images, with passes as `choice_sheet` has them.
 
-    `circular` adds rotated passes to a file of base rows. `early_stop` asks the passes one after the other, and none
+    `early_stop` asks the passes one after the other, and none
     after a wrong one. Raises RowsError and AnsweringError.
     """
-    sheet = choice_sheet(file)
-    if circular and not is_circular(sheet.questions):
-        rows = {row: (question, *rotations(question)) for row, (question,) in sheet.rows.items()}
-        sheet = replace(sheet, rows=rows)
+    sheet = choice_sheet(file, circular)
     questions = sheet.questions
     if early_stop and any(question.answer is None for question in questions):
         raise AnsweringError(
@@ -108,35 +110,18 @@ def choice_paper(file: Path, circular: bool, early_stop: bool = False) -> Offlin
     )
 
 
-def choice_sheet(file: Path) -> "ChoiceSheet":
-    """The questions of a TSV that contains its images. Raises RowsError and AnsweringError."""
+def choice_sheet(file: Path, circular: bool = False) -> "ChoiceSheet":
+    """The questions of a TSV that contains its images. Raises RowsError and AnsweringError.
+
+    `circular` adds rotated passes to a file of base rows.
+    """
     references: dict[int, str] = {}
     found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
     _check(file, problems, found)
-    return ChoiceSheet(file, {question.row: (question,) for question in found.values()}, references)
-
-
-def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
-    """The passes of a question after its base row: in pass k the options have moved on by k letters."""
-    letters = list(question.options)
-    texts = list(question.options.values())
-    passes = []
-    for number in range(1, len(letters)):
-        moved = texts[-number:] + texts[:-number]
-        place = (
-            None
-            if question.answer is None
-            else (letters.index(question.answer) + number) % len(letters)
-        )
-        passes.append(
-            replace(
-                question,
-                index=question.index + number * PASS,
-                options=dict(zip(letters, moved, strict=True)),
-                answer=None if place is None else letters[place],
-            )
-        )
-    return tuple(passes)
+    rows = {question.row: (question,) for question in found.values()}
+    if circular and not is_circular(found.values()):
+        rows = {row: (question, *rotations(question)) for row, (question,) in rows.items()}
+    return ChoiceSheet(file, rows, references)
 
 
 @dataclass(frozen=True)

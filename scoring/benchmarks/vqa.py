@@ -38,7 +38,6 @@ from scoring.benchmarks.base import (
     Workflow,
     read_table,
 )
-from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.vqa_answers import (
     PREDICTIONS,
     Dataset,
@@ -58,7 +57,7 @@ from scoring.judges.spec import Grading, JudgeSpec, closed_schema, prompt_text
 from scoring.multiple_choice.downloads import problems_csv
 from scoring.multiple_choice.extract import asked, closed_ask
 from scoring.multiple_choice.metrics import share
-from scoring.multiple_choice.reader import Problem, ReadFile
+from scoring.multiple_choice.reader import Problem, ReadFile, has_options
 from scoring.no_answers import NO_ANSWER, fate, named
 from scoring.report import (
     Grade,
@@ -78,7 +77,7 @@ MarkProtocol = Literal["strict", "mmbench-paper"]
 """mmbench-paper sends the paper's prompt; strict, ours, sends the answer on one line, so that it cannot mark itself."""
 
 MARKS = (1, 2, 3, 4, 5)
-SCALE = Scale(MARKS[0], MARKS[-1], whole=True)
+SCALE = Scale(MARKS[0], MARKS[-1], step=1)
 SCALE_ENDS = Ends(MARKS[0], MARKS[-1])
 PARSERS: Mapping[MarkProtocol, str] = {"strict": "judge mark 1", "mmbench-paper": "closed mark 1"}
 """Name and version of each protocol's parser of the judge's replies."""

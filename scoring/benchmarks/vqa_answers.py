@@ -9,9 +9,14 @@ from typing import Literal, NamedTuple
 from pydantic import StrictInt
 
 from arena.io.tables import ANSWERS, JSON, KEY, Record, RowsError, read_records
-from scoring.benchmarks.choice import has_options
 from scoring.multiple_choice.pictures import picture_cell, pictures, shared_pictures
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, columns_by_name
+from scoring.multiple_choice.reader import (
+    IMAGE_COLUMNS,
+    Problem,
+    ReadFile,
+    columns_by_name,
+    has_options,
+)
 from scoring.no_answers import no_answer
 from scoring.text_lists import listed_texts
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from typer import Option, Typer
 
@@ -14,8 +14,9 @@ from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
 from arena.interval_text import interval_text
 from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
-from arena.types import ModelCard
+from arena.types import Answerer, ModelCard
 from scoring.benchmarks.choice import decided
+from scoring.benchmarks.likelihood_answers import likelihood_paper
 from scoring.benchmarks.mode_answers import mode_papers, quote_lines
 from scoring.benchmarks.mode_comparison import (
     ModeDifference,
@@ -32,7 +33,7 @@ from scoring.benchmarks.offline_answers import (
     mm_vet_paper,
 )
 from scoring.judges.spec import prompt_text
-from scoring.multiple_choice.types import MODES, Answered, Mode
+from scoring.multiple_choice.types import MODES, Answered, ChosenBy, Mode
 from scoring.visit_bench.offline_answers import visit_paper
 
 app = Typer(rich_markup_mode=None)
@@ -76,11 +77,17 @@ def answer(
         Literal["gpt-4v"] | None,
         Option(help="mm-vet: ask for a short answer first, as the paper's authors asked GPT-4V"),
     ] = None,
+    choose_by: Annotated[
+        ChosenBy,
+        Option(help="mmbench, mmt-bench: the option that a local model writes, or finds likeliest"),
+    ] = "text",
 ) -> Iterator[str]:
     """Ask the model what it has not answered yet and write the prediction file, one for each mode."""
     _check_options(benchmark, out, early_stop, prompt_prefix)
     prefix = prompt_text(PREFIXES[prompt_prefix]) if prompt_prefix else ""
     chosen = _modes(benchmark, modes)
+    if choose_by == "likelihood":
+        _check_weighable(benchmark, early_stop, chosen)
     _check_names(out, chosen)
     for file in (_file(out, mode) for mode in chosen):
         if file.exists() and not _kept(file).exists():
@@ -93,10 +100,8 @@ def answer(
     )
     if chosen == ("as-is",):
         where = questions or (settings.mm_vet if benchmark == "mm-vet" else None)
-        paper = _paper(benchmark, where, images, early_stop, prefix)
+        paper = _paper(benchmark, where, images, early_stop, prefix, choose_by)
         yield from asking.answered(paper, out)
-        if prefix:
-            yield f"Before each question the model read “{prefix}”. {out.name} and its report say so."
     else:
         yield from asking.in_modes(_question_file(benchmark, questions), chosen, out)
     for mode in chosen:
@@ -119,6 +124,22 @@ def _check_options(
         raise AnsweringError(f"--prompt-prefix is for mm-vet; {benchmark} is asked without one")
 
 
+def _check_weighable(benchmark: Asked, early_stop: bool, modes: Sequence[Mode]) -> None:
+    """Raise AnsweringError for what cannot be chosen by likelihood."""
+    if benchmark not in ("mmbench", "mmt-bench"):
+        raise AnsweringError(
+            f"--choose-by likelihood needs options to choose from; the questions of {benchmark} have none"
+        )
+    if early_stop:
+        raise AnsweringError(
+            "By likelihood one answer holds for all passes of a question; leave out --early-stop"
+        )
+    if modes != ("as-is",):
+        raise AnsweringError(
+            "By likelihood questions are put without their options, which is no mode; leave out --modes"
+        )
+
+
 class _Asking(NamedTuple):
     settings: Settings
     card: ModelCard
@@ -131,12 +152,17 @@ class _Asking(NamedTuple):
             read_catalogue(self.settings.models, catalogue_keys(self.settings)),
             self.settings.local_models,
         )
+        name = self.card.name
+        answerer: Answerer[Any] = (
+            models.vlm(name) if paper.chosen_by == "text" else models.chooser(name)
+        )
         with AnswerFile(_kept(out), fingerprint(self.card, paper.digest)) as file:
-            outcome = asked(models, self.card.name, paper.rounds, paper.count, file)
+            outcome = asked(models, answerer, paper.rounds, paper.count, file)
             whole = _written(out)
-            whole.write_bytes(paper.written(file.answers, self.card.name))
+            whole.write_bytes(paper.written(file.answers, name))
             whole.replace(out)
-            yield f"{len(file.answers):,} answers of {self.card.name} are in {out}."
+            yield f"{len(file.answers):,} answers of {name} are in {out}."
+        yield from paper.remarks(file.answers)
         yield from outcome.lines
         outcome.check()
         return file.answers, outcome
@@ -252,10 +278,14 @@ def _paper(
     images: Path | None,
     early_stop: bool,
     prefix: str,
+    choose_by: ChosenBy,
 ) -> OfflineBenchmark:
     if benchmark == "mm-vet":
         return mm_vet_paper(questions, prefix)
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return visit_paper(file, images)
-    return choice_paper(file, benchmark == "mmbench", early_stop)
+    circular = benchmark == "mmbench"
+    if choose_by == "likelihood":
+        return likelihood_paper(file, circular)
+    return choice_paper(file, circular, early_stop)

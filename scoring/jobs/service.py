@@ -43,7 +43,7 @@ from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
 
-TRY_OUT = "Six or seven calls of about 20 tokens find out what a judge takes"
+TRY_OUT = "Five or six calls of about 20 tokens find out what a judge takes"
 
 FIRST_GRADES = 5
 _UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)

@@ -6,8 +6,8 @@ how many there are.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from string import ascii_uppercase
 from typing import Literal, TypeVar
@@ -51,6 +51,40 @@ def is_circular(questions: Iterable[ChoiceQuestion]) -> bool:
     return any(question.index >= PASS for question in questions)
 
 
+def rotations(question: ChoiceQuestion) -> tuple[ChoiceQuestion, ...]:
+    """The passes of a question after its base row: in pass k the options have moved on by k letters."""
+    letters = list(question.options)
+    texts = list(question.options.values())
+    passes = []
+    for number in range(1, len(letters)):
+        moved = texts[-number:] + texts[:-number]
+        place = (
+            None
+            if question.answer is None
+            else (letters.index(question.answer) + number) % len(letters)
+        )
+        passes.append(
+            replace(
+                question,
+                index=question.index + number * PASS,
+                options=dict(zip(letters, moved, strict=True)),
+                answer=None if place is None else letters[place],
+            )
+        )
+    return tuple(passes)
+
+
+def missing_passes(
+    questions: Mapping[int, ChoiceQuestion], answered: Sequence[ChoiceQuestion]
+) -> Iterator[ChoiceQuestion]:
+    """The passes that answers lack, of those that they have some of, where the question file has base rows alone."""
+    if not is_circular(answered) or is_circular(questions.values()):
+        return
+    for base, numbers in _missing(_by_base(answered, attrgetter("index"))).items():
+        passes = rotations(questions[base])
+        yield from (one for number, one in enumerate(passes, 1) if number in numbers)
+
+
 def circles(
     rows: Sequence[Decided],
     undecided_wrong: bool = False,
@@ -58,7 +92,7 @@ def circles(
 ) -> tuple[Circle, ...]:
     """Every question of a file with its passes, in the order of indices.
 
-    `missing` are the rows of the question file without an answer; None if there is no question file. With
+    `missing` are the question file's questions and passes without an answer; None if there is no question file. With
     `undecided_wrong` a question with an undecided pass needs no other passes, like one with a wrong pass.
     """
     by_base = _by_base(rows, attrgetter("question.index"))

@@ -118,13 +118,15 @@ def letter_ask(question: ChoiceQuestion, prediction: str, strictly: bool, spec: 
     return closed_ask(PROMPTS[language(question)], prediction, strictly, schema, **texts)
 
 
-def asked(ask: Ask, read: Callable[[str, str], T | None]) -> Generator[Ask, Reply, Asked[T]]:
+def asked(
+    ask: Ask, read: Callable[[str, str], T | None], attempts: int = ATTEMPTS
+) -> Generator[Ask, Reply, Asked[T]]:
     """Ask until a reply and its finish reason can be read."""
     replies: list[str] = []
     found = None
     model = ""
     finish = ""
-    while found is None and len(replies) < ATTEMPTS:
+    while found is None and len(replies) < attempts:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
         finish = reply.finish[0] if reply.finish else "no reply"

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar, get_args
 
@@ -24,7 +24,15 @@ from scoring.multiple_choice.option_texts import (
 )
 from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.multiple_choice.truths import TruthCell, Truths, plain_option, read_truths
-from scoring.multiple_choice.types import LETTERS, MODES, PASS, USUAL, Answered, ChoiceQuestion
+from scoring.multiple_choice.types import (
+    LETTERS,
+    MODES,
+    PASS,
+    USUAL,
+    Answered,
+    ChoiceQuestion,
+    ChosenBy,
+)
 from scoring.report import EMPTY_CELLS, NO_ANSWERS, repeats
 
 T = TypeVar("T")
@@ -35,6 +43,8 @@ IMAGE_COLUMNS = ("image", "Image", "IMAGE", "images", "img", "image_path")
 """Columns that may hold pictures: readers skip them, or keep digests."""
 MODE_NOTE = "mode_note"
 """Column in which `answer` tells what a mode could not do with a question."""
+CHOSEN_BY = "chosen_by"
+"""Column in which `answer` tells that options were chosen by likelihood, and not by what the model wrote."""
 _PREDICTIONS = ("prediction", "pred", "response", "output", "model_answer")
 _INDEXES = ("index", "id", "question_id", "idx")
 _MODELS = ("model", "model_id", "model_name")
@@ -64,6 +74,7 @@ class ReadFile(Generic[T]):
     """The model's name if the file gives it; else ""."""
     mode: str = ""
     """The mode that all of it was asked in, maybe with what drew its pictures; "" if the file names none."""
+    chosen_by: ChosenBy = "text"
 
     @property
     def scorable(self) -> bool:
@@ -92,7 +103,8 @@ def read_choices(
     model, mode = (
         next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes)
     )
-    return ReadFile(tuple(reader.rows), problems, model, mode)
+    chosen_by: ChosenBy = "likelihood" if reader.weighed else "text"
+    return ReadFile(tuple(reader.rows), problems, model, mode, chosen_by)
 
 
 class _Reader:
@@ -104,7 +116,11 @@ class _Reader:
         self.rows: list[Answered] = []
         self.models: Counter[str] = Counter()
         self.modes: Counter[str] = Counter()
+        self.weighed = 0
+        """Rows whose option was chosen by likelihood."""
         self._questions = questions
+        self._turns = any(index >= PASS for index in questions or ())
+        """Whether the question file has passes of its own."""
         self._with_predictions = with_predictions
         self._problems: list[Problem] = []
         self._columns: dict[str, str] = {}
@@ -141,6 +157,7 @@ class _Reader:
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)
+            self.weighed += (self._text(record, (CHOSEN_BY,)) or "").strip() == "likelihood"
 
     def _take_mode(self, record: Record) -> None:
         """Note the mode in a file that `answer` wrote; other files' column mode is of another kind."""
@@ -164,6 +181,11 @@ class _Reader:
         if len(self.modes) > 1:
             self._tell(
                 f"expected answers in one mode, found {', '.join(sorted(self.modes)[:20])}; split the file"
+            )
+        if 0 < self.weighed < len(self.rows):
+            self._tell(
+                f"expected options chosen in one way, found {self.weighed:,} of {len(self.rows):,} rows chosen by "
+                f"likelihood (column {CHOSEN_BY}); split the file"
             )
         if not self.rows:
             self._tell("expected rows with predictions, found none that can be used")
@@ -249,15 +271,8 @@ class _Reader:
             self._tell(
                 f"the file mixes the splits {named}; each is reported on its own", blocks="nothing"
             )
-        if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
-            text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
-            self._tell(text, blocks="nothing")
-        if said := Counter(
-            word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
-        ):
-            text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
-            text += ", read as the model's words; where it gave no answer, empty the cell"
-            self._tell(text, blocks="nothing")
+        said = [(row.prediction, row.question.text) for row in self.rows]
+        self._problems += told_oddities(said)
         if self._unnamed_options:
             text = (
                 f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
@@ -338,7 +353,8 @@ class _Reader:
     def _question(self, record: Record, index: int) -> ChoiceQuestion | None:
         options = self._options(record)
         if self._questions is not None:
-            return self._known(record, index, self._questions.get(index), options)
+            known = self._questions.get(index) or self._turned(index, options)
+            return self._known(record, index, known, options)
         if not options:
             text = self._listed_badly(record) or (
                 "expected option columns A, B ..., or one column options with a list; add them, or give the "
@@ -366,6 +382,18 @@ class _Reader:
             one_pass="g_index" in self._columns and name_letters(options.values()),
         )
 
+    def _turned(self, index: int, options: Mapping[str, str]) -> ChoiceQuestion | None:
+        """A pass that the question file, which has base rows alone, doesn't: with its options in the row's order."""
+        base = self._questions.get(index % PASS) if self._questions and not self._turns else None
+        if base is None or not options:
+            return None
+        texts = {letter: plain_option(text) for letter, text in options.items()}
+        if sorted(texts.values()) != sorted(map(plain_option, base.options.values())):
+            return replace(base, index=index)
+        right = plain_option(base.options[base.answer]) if base.answer else None
+        answer = next((letter for letter, text in texts.items() if text == right), None)
+        return replace(base, index=index, options=options, answer=answer)
+
     def _known(
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
     ) -> ChoiceQuestion | None:
@@ -388,7 +416,7 @@ class _Reader:
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The options that exist: in columns A, B, ..., else in one list, else in the question's text."""
-        if option_columns(record):
+        if option_columns(record.values):
             return self._lettered_options(record)
         column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
         texts = listed_options(record.values[column]) if column else None
@@ -401,7 +429,7 @@ class _Reader:
     def _listed_badly(self, record: Record) -> str:
         """What is wrong with the cell of a list column; "" without such a column."""
         column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
-        if column is None or option_columns(record):
+        if column is None or option_columns(record.values):
             return ""
         cell = record.values[column]
         found = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
@@ -411,19 +439,9 @@ class _Reader:
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""
-        cells = {letter: _written(record, letter) for letter in option_columns(record)}
-        options = {letter: text for letter, text in cells.items() if text.strip()}
-        answer = (self._text(record, ("answer",)) or "").strip()
-        filled = len(options)
-        while (
-            len(options) > 1
-            and (last := next(reversed(options))) != answer
-            and options[last] in EMPTY_CELLS
-        ):
-            if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
-                break
-            del options[last]
-            self._unnamed_options += 1
+        cells = {letter: _written(record, letter) for letter in option_columns(record.values)}
+        options = lettered_options(cells, (self._text(record, ("answer",)) or "").strip())
+        self._unnamed_options += sum(bool(text.strip()) for text in cells.values()) - len(options)
         return options
 
     def _truth(self, record: Record) -> str:
@@ -459,15 +477,59 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
     return columns
 
 
-def option_columns(record: Record) -> list[str]:
+def has_options(record: Record) -> bool:
+    """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
+    if len(option_columns(record.values)) > 1:
+        return True
+    names = {column.strip().lower(): column for column in record.values}
+    listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
+    return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
+
+
+def spelled(columns: Iterable[str]) -> dict[str, str]:
+    """Columns by their names in one spelling; of two with one name, the first."""
+    names: dict[str, str] = {}
+    for column in columns:
+        names.setdefault(_name(column), column)
+    return names
+
+
+def option_columns(columns: Container[str]) -> list[str]:
     """Columns named A, B, ... I, and from J on those that follow one another: a lone column X is no option."""
-    columns = [letter for letter in USUAL if letter in record.values]
-    if len(columns) == len(USUAL):
+    found = [letter for letter in USUAL if letter in columns]
+    if len(found) == len(USUAL):
         for letter in LETTERS[len(USUAL) :]:
-            if letter not in record.values:
+            if letter not in columns:
                 break
-            columns.append(letter)
-    return columns
+            found.append(letter)
+    return found
+
+
+def lettered_options(cells: Mapping[str, str], answer: str) -> dict[str, str]:
+    """The cells with an option, by letter; one of `EMPTY_CELLS` after the last of them is a cell without an option."""
+    options = {letter: text for letter, text in cells.items() if text.strip()}
+    filled = len(options)
+    while (
+        len(options) > 1
+        and (last := next(reversed(options))) != answer
+        and options[last] in EMPTY_CELLS
+    ):
+        if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
+            break
+        del options[last]
+    return options
+
+
+def told_oddities(said: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """Yield what to know of predictions, given beside their questions: echoes, and words for no answer."""
+    if echoes := sum(repeats(prediction, question) for prediction, question in said):
+        text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
+        yield Problem(0, None, text, "nothing")
+    words = Counter(word for prediction, _ in said if (word := prediction.strip()) in NO_ANSWERS)
+    if words:
+        text = f"{words.total():,} of {len(said):,} predictions say {' or '.join(words)}"
+        text += ", read as the model's words; where it gave no answer, empty the cell"
+        yield Problem(0, None, text, "nothing")
 
 
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:

@@ -43,6 +43,15 @@ Mode = Literal[
 """How a model is asked (MMT-Bench, 4.3); as-is: as the question file holds it."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 
+ChosenBy = Literal["text", "likelihood"]
+"""How a model's options were chosen. text: as the text says that it wrote. likelihood: the option whose tokens have the
+highest mean log-likelihood after the question, as of MMBench's Kosmos-2 (Tables 4 to 6)."""
+WEIGHED = "options chosen by likelihood, not by generated text"
+CHOICE_WORDS: Mapping[ChosenBy, str] = {
+    "text": "options read from generated text",
+    "likelihood": f"{WEIGHED} (the highest mean log-likelihood of an option's tokens)",
+}
+
 Step = Literal["letter", "content", "none", "judge", "fallback", "failed", "undecided"]
 """How a letter was found: as a letter, by an option's content, as "none of them", by a judge, or by a fallback.
 

@@ -1,5 +1,6 @@
 """Files of readings: open answers drawn for people to read, what people chose, and what extractors did."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ DRAWN = (*COLUMNS, "question", "options", "answer")
 RULES = "rules alone"
 """The extractor of an audit in which no judge was asked."""
 AUDIT = "-audit.jsonl"
+_LETTERED = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 
 
 def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
@@ -69,6 +71,12 @@ class _ReadingRow(FileRow):
     reader: Annotated[str, AfterValidator(lambda name: name or "unnamed")] = "unnamed"
     round: Annotated[Literal["1", "2"], cell("1, or 2 for the same person's second time")] = "1"
     note: str = ""
+    options: str = ""
+
+    @property
+    def letters(self) -> list[str]:
+        """The options' letters as `drawn_csv` writes them; none where the file doesn't show them."""
+        return _LETTERED.findall(self.options)
 
 
 class ReadReadings(NamedTuple):
@@ -81,14 +89,15 @@ class ReadReadings(NamedTuple):
 def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> ReadReadings:
     """People's readings, in columns as `drawn_csv` writes them; rows without an option are not read yet.
 
-    `answers`: those that may be read, each with the letters of its options, or with none where they are not known.
+    `answers`: those that may be read, each with the letters of its options; with none, the file's own options hold.
     Raises RowsError without the columns.
     """
 
     def problem(row: _ReadingRow) -> str:
-        letters = answers.get(AnswerKey(row.item, row.answer_sha256))
-        if letters is None:
+        known = answers.get(AnswerKey(row.item, row.answer_sha256))
+        if known is None:
             return "it is none of the answers here"
+        letters = known or row.letters
         if letters and row.option not in (*letters, NO_OPTION):
             return f"its question has no option {row.option}"
         return ""

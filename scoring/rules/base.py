@@ -2,13 +2,14 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from scoring.judges.spec import Ask, JudgeSpec, Reply
+from scoring.intervals import UNIT, Ends
+from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -29,6 +30,8 @@ class Item:
     """Texts by letter; empty without options."""
     cells: Mapping[str, Any]
     """Every column of the row."""
+    pictures: tuple[ShownImage, ...] = ()
+    """What a judge may be shown."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,16 @@ class Reading:
     """What a rule read in an answer."""
 
     score: float | None
-    """From 0 to 1; None if nobody could read the answer, or there is no truth to compare it with."""
+    """Between the rule's `ends`, which are 0 and 1 but for verdicts; None if nobody could read the answer, or there is
+    no truth to compare it with."""
     read: str
     """What was read, such as "B", "Yes" or "12.5"; "" if nothing was."""
     why: str
     """The rule that decided, in a few words."""
     is_open: bool = False
     """Whether a judge may read it."""
+    marks: tuple[float, ...] = ()
+    """Two grades that a judge gave, the baseline's first; () under all other rules."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,47 @@ class RuleKind(BaseModel, ABC):
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
+    is_compared: ClassVar[bool] = True
+    """Whether an answer is compared with a right one; what a judge grades needs none."""
+    has_canaries: ClassVar[bool] = False
+    """Whether a judge is tested with worthless answers among those that it reads."""
+
+    unread_as: ClassVar[str] = "wrong"
+    """What the toolkits count an answer as that nobody could read."""
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {}
+    """What protocols do, where the kind has a way of its own."""
+
     truth: str | None = None
     """Column of the right answer, where it isn't the benchmark's own."""
 
     @abstractmethod
     def protocols(self) -> frozenset[RuleProtocol]:
         """The protocols that this rule has."""
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether a judge is shown the questions' pictures."""
+        return False
+
+    @property
+    def ends(self) -> Ends:
+        """The lowest and the highest score."""
+        return UNIT
+
+    @property
+    def mark_ends(self) -> Ends | None:
+        """The lowest and the highest mark; None where answers get none."""
+        return None
+
+    @property
+    def needed(self) -> Sequence[str]:
+        """What no file may lack: roles such as `truth`, or columns."""
+        return ("truth",)
+
+    @property
+    def mentioned(self) -> Sequence[str]:
+        """Columns that a prompt names, which are empty there where a file lacks them."""
+        return ()
 
     def reading(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The score of an answer, for any text, without a judge.
@@ -77,18 +118,32 @@ class RuleKind(BaseModel, ABC):
 
     def _checked(self, item: Item, reading: Reading) -> Reading:
         """The reading, without a score where there is no truth."""
-        return reading if self.truth_of(item) is not None else replace(reading, score=None)
+        if not self.is_compared or self.truth_of(item) is not None:
+            return reading
+        return replace(reading, score=None)
 
     @abstractmethod
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         """The reading of an answer; its score does not count where there is no truth."""
 
     def judging(
-        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         """Asks a judge about an answer that the rule leaves open; most kinds leave none."""
         yield from ()
         return Judged(self.reading(item, answer, protocol), (), "")
+
+    def turns(self, protocol: RuleProtocol) -> int:
+        """How many times a judge is asked about an answer, each time with it at another place."""
+        return 1
+
+    def joined(self, turns: Sequence[Judged]) -> Judged:
+        """What the turns of one answer come to."""
+        return turns[0]
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
+        return ""
 
     def truth_of(self, item: Item) -> str | None:
         """The right answer as text; None without one."""

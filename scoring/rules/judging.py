@@ -42,7 +42,7 @@ class JudgedKind(RuleKind, ABC):
     """All that it may reply, beside `UNKNOWN`; empty for any text."""
 
     def judging(
-        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         schema = None
         if spec.json_schema:
@@ -62,6 +62,9 @@ class JudgedKind(RuleKind, ABC):
         found = yield from asked(ask, read)
         reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
         return Judged(self._checked(item, reading), found.replies, found.model)
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        return PROMPT
 
     @abstractmethod
     def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:

@@ -11,10 +11,12 @@ from pydantic import StringConstraints
 
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
+    PROMPTS,
     asked,
     closed_ask,
     extract,
     judged_letter,
+    language,
     letter_ask,
     read_reply,
 )
@@ -69,7 +71,7 @@ class LetterRule(RuleKind):
         return self._decided(item, self._decision(options, answer, _OURS[protocol]), protocol)
 
     def judging(
-        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
         if self._is_open_question(item, protocol):
             return (yield from _OPEN.judging(self._plain_item(item), answer, protocol, spec))
@@ -82,6 +84,11 @@ class LetterRule(RuleKind):
             decision = yield from judged_letter(question, answer, decision, ours, spec)
         reading = self._checked(item, self._decided(item, decision, protocol))
         return Judged(replace(reading, is_open=False), decision.replies, decision.model)
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        if self._is_open_question(item, protocol) or protocol in ("lmms-eval", "authors"):
+            return PROMPT
+        return PROMPTS[language(self._question(item))]
 
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; of a question without any, the truth and the words for all others."""

@@ -18,7 +18,7 @@ from scoring.benchmarks.article import (
     published_sheet,
     wrong_answers,
 )
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
 from scoring.web.report_parts import PARTS, REPORT, judge_text, sheet_html
@@ -42,7 +42,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
 
     `share`: what stands between the numbers and their limits.
     """
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     found = benchmark.totals(report)
     totals = REPORT.totals(found) if found else REPORT.total("nothing scored")
     when = f"{report.created[:16].replace('T', ' ')} UTC"
@@ -60,7 +60,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
 
 def figure_html(report: AnyReport) -> str:
     """Return the paper's table with this report in it, as a figure and as a table; "" where there is none."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
     if board is None or head is None or head.mean is None:
@@ -94,7 +94,7 @@ def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Dra
 
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     board = benchmark.published(report)
     edition = benchmark.edition(report)
@@ -175,13 +175,13 @@ def _bars(
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
-    return wrong_answers(BENCHMARKS[report.benchmark].scored_answers(report))
+    return wrong_answers(benchmark_of(report).scored_answers(report))
 
 
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
     """Return five wrong answers; `pictures` returns the addresses of a question's pictures, as far as they are here."""
     found = [(one, pictures(one)) for one in wrong_answers_of(report)]
-    return REPORT.wrong(found, BENCHMARKS[report.benchmark].unpictured) if found else ""
+    return REPORT.wrong(found, benchmark_of(report).unpictured) if found else ""
 
 
 def trust_html(report: AnyReport) -> str:
@@ -190,7 +190,7 @@ def trust_html(report: AnyReport) -> str:
 
 def trust_lines(report: AnyReport) -> list[str]:
     """Return how far to trust a report, in at most three lines."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
     lines = [f"{judge}. {benchmark.note(report)}."]
     head = benchmark.headline(report)
@@ -205,7 +205,7 @@ def trust_lines(report: AnyReport) -> list[str]:
 
 def methods_html(report: AnyReport) -> str:
     """Return how the report was made, with the hashes that tell it from others."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     judge = report.judge
     protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
     told = {
@@ -231,8 +231,8 @@ def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
     """Return how two reports differ, question by question; a sentence where they count different things."""
-    benchmark = BENCHMARKS[first.benchmark]
-    ways = [(one.benchmark, one.protocol, head_name(one)) for one in (first, second)]
+    benchmark = benchmark_of(first)
+    ways = [benchmark_of(one).counted_as(one) for one in (first, second)]
     if ways[0] != ways[1]:
         here, there = (
             f"{one.title!r} is {' · '.join(way)}"
@@ -247,7 +247,8 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
             "These reports share no question that both score. Choose two files of one question set."
         )
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
-    differ = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
+    judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
+    differ = f"{judged} {benchmark.apart(first, second)}".strip()
     table = sheet_html(paired_sheet(first.title, second.title, found))
     statement = difference_text(first.title, second.title, found[0].difference)
     return REPORT.compared(statement, differ, table, len(found))
@@ -264,8 +265,3 @@ def difference_text(first: str, second: str, found: ScoreLine) -> str:
         return f"No clear difference {over}: {points} points ({sure})."
     better = "higher" if found.mean > 0 else "lower"
     return f"{second} scores {abs(found.mean):.1f} points {better} than {first} {over} ({sure})."
-
-
-def head_name(report: AnyReport) -> str:
-    head = BENCHMARKS[report.benchmark].headline(report)
-    return head.name if head else "no score"

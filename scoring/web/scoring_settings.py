@@ -130,8 +130,9 @@ class ScoringSettings:
     def listed(self, form: Benchmark[Any], values: Values) -> Updates:
         """Say below a list of ids which questions they are. Raises RowsError."""
         only = self.only_ids(values)
-        if "questions" not in form.parts or not only.strip():
-            return {self.only: gr.update(info=ONLY_INFO)}
+        has_sets = "questions" in form.parts
+        if not has_sets or not only.strip():
+            return {self.only: gr.update(info=ONLY_INFO, visible=has_sets)}
         chosen = self._service.chosen(self.questions(values), only)
         count = plural(len(chosen.questions), "question")
         return {self.only: gr.update(info=f"Scores {count}: {chosen.name}.")}

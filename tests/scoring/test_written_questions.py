@@ -8,7 +8,7 @@ import pytest
 import app  # noqa: F401 every table is there
 from arena.authoring.exports import Exports
 from scoring.__main__ import main
-from scoring.benchmarks.offline_answers import choice_sheet
+from tests.support.offline_answers import asked, catalogue, serve
 from tests.support.writers import ANSWERS, Project
 
 FAMILIES = [{"name": "counting", "group": "perception", "wanted": 3}, {"name": "ocr", "wanted": 1}]
@@ -57,11 +57,39 @@ def test_a_project_is_scored_as_a_benchmark(database, tmp_path, monkeypatch, cap
     assert list(report)
 
 
-def test_a_model_of_the_catalogue_can_be_asked_the_questions(database, tmp_path):
+def one_ball(body, _) -> str:
+    """The letter of the right option, wherever it stands."""
+    return next(line[0] for line in asked(body).splitlines() if line.endswith(ANSWERS[0]))
+
+
+def test_a_models_answers_in_circular_passes_are_scored_by_the_kept_table(
+    database, tmp_path, monkeypatch, capsys
+):
+    """What docs/host.md says, of a sealed project: the model is asked passes that neither table has."""
+    monkeypatch.setenv("DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("MODELS", str(tmp_path / "models.toml"))
     project = written(database, tmp_path, "sealed")
     exports = Exports(project.store, project.writing.pictures)
-    exports.write(project.campaign, "tsv", tmp_path / "out")
-    sheet = choice_sheet(tmp_path / "out" / "pets.tsv")
-    assert [question.group for question in sheet.questions].count("perception") == 3
-    (task, *_) = sheet.tasks(None, {})
-    assert task
+    exports.write(project.campaign, "tsv", tmp_path / "public")
+    exports.write(project.campaign, "tsv", tmp_path / "kept", texts=True)
+    public, kept = tmp_path / "public" / "pets.tsv", tmp_path / "kept" / "pets.tsv"
+    answers = tmp_path / "model.tsv"
+    with serve(one_ball) as server:
+        catalogue(tmp_path, server)
+        words = ("answer", "mmbench", "--model", "Model X", "--questions", public, "--out", answers)
+        assert main([*map(str, words)]) == 0
+    score = ("--questions", kept, "--no-judge", "--out", tmp_path / "report")
+    assert main(["score", *map(str, (answers, *score))]) == 0
+    out = capsys.readouterr().out
+    assert "4 questions with rotated passes; 16 with the right letter" in out
+    assert "model reaches 100.0 on Multiple choice test (CircularEval" in out
+
+    lines = answers.read_text("utf-8").splitlines(keepends=True)
+    answers.write_text("".join(lines[:-1]), "utf-8")
+    assert main(["score", *map(str, (answers, *score))]) == 0
+    assert "lacks pass 3" in capsys.readouterr().out
+    answers.write_text("".join(lines).replace(ANSWERS[1], "Nine balls", 1), "utf-8")
+    assert main(["score", *map(str, (answers, *score))]) == 2
+    assert (
+        "has other options or another answer than in the question file" in capsys.readouterr().err
+    )

@@ -35,6 +35,8 @@ class ModelHub:
         """After so many bytes of files nothing more comes, until this changes."""
         self.cuts_at: int | None = None
         """After so many bytes of files the connection breaks off, once."""
+        self.knows_ranges = True
+        """Files come from the byte that is asked for, else always whole."""
         self.is_damaged = False
         """Files come with other bytes."""
         self.more_files: tuple[str, ...] = ()
@@ -102,8 +104,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _file(self, content: bytes) -> None:
         hub = self.hub
-        first = int(self.headers.get("range", "bytes=0-")[6:].rstrip("-"))
-        self._begin(206, len(content) - first)
+        first = 0
+        if hub.knows_ranges:
+            first = int(self.headers.get("range", "bytes=0-")[6:].rstrip("-"))
+        self._begin(206 if hub.knows_ranges else 200, len(content) - first)
         for start in range(first, len(content), PIECE):
             piece = content[start : start + PIECE]
             self.wfile.write(bytes(len(piece)) if hub.is_damaged else piece)

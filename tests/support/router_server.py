@@ -1,6 +1,6 @@
 """Hugging Face's router on loopback: it lists models with providers and prices, and refuses what it is told to."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,17 +85,22 @@ class CreditsApp(NamedTuple):
 
 
 @contextmanager
-def credits_app(folder: Path, **environ: str) -> Iterator[CreditsApp]:
-    """Run such an app. It has a token of its own, as a Space has whose votes are copied."""
+def credits_app(
+    folder: Path, names: Mapping[str, str] = MODELS, own: Sequence[str] = (), **environ: str
+) -> Iterator[CreditsApp]:
+    """Run such an app. It has a token of its own, as a Space has whose votes are copied.
+
+    `names` has its models' names by their ids, `own` tables of models that need no key of a visitor.
+    """
     provider = OidcServer()
     with RouterServer() as router:
         tables = [
             card(name, f"{model}:cheapest", router, key_from="visitor", images=4)
-            for model, name in MODELS.items()
+            for model, name in names.items()
         ]
         app = AppServer(
             folder / "data",
-            MODELS=catalogue(folder, *tables),
+            MODELS=catalogue(folder, *tables, *own),
             HF_TOKEN=OPERATOR,
             LIVE_SOON="yes",
             **provider.environ(),

@@ -84,4 +84,5 @@ def pieces(text: str) -> Sequence[str]:
 def two_models() -> LiveModels:
     """Return two live models that are ready."""
     cards = [ModelCard(name, "api", f"id-of-{name}") for name in ("one", "two")]
-    return LiveModels([LocalVLM(card, ProcessPool(1)) for card in cards], Downloads((), print))
+    vlms = [LocalVLM(card, ProcessPool(1)) for card in cards]
+    return LiveModels(vlms, Downloads((), print), print)

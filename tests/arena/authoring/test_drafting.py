@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -110,6 +111,15 @@ def test_a_projects_budget_bounds_its_drafts(database, tmp_path):
     project = Project.on(database, tmp_path, model="writer", budget=0.0001)
     drafting = project.drafting(ScriptedVLM("writer", price=Price(2.0, 6.0)))
     assert "$0.00" in asyncio.run(drafting.answer(project.campaign, captioned(project)))
+
+
+def test_a_model_at_an_unknown_price_is_not_asked(database, tmp_path):
+    """A router's price is not the card's, and without a price no budget would hold."""
+    project = Project.on(database, tmp_path, model="writer")
+    routed = ScriptedVLM("writer")
+    routed.card = replace(routed.card, visitor_key=True)
+    why = asyncio.run(project.drafting(routed).answer(project.campaign, captioned(project)))
+    assert "give it prompt_price and completion_price" in why and not routed.asked
 
 
 def test_after_a_fault_in_the_models_answer_a_person_writes(project):

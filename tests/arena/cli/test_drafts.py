@@ -18,7 +18,7 @@ from arena.seats.campaigns import CampaignStore
 from arena.seats.links import Arrival
 from arena.seats.qualification import ExamStanding, Qualification
 from arena.seats.seats import SeatStore
-from tests.support.writers import Project, photo
+from tests.support.writers import ANSWERS, Project, photo
 
 TOML = """name = "pets"
 seat = { votes = 20, pay = 6 }
@@ -251,3 +251,25 @@ def test_a_project_of_questions_from_its_file_to_its_table(database, arena, tmp_
     out = arena(*export, "--out", tmp_path / "kept")[1]
     kept = tmp_path / "kept" / "pets.tsv"
     assert out.endswith(f"python -m scoring score FILE --questions {kept} --out DIR\n")
+
+
+def test_half_of_the_questions_are_listed_and_checked(database, arena, tmp_path):
+    families = [{"name": "counting", "wanted": 3}]
+    project = Project.on(database, tmp_path, kind="multiple choice", families=families)
+    for person in ("ann", "bob"):
+        while project.do(project.seat(person)):
+            pass
+    code, out, _ = arena("drafts", "questions", "pets")
+    rows = [*csv.DictReader(io.StringIO(out))]
+    assert (code, len(rows)) == (0, 2)
+    right = f"{rows[0]['right']}. {ANSWERS[0]}"
+    assert right in rows[0]["options"].splitlines() and Path(rows[0]["picture"]).is_file()
+    first, second = (row["question"] for row in rows)
+    done = arena("drafts", "check", "pets", first, "correct")
+    assert done == (0, f"Question {first} of pets is good.\n", "")
+    code, _, err = arena("drafts", "check", "pets", second, "caption")
+    assert code == 2 and err.endswith(": correct, answer, instruction, picture, harm.\n")
+    arena("drafts", "check", "pets", second, "answer")
+    assert project.drafts[int(second) - 1].state.fault == "answer"
+    assert arena("drafts", "questions", "pets")[1].splitlines()[1:] == []
+    assert arena("drafts", "check", "pets", first, "correct")[0] == 2

@@ -23,9 +23,10 @@ import psutil
 import pytest
 from PIL import Image
 
-from arena.inference.local_process import LocalVLM, ProcessPool
-from arena.types import Generation, ModelCard, ModelError, Price, Turn, Usage
-from tests.support.tiny_vlm import build, build_smol
+from arena.inference import local_process
+from arena.inference.local_process import LocalChooser, LocalVLM, ProcessPool
+from arena.types import Alternatives, Generation, ModelCard, ModelError, Price, Turn, Usage
+from tests.support.tiny_vlm import TEMPLATE, build, build_smol
 
 ROOT = Path(__file__).parents[3]
 GREEDY = Generation(max_tokens=12, temperature=0.0)
@@ -125,6 +126,26 @@ def test_an_image_is_read_at_its_place_in_the_text(card, process_pool):
     ]
     answers = asyncio.run(LocalVLM(card, process_pool).answers([[turn] for turn in texts], GREEDY))
     assert answers[0] == answers[1] and len(set(answers)) == 3
+
+
+def test_it_weighs_texts_with_each_question_s_own_pictures_in_a_batch(card, process_pool):
+    texts = (" the dog", " red")
+
+    async def weighed() -> tuple[list[str], tuple[str, ...], Usage]:
+        chooser, usage = LocalChooser(card, process_pool), []
+        asked = [Alternatives(turns, texts) for turns in (ONE, TWO, NONE)]
+        asked.append(Alternatives([Turn("user", ONE[0].text, (picture("blue"),))], texts))
+        singles = [(await chooser.answers([one], GREEDY))[0] for one in asked]
+        batch = await chooser.answers(asked, GREEDY, usage.append)
+        with pytest.raises(ModelError, match="room for 32768 tokens"):
+            await chooser.answers([Alternatives(NONE, (" red" * 33_000,))], GREEDY)
+        return singles, batch, *usage
+
+    singles, batch, usage = asyncio.run(weighed())
+    assert list(batch) == singles and len(set(singles)) == 4
+    assert all(len(json.loads(one)) == 2 for one in batch)
+    assert usage.prompt > 0 and usage.completion == 0 and not usage.cut
+    assert usage.cost == usage.prompt
 
 
 def test_a_seed_makes_sampling_repeat_itself(card, process_pool):
@@ -264,8 +285,14 @@ def test_a_process_that_takes_too_much_memory_is_ended(tiny):
         process_pool.close()
 
 
-def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny):
-    cards = [ModelCard(name, "local", str(tiny), timeout=0.05) for name in "abc"]
+def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, monkeypatch):
+    """Of processes that hold no weights: whom the pool ends does not depend on them."""
+    start = local_process.line_process
+    monkeypatch.setattr(
+        local_process, "line_process", lambda _: start("tests.support.silent_model")
+    )
+    monkeypatch.setattr(local_process, "WHOLE", 0.01)  # of the card's time-out: the patience
+    cards = [ModelCard(name, "local", str(tiny), timeout=30.0) for name in "abc"]
     process_pool = ProcessPool(2)
 
     async def loaded(*cards: ModelCard) -> None:
@@ -349,6 +376,59 @@ def test_control_tokens_that_a_user_types_are_plain_text(model):
     assert prompt_tokens(model, "a<image>b", picture("red")) == plain + image
 
 
+def loss(model, text: str, image: Image.Image) -> float:
+    """Transformers' own loss over a text alone, after the question as the template writes it."""
+    asked = "<|im_start|>user\n<image>Which?<|im_end|>\n<|im_start|>assistant\n"
+    given = model._processor(text=[asked + text], images=[image], return_tensors="pt")
+    before = model._processor(text=[asked], images=[image], return_tensors="pt")
+    labels = given["input_ids"].clone()
+    labels[:, : before["input_ids"].shape[1]] = -100
+    return model._model(**given, labels=labels).loss.item()
+
+
+def weighed(model, texts: list[str], *images: bytes) -> list[float | None]:
+    asked = [conversation("Which?", *images)]
+    return model.likelihoods(asked, [texts], threading.Event(), lambda: None)["likelihoods"][0]
+
+
+def test_a_likelihood_is_the_loss_that_transformers_computes_of_each_text_alone(model):
+    """Texts of other lengths, beginnings of one another, and one twice; each is weighed beside the others."""
+    texts = [" red", " red house", " the red house by the river, under a tree", " blue", " red"]
+    image = Image.open(io.BytesIO(picture("red"))).convert("RGB")
+    found = weighed(model, texts, picture("red"))
+    assert found == pytest.approx([-loss(model, text, image) for text in texts], rel=1e-4)
+    assert found[0] == pytest.approx(found[-1], rel=1e-6) and len(set(found)) > 3
+    assert weighed(model, texts[:1], picture("red")) == pytest.approx(found[:1], rel=1e-5)
+    assert weighed(model, texts, picture("blue")) != pytest.approx(found, rel=1e-4)
+
+
+def test_a_text_without_tokens_has_no_likelihood_and_control_tokens_are_text(model):
+    empty, word, control = weighed(model, ["", " red", "<image></s>"], picture("red"))
+    assert empty is None and word is not None and control is not None
+    assert weighed(model, [""]) == [None]
+
+
+def test_a_template_s_own_space_before_an_answer_is_not_weighed_twice(inside, tiny, tmp_path):
+    """A first word that is one token with the space before it counts whole, reasoning left empty not at all."""
+    turned = TEMPLATE.replace(
+        "<|im_start|>{{ message['role'] }}\n",
+        "<|im_start|>{{ message['role'] }}:{% if message['role'] == 'assistant' %}<think></think>{% endif %} ",
+    )
+    folder = Path(changed(tiny, tmp_path / "spaced"))
+    (folder / "chat_template.jinja").write_text(turned)
+    spaced = inside.LocalModel(str(folder), None, "float32", "cpu")
+    tokens: list[int] = []
+    forward = spaced._model.forward
+
+    def counted(*, logits_to_keep: int, **inputs):
+        tokens.append(logits_to_keep - 1)
+        return forward(logits_to_keep=logits_to_keep, **inputs)
+
+    spaced._model.forward = counted
+    assert None not in weighed(spaced, ["red"])
+    assert tokens == [1]
+
+
 def test_a_stop_ends_the_generation_at_the_next_token(model):
     stop, pieces = threading.Event(), []
 
@@ -374,7 +454,7 @@ def test_a_conversation_longer_than_the_model_is_too_long(inside, model):
         )
 
 
-def changed(tiny: Path, folder: Path, **files: object) -> str:
+def changed(tiny: Path, folder: Path, **files: dict[str, object] | None) -> str:
     """Return a copy of the model with some files replaced, or deleted where None is given."""
     shutil.copytree(tiny, folder)
     for name, content in files.items():

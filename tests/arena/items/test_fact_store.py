@@ -1,11 +1,12 @@
 """Facts of models: which source counts, what a file may state, and what stays when a source has no more."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from pydantic import ValidationError
 
-from arena.database import Database
+from arena.database import Database, now
+from arena.items import fact_store
 from arena.items.fact_store import FactError, FactStore
 from arena.items.ingest import Ingest
 from arena.model_facts import StatedFacts, licence_text, parse_size, size_text
@@ -69,6 +70,23 @@ def test_a_card_brings_its_prices_and_its_repository(store):
     assert [model.repository for model in store.unread(date_of_the_hub)] == ["c/d"]
     store.take_cards([])
     assert known(store) == {}, "nobody links it to the Hub any more"
+
+
+def test_a_routers_price_has_its_day_and_comes_before_the_cards(store, database, monkeypatch):
+    store.take_cards([ModelCard("m1", "api", "x", price=Price(0.1, 0.4))])
+    store.take_prices({"m1": Price(0.2, 0.5), "not in the bank": Price(1.0, 1.0)})
+    assert known(store) == {"prompt_price": "0.2", "completion_price": "0.5"}
+    version = store.snapshot().version
+    store.take_prices({"m1": Price(0.2, 0.5)})
+    assert store.snapshot().version == version, "it was taken today"
+    tomorrow = now() + timedelta(days=1)
+    monkeypatch.setattr(fact_store, "now", lambda: tomorrow)
+    store.take_prices({"m1": Price(0.2, 0.5)})
+    assert store.snapshot().of("m1").facts["prompt_price"].read_at == tomorrow
+    store.take_cards([ModelCard("m1", "api", "x", price=Price(0.3, 0.6))])
+    assert known(store)["prompt_price"] == "0.2"
+    store.take_prices({})
+    assert known(store) == {"prompt_price": "0.3", "completion_price": "0.6"}
 
 
 def test_facts_follow_a_model_to_its_new_name(store, database):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from arena.admin.erasure import Erasure
 from arena.battles.voters import Account, Voters
@@ -24,14 +24,18 @@ from arena.live.queue import LiveBudget
 from arena.server.hub_token import catalogue_keys, is_visitor, operator_token
 from arena.settings import Settings
 from arena.types import ModelError, Secret
+from arena.web.live_view import offer_html
+from arena.web.words import ENGLISH
 from tests.support.blindness import told
 from tests.support.live_pages import opened, phase, photo
-from tests.support.live_visitor import Visitor, picture
+from tests.support.live_visitor import Visitor, card, picture
 from tests.support.oidc_server import Person
+from tests.support.openai_server import OpenAIServer
 from tests.support.router_server import (
     MODELS,
     NO_PROVIDER,
     OPERATOR,
+    TEXT,
     CreditsApp,
     credits_app,
 )
@@ -196,6 +200,14 @@ def rows(site: CreditsApp, query: str) -> list[tuple]:
         return database.execute(query).fetchall()
 
 
+FAILED = "SELECT DISTINCT name FROM live_failure JOIN model ON model.id = model_id"
+
+
+def forget_failures(site: CreditsApp) -> None:
+    with closing(sqlite3.connect(site.app.data_dir / "arena.db")) as database, database:
+        database.execute("DELETE FROM live_failure")
+
+
 def test_each_visitor_asks_with_the_own_key_and_nobody_else(site):
     async def run() -> None:
         async with (
@@ -244,7 +256,7 @@ def test_each_visitor_asks_with_the_own_key_and_nobody_else(site):
     ],
 )
 def test_a_refusal_ends_both_sides_at_once_and_tells_nothing_of_them(site, status, sentence):
-    """One model of the two or both are refused: the same words, no third model, and no model's failure."""
+    """One model of the two or both are refused: the same words, and no third model."""
     one, two, three = MODELS
 
     async def run() -> list[Answered]:
@@ -263,10 +275,16 @@ def test_a_refusal_ends_both_sides_at_once_and_tells_nothing_of_them(site, statu
     for answered in (both, maybe_one):
         scene = answered.scene
         assert scene["phase"] == "void" and sentence in scene["parts"]["status"]
+        assert "live/images/" not in scene["parts"]["subject"], "they are deleted by now"
         assert told(HIDDEN, answered.received) == set()
         assert len(answered.asked) <= 2
     assert both.scene["parts"] | {"subject": ""} == maybe_one.scene["parts"] | {"subject": ""}
-    assert rows(site, "SELECT count(*) FROM live_failure") == [(0,)]
+    failed = {name for (name,) in rows(site, FAILED)}
+    assert bool(failed) == (status not in (401, 402, 403)), (
+        "the operator sees what may be no visitor's"
+    )
+    assert failed <= {MODELS[one], MODELS[two], MODELS[three]}
+    forget_failures(site)
 
 
 def test_a_model_that_fails_by_itself_is_replaced(site):
@@ -282,8 +300,35 @@ def test_a_model_that_fails_by_itself_is_replaced(site):
         assert {answered.scene["phase"] for answered in asyncio.run(run())} == {"open"}
     finally:
         site.router.refuses = {}
-        with closing(sqlite3.connect(site.app.data_dir / "arena.db")) as database, database:
-            database.execute("DELETE FROM live_failure")
+        forget_failures(site)
+
+
+def test_beside_other_models_every_battle_of_a_lent_key_needs_it(tmp_path):
+    """A logout in another browser ends each of them before a follow-up, and none that was begun without a key."""
+    model, name = next(iter(MODELS.items()))
+
+    async def run(site: CreditsApp) -> None:
+        async with Visitor(site.app.address) as visitor, Visitor(site.app.address) as elsewhere:
+            site.provider.person = Person("a", "Anna")
+            await visitor.client.get("/login", follow_redirects=True)
+            without = f"/live/battles/{await visitor.begin('Without a key.')}"
+            await visitor.watch(without)
+            assert site.router.counts.bodies == []
+            await consent(site, visitor, "Anna", "a")
+            await visitor.post(f"{without}/questions", {"text": "And what else?"})
+            assert (await visitor.watch(without))[-1]["phase"] == "open"
+            for _ in range(3):
+                answered = await battle(site, visitor, "With a key.")
+                assert answered.asked == {f"{model}:cheapest"}
+            await consent(site, elsewhere, "Anna", "a")
+            await elsewhere.client.post("/logout", headers={"origin": site.app.address})
+            follow_up = f"/live/battles/{answered.scene['battle']}/questions"
+            assert LOGIN_OVER in await visitor.refused(follow_up, {"text": "And what else?"})
+
+    with OpenAIServer(lambda body, _: TEXT, models=("one", "two")) as server:
+        own = [card(f"Own {other}", other, server) for other in server.models]
+        with credits_app(tmp_path, {model: name}, own) as site:
+            asyncio.run(run(site))
 
 
 def test_a_phone_lends_its_credits_and_votes(site, browser):
@@ -308,13 +353,43 @@ def test_a_phone_lends_its_credits_and_votes(site, browser):
         page.reload()
         expect(page.locator("#live-send")).to_be_visible()
         expect(page.locator("#live-text")).to_have_value("")
+        await_drafts(page, 0)
     assert any("Cleo" in key for key in site.router.counts.keys)
 
 
+def await_drafts(page: Page, number: int) -> None:
+    """Wait until the browser keeps so many forms that were left for a login."""
+    for _ in range(200):
+        if len(page.evaluate("indexedDB.databases()")) == number:
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(page.evaluate("indexedDB.databases()"))
+
+
+def test_a_login_that_is_given_up_leaves_its_draft_for_an_hour(site, browser):
+    with opened(browser, site.app.address, PHONE) as page:
+        page.route("**/login/credits", lambda route: route.fulfill(status=204))
+        page.fill("#live-text", "What is this?")
+        page.get_by_role("link", name=CONSENT).click()
+        await_drafts(page, 1)
+        with page.context.new_page() as tab:
+            tab.goto(page.url)
+            expect(tab.get_by_role("link", name=CONSENT)).to_be_visible()
+            await_drafts(tab, 1)
+            tab.clock.install()
+            tab.clock.fast_forward("01:01:00")
+            tab.reload()
+            await_drafts(tab, 0)
+
+
 def test_a_router_without_two_models_says_so():
-    models = LiveModels([], Downloads([], lambda card: None))
+    models = LiveModels([], Downloads((), print), print)
     assert offer_of(models, None, "login", has_catalogue=True).state == "none"
     models.routed.problems = ("X: not checked.",)
-    assert offer_of(models, None, "login", has_catalogue=True).state == "unserved"
+    offer = offer_of(models, None, "login", has_catalogue=True)
+    assert offer.state == "unserved"
+    assert "Fewer than two of these models" in offer_html(offer, True, ENGLISH)
+    away = offer_html(offer._replace(hub="router.example"), True, ENGLISH)
+    assert "no connection to router.example" in away
     models.routed.is_reading = True
     assert offer_of(models, None, "login", has_catalogue=True).state == "loading"

@@ -47,7 +47,7 @@ class Stopped(Downloads):
 
 
 def models(*standings: WeightsStanding, seconds: float | None = None) -> LiveModels:
-    return LiveModels(two_models().vlms, Stopped(standings, seconds))
+    return LiveModels(two_models().vlms, Stopped(standings, seconds), print)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,9 @@ def test_the_operator_reads_why():
 
 
 def test_without_models_a_laptop_reads_how_to_start_and_a_space_does_not():
-    nothing = offer_of(LiveModels([], Downloads((), print)), None, "none", has_catalogue=False)
+    nothing = offer_of(
+        LiveModels([], Downloads((), print), print), None, "none", has_catalogue=False
+    )
     assert nothing == Offer("unset")
     assert "<code>MODELS=small python app.py</code>" in offer_html(nothing, False, ENGLISH)
     assert "MODELS" not in offer_html(nothing, True, ENGLISH)

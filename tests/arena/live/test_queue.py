@@ -20,7 +20,11 @@ CROWD = "198.51.100.0/24"
 
 
 def asked(
-    queue: GenerationQueue, network: str | None, begun: list[str | None], *alone: str
+    queue: GenerationQueue,
+    network: str | None,
+    begun: list[str | None],
+    *alone: str,
+    tells_place: bool = True,
 ) -> GenerationTask:
     """Ask a model that never comes to an end; `begun` tells the networks in the order of their turns."""
     vlm = ScriptedVLM("endless", first=3_600.0)
@@ -33,7 +37,7 @@ def asked(
         """Nothing is kept."""
 
     side_by_side = SideBySide({"a": vlm}, ask)  # pyright: ignore[reportArgumentType]
-    return GenerationTask(queue, side_by_side, finish, network, frozenset(alone))
+    return GenerationTask(queue, side_by_side, finish, network, frozenset(alone), tells_place)
 
 
 async def rest() -> None:
@@ -79,6 +83,22 @@ def test_battles_wait_for_a_model_that_answers_one_at_a_time():
         assert [queue.ahead(task) for task in tasks[1:]] == [0, 0, 1]
         await stopped(tasks[1:])
         assert queue.waiting == 0
+
+    asyncio.run(run())
+
+
+def test_who_waits_for_a_model_of_its_kind_is_told_so_only_where_all_are_of_that_kind():
+    async def run() -> None:
+        queue = GenerationQueue(3)
+        tasks = [
+            asked(queue, CROWD, [], *alone, tells_place=False)
+            for alone in (("one",), ("one",), ("one",), (), ("one",))
+        ]
+        await rest()
+        assert [queue.ahead(task) for task in tasks] == [0, 1, 2, 1, 3]
+        assert [queue.told_ahead(task) for task in tasks] == [0, 0, 0, 1, 2]
+        await stopped(tasks)
+        assert queue.told_ahead(tasks[4]) == 0
 
     asyncio.run(run())
 

@@ -1,5 +1,6 @@
 """Facts from a Hub on loopback, by the real client: whose model it is, how large, under which licence."""
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -10,7 +11,7 @@ from arena.database import Database, now
 from arena.items.fact_store import FactStore
 from arena.items.ingest import Ingest
 from arena.server import hub_facts
-from arena.server.hub_facts import read_facts, refresh
+from arena.server.hub_facts import read_facts, refresh, refreshing
 from arena.server.hub_requests import HubError
 from tests.support.hub_server import HubServer
 from tests.support.servers import drafts
@@ -123,6 +124,25 @@ def test_repositories_are_read_once_a_week_and_stay_as_they_are_offline(bank, hu
     hub.status = 200
     refresh(store, api)
     assert store.by_model()["m1"].licence == "MIT"
+
+
+def test_a_look_that_breaks_off_is_not_the_last_one(bank, monkeypatch, caplog):
+    looks: list[FactStore] = []
+
+    def breaks_off(store: FactStore) -> None:
+        looks.append(store)
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(hub_facts, "refresh", breaks_off)
+    monkeypatch.setattr(hub_facts, "LOOK_SECONDS", 0.0)
+
+    async def run() -> None:
+        async with refreshing(FactStore(bank)), asyncio.timeout(10):
+            while len(looks) < 2:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert "nobody foresaw this" in caplog.text
 
 
 @pytest.fixture

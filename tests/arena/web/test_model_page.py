@@ -26,6 +26,7 @@ from arena.leaderboard.overview import Overview
 from arena.leaderboard.service import Leaderboard
 from arena.web import results_page
 from arena.web.addresses import MOST_NAME
+from arena.web.facts_view import NamedLink
 from arena.web.model_page import MOST_LOST, MOST_TEXT, ModelPages
 from arena.web.results_address import ResultsAddress, board_address, board_query, model_address
 from arena.web.results_page import ResultsPages
@@ -85,7 +86,11 @@ def pages(database) -> Iterator[ModelPages]:
 
 def model_pages(database: Database, leaderboard: Leaderboard) -> ModelPages:
     items = ItemBank(database)
-    return ModelPages(leaderboard, items, Blindness(database, items, "auto"), FactStore(database))
+    blindness = Blindness(database, items, "auto")
+    reports = {"beta": [NamedLink("beta: 50.0 on MM-Vet", "/report/abc")]}
+    return ModelPages(
+        leaderboard, items, blindness, FactStore(database), lambda name: reports.get(name, ())
+    )
 
 
 def html(pages: ModelPages, address: str, reader: int = NOBODY) -> str:
@@ -192,6 +197,14 @@ def test_names_are_text_and_addresses_are_quoted(pages):
     shown = html(pages, address)
     assert HOSTILE not in shown and "&lt;b&gt;c/d&lt;/b&gt;?&amp;</bdi></h1>" in shown
     assert 'href="/model/%3Cb%3Ec%2Fd' in html(pages, "/model/alpha?source=test")
+
+
+def test_reports_are_said_to_go_by_the_models_name_alone(pages):
+    told = html(pages, "/model/beta")
+    assert (
+        'href="/report/abc"' in told and "Nobody has checked that they are of this model." in told
+    )
+    assert "Nobody has checked" not in html(pages, "/model/alpha")
 
 
 def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):

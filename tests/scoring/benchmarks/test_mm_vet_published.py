@@ -166,6 +166,8 @@ def test_a_report_of_the_bard_set_stands_beside_tables_9_and_10(data, tmp_path):
     assert capabilities.ordered[0] == ("Bard", 53.5)
     assert integrated.own["Rec + OCR + Spat + Math"] is None, "no question of the set needs these"
     assert "by its language model, Vicuna-13B" in integrated.note
+    unprinted = "The paper doesn't print the Bard set's ids."
+    assert unprinted in capabilities.note and unprinted in integrated.note
     assert "above MM-ReAct-GPT-4 (48.1)" not in MM_VET.sentence(report)
     assert "between Bard (53.5) and MM-ReAct-GPT-4 (48.1) of the paper's Table 9" in (
         MM_VET.sentence(report)

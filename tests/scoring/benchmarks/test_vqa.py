@@ -309,7 +309,7 @@ VET = [
 
 @pytest.mark.parametrize(
     ("name", "benchmark"),
-    [("own.json", None), ("MMVet.json", None), ("m_GQA_TestDev_Balanced.json", "GQA")],
+    [("own.json", None), ("MMVet.json", None), ("m_GQA_TestDev_Balanced.json", "gqa")],
 )
 def test_questions_with_one_answer_are_gqas_by_name_alone(tmp_path, name, benchmark):
     (tmp_path / name).write_text(json.dumps(VET))

@@ -34,10 +34,10 @@ from arena.items.ingest import Ingest
 from arena.items.store import ANSWER, ItemBank
 from arena.types import ModelCard, Turn
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
-from scoring.benchmarks.offline_answers import choice_paper, rotations
+from scoring.benchmarks.offline_answers import choice_paper
 from scoring.benchmarks.predictions import read_predictions
 from scoring.judges.spec import prompt_text
-from scoring.multiple_choice.circular_eval import rotation_problems
+from scoring.multiple_choice.circular_eval import rotation_problems, rotations
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS, ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper

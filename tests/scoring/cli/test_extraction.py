@@ -51,12 +51,14 @@ def test_people_are_set_beside_a_judge_and_beside_rules(command, outputs, tmp_pa
     meant = dict(zip("012345", ["B", "b", "B", "C", NO_OPTION, ""], strict=True))
     filled = [{**row, "option": meant[row["item"]], "reader": "ann"} for row in rows]
     again = {**filled[0], "reader": "bob", "option": "Q?"}
-    readings = write_csv(path, [*filled, again])
+    absent = {**filled[0], "reader": "cem", "option": "E"}
+    readings = write_csv(path, [*filled, again, absent])
     apart = tmp_path / "apart.csv"
     rules = command.out.glob("*-audit.jsonl")
     done = command.run("extraction", "align", readings, judged, *rules, "--out", apart)
     assert done.code == 0, done.err
     assert "expected an option's letter, or none" in done.out
+    assert "its question has no option E" in done.out
     assert "1 person read 5 answers" in done.out
     told, unread = (
         next(line for line in done.out.splitlines() if line.startswith(name))

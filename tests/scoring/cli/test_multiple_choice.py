@@ -155,7 +155,8 @@ def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path):
         rows = list(csv.DictReader(file))
     file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:100], list(rows[0]))
     with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
-        words = ("score", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = ("score", file, "--benchmark", "TextVQA", "--judge", "test-judge")
+        words = (*words, "--base-url", judge.address, "--yes")
         code, said, _ = command(*words)
         assert code == 0 and "100 of 100 answers for the judge" in said and "mean mark" in said
         (marked,) = command.table("_acc.csv")

@@ -96,6 +96,7 @@ def test_questions_that_no_other_file_has_are_scored_without_the_benchmarks_name
         ("visit-bench -o stored=m", "choose a judge with --judge MODEL"),
         ("mmbench --no-judge", "name a file of outputs"),
         ("mm-vet -o sample=true", "name a file of outputs"),
+        ("sealed-items", "Sealed items are judged on the page alone"),
         ("mm-vett", "expected one of mm-vet, mm-vet-v2, visit-bench, mmbench, "),
     ],
 )

@@ -6,12 +6,11 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks.base import OpenedFile
-from scoring.benchmarks.choice import has_options
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
 from scoring.multiple_choice.downloads import submission
 from scoring.multiple_choice.extract import extract
-from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.reader import has_options, read_choices
 from scoring.multiple_choice.types import Decided
 
 

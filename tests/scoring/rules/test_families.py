@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from scoring.judges.spec import JudgeSpec, Reply
-from scoring.rules import KINDS
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol
+from scoring.rules.kinds import KINDS
 from scoring.rules.open import mmmu_answers
 from scoring.rules.vqa_accuracy import normal
+from scoring.specs.files import OURS, load_spec
 
 SPEC = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 
@@ -137,6 +138,16 @@ EXPECTED = [
     Expected("mathvision", "kit_rule", KIT, mathvision, "read"),
     Expected("mathvision", "kit", KIT, mathvision, "judged"),
 ]
+LLAVA = "llava_bench"
+WILD = "wildvision"
+VERDICTS = [
+    (LLAVA, KIT, lambda told: (told["gpt4_score"], told["score"])),
+    (LLAVA, "strict", lambda told: (told["gpt4_score"], told["score"]) if told["read"] else None),
+    (WILD, KIT, lambda told: (told["verdict_kit"], told["kit_value"])),
+    (WILD, LMMS, lambda told: told["lmms_value"]),
+    (WILD, "strict", lambda told: None if told["verdict_kit"] == "Unknown" else told["kit_value"]),
+    ("own_rubric", "strict", lambda told: told["grade"]),
+]
 UNREAD = (None, "Unknown", "other")
 """How the families write that a toolkit read nothing."""
 
@@ -165,6 +176,28 @@ def test_every_expected_value_comes_out(data):
                 name = f"{expected.family} {expected.key} {expected.protocol}"
                 wrong.setdefault(name, []).append((line["row"]["prediction"], value, found))
     assert wrong == {}
+
+
+@pytest.mark.parametrize(("family", "protocol", "wanted"), VERDICTS)
+def test_a_judges_reply_is_read_as_in_the_family(data, family, protocol, wanted):
+    folder = data / "specs" if family == "own_rubric" else OURS
+    (case,) = load_spec(folder / f"{family}.yaml").rule
+    for line in rows(data, family):
+        item = Item("1", "What?", "a cat", {}, {"claude3_sonnet": "a cat"})
+        reading = judged(case.rule, item, "a dog", protocol, line["row"]["judge_reply"])
+        told = wanted(line["expected"])
+        assert verdict(family, protocol, reading, told) == told, line
+
+
+def verdict(family: str, protocol: str, reading: Reading, told: Any) -> Any:
+    """What was read, in the family's own words."""
+    if family == LLAVA:
+        return reading.marks or None
+    if family == WILD:
+        return (
+            (reading.read or "Unknown", reading.score) if isinstance(told, tuple) else reading.score
+        )
+    return None if reading.score is None else 2 * reading.score
 
 
 def value_of(expected: Expected, row: Mapping[str, Any]) -> float | str | None:

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from scoring.judges.spec import Ask, JudgeSpec, Reply
-from scoring.rules import KINDS
 from scoring.rules.base import Item
 from scoring.rules.judging import extracted
+from scoring.rules.kinds import KINDS
 
 WIDE = JudgeSpec("judge", True, "max_tokens", True, True, True, 0, None)
 NARROW = JudgeSpec("judge", True, "max_tokens", True, True, False, 0, None)

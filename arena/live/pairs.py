@@ -1,0 +1,24 @@
+"""Pairs: which of the models that can answer meet in a battle, where visitors lend their keys.
+
+A key that is taken back, has expired or is refused ends each battle that needs it. So that such an end tells nothing of
+the two models, every battle that is begun with a key needs it: at least one of its models is asked with it.
+"""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from arena.types import VLM
+
+
+def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str, str]]:
+    """Return the pairs of models, by name, that a draw is made among; `are_visitors`: whether visitors lend keys."""
+    pairs = list(combinations(able, 2))
+    if not are_visitors:
+        return pairs
+    lent = [pair for pair in pairs if any(able[name].card.visitor_key for name in pair)]
+    return lent or pairs
+
+
+def can_replace(failed: VLM, other: VLM) -> bool:
+    """Return whether a battle still needs the visitor's key if it did before."""
+    return other.card.visitor_key or not failed.card.visitor_key

@@ -1,0 +1,137 @@
+"""Answers by likelihood: of a question's options the one whose text a local model finds likeliest as the answer.
+
+MMBench's authors scored Kosmos-2 so, by the lowest perplexity (Table 4). The question is put without its options. Their
+order changes nothing then, and one answer holds for all circular passes.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from arena.inference.offline import Task
+from arena.types import Alternatives, Turn, folded, grouped
+from scoring.benchmarks.mm_vet_questions import file_sha256
+from scoring.benchmarks.modes import bare_prompt
+from scoring.benchmarks.offline_answers import (
+    Answers,
+    OfflineBenchmark,
+    answers_tsv,
+    choice_sheet,
+    images_of,
+    picture,
+)
+from scoring.multiple_choice.reader import CHOSEN_BY
+from scoring.multiple_choice.truths import plain_option
+from scoring.multiple_choice.types import LETTERS, PASS, ChoiceQuestion
+
+_PLACES = 6
+"""Digits after the point that a file keeps of a likelihood; options that differ by less are equally likely."""
+_SHOWN = 10
+
+Passes: TypeAlias = Sequence[ChoiceQuestion]
+"""A question in all the orders of its options; the first is asked."""
+
+
+class _Weighed(NamedTuple):
+    """A question with the mean log-likelihood of each option's tokens, by letter; None for an option without any."""
+
+    question: ChoiceQuestion
+    scores: Mapping[str, float | None]
+
+    @property
+    def likeliest(self) -> Sequence[str]:
+        """The letters of the best score; several are equally likely."""
+        known = {letter: score for letter, score in self.scores.items() if score is not None}
+        best = max(known.values(), default=None)
+        return [letter for letter, score in known.items() if score == best]
+
+
+def likelihood_paper(file: Path, circular: bool) -> OfflineBenchmark:
+    """The questions of a TSV, with passes as `choice_sheet` has them. Raises RowsError and AnsweringError."""
+    sheet = choice_sheet(file, circular)
+    questions = [*grouped((_asks(question), question) for question in sheet.questions).values()]
+    asked = {first.index for first, *_ in questions}
+
+    def tasks(_: Answers) -> Iterator[Task[Alternatives]]:
+        for question, cell in sheet.with_images():
+            if question.index in asked:
+                yield Task(str(question.index), partial(_alternatives, cell, question))
+
+    return OfflineBenchmark(
+        digest=f"{file_sha256(file)} likelihood",
+        count=len(questions),
+        rounds=(tasks,),
+        written=lambda answers, _: _file([*_weighed(questions, answers)]),
+        chosen_by="likelihood",
+        remarks=lambda answers: _remarks([*_weighed(questions, answers)]),
+    )
+
+
+def _asks(question: ChoiceQuestion) -> tuple[object, ...]:
+    """What passes of one question share; a pass of other words, options or pictures is asked by itself."""
+    options = tuple(sorted(_texts(question)))
+    return question.index % PASS, folded(bare_prompt(question)), options, question.picture
+
+
+def _texts(question: ChoiceQuestion) -> Mapping[str, str]:
+    """The different texts among the options, each once, by what tells them apart."""
+    return {plain_option(text): text.strip() for text in question.options.values()}
+
+
+def _alternatives(cell: str, question: ChoiceQuestion) -> Alternatives:
+    """Raises TaskError."""
+    turn = Turn("user", bare_prompt(question), tuple(map(picture, images_of(cell))))
+    return Alternatives((turn,), tuple(_texts(question).values()))
+
+
+def _weighed(questions: Iterable[Passes], answers: Answers) -> Iterator[_Weighed]:
+    """Every pass of the questions that are answered."""
+    for passes in questions:
+        answer = answers.get(str(passes[0].index))
+        if answer is None:
+            continue
+        scores = [score and round(score, _PLACES) for score in json.loads(answer)]
+        by_text = dict(zip(_texts(passes[0]), scores, strict=True))
+        for question in passes:
+            options = question.options.items()
+            yield _Weighed(
+                question, {letter: by_text[plain_option(text)] for letter, text in options}
+            )
+
+
+def _file(rows: Sequence[_Weighed]) -> bytes:
+    """The predictions, with a column for each letter's score; the cell of equally likely options is empty."""
+    rows = sorted(rows, key=lambda row: row.question.index)
+    by_key = {str(row.question.index): row for row in rows}
+    letters = {
+        key: row.likeliest[0] if len(row.likeliest) == 1 else "" for key, row in by_key.items()
+    }
+    columns = {CHOSEN_BY: dict.fromkeys(by_key, "likelihood")}
+    for letter in LETTERS:
+        scores = {key: row.scores.get(letter) for key, row in by_key.items()}
+        cells = {key: f"{score:.{_PLACES}f}" for key, score in scores.items() if score is not None}
+        if cells:
+            columns[f"logprob_{letter}"] = cells
+    return answers_tsv([row.question for row in rows], letters, columns)
+
+
+def _remarks(rows: Sequence[_Weighed]) -> Iterator[str]:
+    yield (
+        "Options were chosen by likelihood, not by generated text: the highest mean log-likelihood of an option's "
+        "tokens. The file and its report say so."
+    )
+    ties = [row for row in rows if len(row.likeliest) > 1]
+    if ties:
+        yield f"Left without an answer, because the best options are equally likely: {_places(ties)}."
+    blank = [row for row in rows if None in row.scores.values()]
+    if blank:
+        yield f"Options without a token of this model are never chosen: {_places(blank)}."
+
+
+def _places(rows: Sequence[_Weighed]) -> str:
+    """Questions by their index, each once."""
+    indices = [*dict.fromkeys(row.question.index % PASS for row in rows)]
+    more = f" and {len(indices) - _SHOWN:,} more" if len(indices) > _SHOWN else ""
+    return f"index {', '.join(map(str, indices[:_SHOWN]))}{more}"
