@@ -176,12 +176,12 @@ def metric(name):
 
 
 def rules(protocol, **parameters):
-    """All kinds of rule with these parameters, if they have them, that have the protocol."""
+    """All kinds of rule that have these parameters, need no others, and have the protocol."""
     given = [
-        KINDS[kind].model_validate({"kind": kind, **parameters})
-        for kind in KINDS
-        if parameters.keys()
-        <= {field.alias or name for name, field in KINDS[kind].model_fields.items()}
+        kind.model_validate({"kind": name, **parameters})
+        for name, kind in KINDS.items()
+        if parameters.keys() <= {field.alias or own for own, field in kind.model_fields.items()}
+        and not any(field.is_required() for field in kind.model_fields.values())
     ]
     item = Item("1", "What is it?", "['12.5', 'cat']", ANIMALS, {})
     return lambda text: [
