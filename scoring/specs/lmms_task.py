@@ -68,7 +68,7 @@ def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Map
 
 def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
     """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
-    path = file_beside(folder, name) if isinstance(name, str) else None
+    path = file_beside(name, folder) if isinstance(name, str) else None
     if path is None:
         text = f"there is no file {shown(name)} in its folder; put it there, as no other is read"
         raise SpecError([SpecProblem("include", text)])
