@@ -59,8 +59,8 @@ BENCHMARKS: dict[str, Benchmark[Any]] = {
         SEALED_ITEMS,
         MMBENCH,
         MMT_BENCH,
-        *VQA,
         *(spec_benchmark(key, spec) for key, spec in load_folder(SPECS)),
+        *VQA,
     )
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""

@@ -169,7 +169,7 @@ def test_an_edition_is_told_by_its_categories(text, category, edition):
 def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(
     data, name
 ):
-    opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
+    opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx", benchmark="mmbench")
     report = opened.report("strict")
     found = mmbench.MMBENCH.tabulated(report)
     assert opened.lines[0].startswith("Multiple choice: ") and found.edition == "Multiple choice"
