@@ -91,7 +91,10 @@ def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
 
 def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     """The benchmark of a spec under this key."""
+    is_judged = not any(case.rule.is_compared for case in spec.rule)
+    words = {"check": "Read the file (free)", "unit": "answer"} if is_judged else {}
     return SpecBenchmark(
+        **words,
         key=key,
         name=spec.name,
         spec=spec,
