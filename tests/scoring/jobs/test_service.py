@@ -138,7 +138,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
         with pytest.raises(
-            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"
+            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, ai2d"
         ):
             seen(mmt, "../../etc")
         with pytest.raises(UploadStoreError):
