@@ -119,7 +119,7 @@ def test_each_question_is_asked_once_and_every_pass_has_its_likeliest_option(com
         "3": "A",
         f"{PASS + 3}": "C",
     }
-    assert {row["chosen_by"] for row in rows.values()} == {"likelihood"}
+    assert {str(row["chosen_by"]) for row in rows.values()} == {"likelihood"}
     likelihoods = [(row["logprob_A"], row["logprob_B"], row["logprob_C"]) for row in rows.values()]
     assert likelihoods[:2] == [("-2.000000", "-1.000000", "-3.000000"), ("-0.500000",) * 2 + ("",)]
     assert likelihoods[2] == ("-1.500000", "", "")
@@ -262,5 +262,5 @@ def test_a_local_model_chooses_on_the_command_line(command, monkeypatch):
     out, done = answered(command, model="Tiny")
     assert done.code == 0, done.err
     rows = [row.values for row in read_records(out)]
-    assert len(rows) == 7 and {row["prediction"] for row in rows} <= set("ABC")
+    assert len(rows) == 7 and {str(row["prediction"]) for row in rows} <= set("ABC")
     assert all(float(str(row["logprob_A"])) < 0 for row in rows)
