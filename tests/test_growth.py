@@ -175,14 +175,12 @@ def metric(name):
     )
 
 
-def rules(protocol, **parameters):
-    """All kinds of rule with these parameters, if they have them, that have the protocol and ask no judge first."""
-    given = [
-        KINDS[kind].model_validate({"kind": kind, **parameters})
-        for kind in KINDS.keys() - {"rubric", "pairwise"}
-        if parameters.keys()
-        <= {field.alias or name for name, field in KINDS[kind].model_fields.items()}
-    ]
+PLAIN_RULES = ("letter", "yes_no", "number", "relaxed", "anls", "text", "open")
+
+
+def rules(protocol, *kinds, **parameters):
+    """These kinds of rule with these parameters, as far as they have the protocol."""
+    given = [KINDS[kind].model_validate({"kind": kind, **parameters}) for kind in kinds]
     item = Item("1", "What is it?", "['12.5', 'cat']", ANIMALS, {})
     return lambda text: [
         rule.reading(item, text, protocol) for rule in given if protocol in rule.protocols()
@@ -225,13 +223,13 @@ READERS: dict[str, Callable[[str], object]] = {
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
     "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
-    "rules of vlmevalkit": rules("vlmevalkit"),
-    "rules of lmms-eval": rules("lmms-eval"),
-    "rules of authors": rules("authors"),
-    "formulas by rule": lambda text: (
-        rules("strict", **{"as": "formula"})(text) + rules("vlmevalkit", **{"as": "formula"})(text)
-    ),
-    "rules that compare parts": lambda text: rules("strict", compare="contains")(text),
+    "rules of vlmevalkit": rules("vlmevalkit", *PLAIN_RULES),
+    "rules of lmms-eval": rules("lmms-eval", *PLAIN_RULES),
+    "rules of authors": rules("authors", *PLAIN_RULES),
+    "our rules": rules("strict", *PLAIN_RULES[1:]),
+    "our formulas": rules("strict", "number", **{"as": "formula"}),
+    "formulas of vlmevalkit": rules("vlmevalkit", "number", **{"as": "formula"}),
+    "our parts of a text": rules("strict", "text", compare="contains"),
     "a judge's short answer": extracted,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
