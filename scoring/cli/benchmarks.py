@@ -73,7 +73,7 @@ def benchmarks(
     if form is not None:
         found = load_benchmark(Path(name), task) if is_file else _of_ours(BENCHMARKS[name])
         read = [Path(name)] if is_file else []
-        yield from _written(found, form, questions, out, read)
+        yield from _in_form(found, form, questions, out, read)
     elif is_file:
         yield from _described_file(Path(name), task)
     else:
@@ -130,7 +130,7 @@ def _of_ours(benchmark: Benchmark[Any]) -> Translated:
     return Translated("", benchmark.key, benchmark.spec, ())
 
 
-def _written(
+def _in_form(
     found: Translated, form: str, questions: Path | None, out: Path | None, read: Sequence[Path]
 ) -> Iterator[str]:
     """Yield a benchmark in another form, or where it was written to and what it does not carry."""

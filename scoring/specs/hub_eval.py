@@ -304,14 +304,15 @@ def _scorer_name(spec: Spec) -> str | None:
 
 def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
     """Yield what an `eval.yaml` has no words for, and without which a spec would be another benchmark."""
-    if len(spec.rule) > 1 or spec.rule[0].when:
+    case = spec.rule[0]
+    if case.when or len(spec.rule) > 1:
         yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
     elif _scorer_name(spec) is None:
-        text = f"{kind_of(spec.rule[0].rule)} as it is here is none of its scorers"
+        text = f"{kind_of(case.rule)} as it is here is none of its scorers"
         yield SpecProblem("rule", f"{FORM}: {text} ({either(_RULES)})")
-    elif not (spec.rule[0].rule.truth or spec.columns.truth):
+    elif not (case.rule.truth or spec.columns.truth):
         yield SpecProblem("columns.truth", f"{FORM} needs a column of right answers")
-    elif kind_of(spec.rule[0].rule) == "letter" and not _choices(spec, file):
+    elif kind_of(case.rule) == "letter" and not _choices(spec, file):
         text = "name the columns of the options, as in [A, B, C, D], or give the questions"
         yield SpecProblem("columns.options", text)
     head = spec.headline_under(spec.protocols[0])
