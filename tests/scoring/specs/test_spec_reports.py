@@ -197,8 +197,9 @@ def test_vqa_data_sets_own_files_are_question_files(tmp_path):
     path = tmp_path / "samples_ok_vqa_val2014.jsonl"
     row = {"question_id": 2971475, "question": "?", "answers": people, "prediction": "a dog"}
     path.write_text(json.dumps(row))
-    found = open_upload(path, benchmark="okvqa")
-    assert found and told(found.report("strict"))["Overall"] == pytest.approx(60)
+    found = open_upload(path)
+    assert found and found.benchmark.name == "OK-VQA"
+    assert told(found.report("strict"))["Overall"] == pytest.approx(60)
 
 
 def test_reports_of_two_specs_are_never_compared(tmp_path):
