@@ -32,6 +32,7 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.benchmarks.vqa import VQA
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -39,7 +40,6 @@ from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
-from scoring.specs.benchmark import spec_benchmark
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH

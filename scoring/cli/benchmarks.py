@@ -10,12 +10,18 @@ from arena.cli.output_paths import check_unread, output_file
 from arena.io.tables import ANSWERS, read_records
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.benchmarks.kit_table import kit_table
+from scoring.benchmarks.spec_benchmark import (
+    OWN,
+    SpecBenchmark,
+    outcome_words,
+    protocol_note,
+    spec_benchmark,
+)
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.specs.benchmark import OWN, SpecBenchmark, outcome_words, protocol_note, spec_benchmark
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
-from scoring.specs.kit_table import kit_table
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
