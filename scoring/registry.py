@@ -50,7 +50,7 @@ R = TypeVar("R", bound=AnyReport)
 
 SPECS = OURS
 """The folder of benchmarks that are YAML files; each file is one."""
-BENCHMARKS: dict[str, Benchmark[Any]] = {
+_OF_CODE: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
     for benchmark in (
         MM_VET,
@@ -60,8 +60,11 @@ BENCHMARKS: dict[str, Benchmark[Any]] = {
         MMBENCH,
         MMT_BENCH,
         *VQA,
-        *(spec_benchmark(key, spec) for key, spec in load_folder(SPECS)),
     )
+}
+"""Those that are more than a table of answers; a spec of the same key holds data of one."""
+BENCHMARKS = _OF_CODE | {
+    key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 

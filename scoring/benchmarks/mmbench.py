@@ -49,62 +49,30 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided, Protocol
 from scoring.report import ScoreLine
 from scoring.score_sheets import tree_sheet, worst_sheet
+from scoring.specs.files import OURS, load_spec
 
 Edition = Literal[
     "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
 ]
 """The last is of questions that are none of MMBench's."""
 
-L1: Mapping[str, tuple[str, ...]] = {
-    "perception": ("CP", "FP-S", "FP-C"),
-    "reasoning": ("AR", "RR", "LR"),
-}
-"""The paper's first level, which no file contains."""
-L2: Mapping[str, str] = {
-    "coarse_perception": "CP",
-    "finegrained_perception (instance-level)": "FP-S",
-    "finegrained_perception (cross-instance)": "FP-C",
-    "attribute_reasoning": "AR",
-    "relation_reasoning": "RR",
-    "logic_reasoning": "LR",
-}
-"""Names of the second level in the files."""
-L2_WORDS: Mapping[str, str] = {
-    "CP": "Coarse perception",
-    "FP-S": "Fine-grained perception, one instance",
-    "FP-C": "Fine-grained perception, across instances",
-    "AR": "Attribute reasoning",
-    "RR": "Relation reasoning",
-    "LR": "Logic reasoning",
-}
-L3: Mapping[str, tuple[str, ...]] = {
-    "CP": ("image_style", "image_topic", "image_scene", "image_emotion", "image_quality"),
-    "FP-S": ("object_localization", "attribute_recognition", "celebrity_recognition", "ocr"),
-    "FP-C": ("spatial_relationship", "attribute_comparison", "action_recognition"),
-    "AR": ("physical_property_reasoning", "function_reasoning", "identity_reasoning"),
-    "RR": ("social_relation", "physical_relation", "nature_relation"),
-    "LR": ("structuralized_imagetext_understanding", "future_prediction"),
-}
-"""The 20 abilities of the third level (Figure 2), as spelled in the files."""
-
-ABILITY_WORDS: Mapping[str, str] = {
-    **{
-        name: name.replace("_", " ").capitalize()
-        for name in (*L1, *(ability for abilities in L3.values() for ability in abilities))
-    },
-    "ocr": "OCR",
-}
-_L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
+SPEC = load_spec(OURS / "mmbench.yaml")
+L2_OF = SPEC.names_of("l2")
+L2 = SPEC.names_of("l2_in_file")
+L2_WORDS = SPEC.names_of("l2_in_words")
+L3 = grouped((group, ability) for ability, group in L2_OF.items())
+"""Abilities of the third level by those of the second."""
+L1_OF = SPEC.names_of("l1")
+L1 = grouped((name, group) for group, name in L1_OF.items())
+ABILITY_WORDS = {name: name.replace("_", " ").capitalize() for name in (*L1, *L2_OF)}
+ABILITY_WORDS["ocr"] = "OCR"
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
 """Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
 CCBENCH = 510
-_CCBENCH = frozenset(
-    "food_clothes cultural_relic scenery_building traditional_show calligraphy_painting sketch_reasoning "
-    "historical_figure".split()
-)
+_CCBENCH = SPEC.names_of("edition")
 """CCBench's categories."""
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 _OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
@@ -331,7 +299,7 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
         return ()
     text = "the category {!r} is no ability of MMBench; it has its own row"
     strange = sorted(
-        {question.named_category for question in questions if question.category not in _L2_OF}
+        {question.named_category for question in questions if question.category not in L2_OF}
     )
     return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
@@ -412,7 +380,7 @@ def _tree(
 def ability(question: ChoiceQuestion) -> str:
     """A question's L-2 ability: the file's own if given, else that of its category; "" if neither."""
     group = question.group
-    return L2.get(group.lower(), group) if group else _L2_OF.get(question.category, "")
+    return L2.get(group.lower(), group) if group else L2_OF.get(question.category, "")
 
 
 def comparison(
@@ -423,12 +391,11 @@ def comparison(
     one, other = map(circles, (first, second)) if circular else base
     known = {each.question.index % PASS: each.right for each in other}
     groups: dict[str, list[tuple[Pair, str]]] = {"Overall": []}
-    l1_of = {group: name for name, members in L1.items() for group in members}
     for each in one:
         if (index := each.question.index % PASS) in known:
             names = (
                 "Overall",
-                l1_of.get(ability(each.question)),
+                L1_OF.get(ability(each.question)),
                 ability(each.question),
                 each.question.named_category,
             )
@@ -562,8 +529,8 @@ class MMBench(MultipleChoice):
 
 MMBENCH = MMBench(
     key="mmbench",
-    cited="liu2024mmbench",
-    name="MMBench, CN, v1.1, CCBench, other multiple choice",
+    cited=SPEC.cite or "",
+    name=SPEC.name,
     called=edition,
     own=lambda questions: True,  # any file with options that no other benchmark takes
     tabulate=tabulate,
