@@ -36,9 +36,9 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Comparison,
     Node,
-    Pair,
+    Scored,
     SplitScores,
-    compared,
+    compared_by,
     letter_counts,
     missing_problem,
     share,
@@ -46,7 +46,7 @@ from scoring.multiple_choice.metrics import (
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided, Protocol
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided
 from scoring.report import ScoreLine
 from scoring.score_sheets import tree_sheet, worst_sheet
 from scoring.specs.files import OURS, load_spec
@@ -91,13 +91,6 @@ class MMBenchScores(SplitScores):
 
 
 @dataclass(frozen=True)
-class MMBenchReport(ChoiceTables[MMBenchScores]):
-    """MMBench results of one file under one protocol; the splits end with "all" if there are several."""
-
-    edition: Edition
-
-
-@dataclass(frozen=True)
 class PublishedTable:
     """A row of Table 5 (dev) or 6 (test): CircularEval, percentages, under the L-2 names."""
 
@@ -139,67 +132,28 @@ def size(name: Edition, split: str, there: int) -> int | None:
     return next((known for known in sizes if there <= known), None)
 
 
-def tabulate(
-    rows: Sequence[Decided],
-    protocol: Protocol,
-    missing: Sequence[ChoiceQuestion] | None = None,
-    file: str | None = None,
-) -> MMBenchReport:
-    wrong = undecided_is_wrong(protocol)
-    scored = [row for row in rows if row.question.answer is not None]
-    questions = [row.question for row in scored]
-    found = circles(scored, wrong, missing)
-    unscored = [row.question for row in rows if row.question.answer is None]
-    problems = _circular_problems(questions, unscored, found, missing is None)
-    complete = not any(problem.blocks == "circular" for problem in problems)
-    if edition(questions) == "Multiple choice":  # nobody expects passes of it
-        problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
-    gaps = _Gaps(rows, found, missing, file)
-    splits = dict.fromkeys(question.split for question in questions)
-    names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
-    return MMBenchReport(
-        protocol,
-        tuple(
-            _split_scores(name, scored, found if complete else None, wrong, gaps) for name in names
-        ),
-        (*gaps.problems, *problems, *_unknown(questions)),
-        success(row.decision for row in rows),
-        letter_counts(rows),
-        len(rows) - len(scored),
-        gaps.missing,
-        gaps.partial,
-        gaps.edition,
-    )
-
-
 class _Gaps:
     """What a file lacks: the rows still needed from a question file, or the number of questions to fill its edition."""
 
-    def __init__(
-        self,
-        rows: Sequence[Decided],
-        found: Sequence[Circle],
-        missing: Sequence[ChoiceQuestion] | None,
-        file: str | None,
-    ) -> None:
-        questions = [row.question for row in rows]
-        self.edition: Edition = edition(questions, file or "")
+    def __init__(self, report: ChoiceReport, found: Sequence[Circle]) -> None:
+        questions = [row.question for row in report.rows]
+        self.edition = edition(questions, report.file)
         self._bases = {question.index % PASS for question in questions}
         circular = is_circular(questions)
         open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
         self.missing = tuple(
             question
-            for question in missing or ()
+            for question in report.missing or ()
             if question.index < PASS
             or (circular and (question.index % PASS in open_ or not self._has(question)))
         )
         self._lacking: dict[str, tuple[int, int]] = {}
         """Number of an edition's questions without a base row, and without any row, by split."""
         self.problems: tuple[Problem, ...] = ()
-        if missing is not None:
+        if report.missing is not None:
             self.problems = self._of_questions()
-        elif file is not None and self.edition != "Multiple choice":
-            self.problems = self._of_edition(questions, file)
+        elif report.file and self.edition != "Multiple choice":
+            self.problems = self._of_edition(questions, report.file)
         self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
 
     def _has(self, question: ChoiceQuestion) -> bool:
@@ -307,35 +261,23 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
 def _split_scores(
     split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
 ) -> MMBenchScores:
-    def chosen(question: ChoiceQuestion) -> bool:
-        return split in (_WHOLE_FILE, question.split)
+    def tree(outcomes: Sequence[Scored], circular: bool) -> Node:
+        chosen = [one for one in outcomes if split in (_WHOLE_FILE, one.question.split)]
+        return _tree(chosen, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
-    def tree(outcomes: _Outcomes, circular: bool) -> Node:
-        return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
-
-    base = [
-        (row.question, row.right)
-        for row in rows
-        if row.question.index < PASS and chosen(row.question)
-    ]
-    vanilla = tree(base, False)
-    if found is None:
-        return MMBenchScores(split, vanilla, vanilla, None)
-    circular = tree([(one.question, one.right) for one in found if chosen(one.question)], True)
-    return MMBenchScores(split, circular, vanilla, circular)
-
-
-_Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
+    vanilla = tree(_base(rows), False)
+    circular = tree(found, True) if found is not None else None
+    return MMBenchScores(split, circular or vanilla, vanilla, circular)
 
 
 def _tree(
-    outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
+    outcomes: Sequence[Scored], wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
 ) -> Node:
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
     by_l3: dict[tuple[str, str], Sequence[tuple[bool | None, str]]] = {key: [] for key in missing}
     by_l3 |= grouped(
-        ((ability(question), question.named_category), (right, question.picture))
-        for question, right in outcomes
+        ((ability(one.question), one.question.named_category), (one.right, one.question.picture))
+        for one in outcomes
     )
 
     def over(
@@ -387,32 +329,20 @@ def comparison(
     first: Sequence[Decided], second: Sequence[Decided], circular: bool
 ) -> tuple[Comparison, ...]:
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
-    base = ([row for row in rows if row.question.index < PASS] for rows in (first, second))
-    one, other = map(circles, (first, second)) if circular else base
-    known = {each.question.index % PASS: each.right for each in other}
-    groups: dict[str, list[tuple[Pair, str]]] = {"Overall": []}
-    for each in one:
-        if (index := each.question.index % PASS) in known:
-            names = (
-                "Overall",
-                L1_OF.get(ability(each.question)),
-                ability(each.question),
-                each.question.named_category,
-            )
-            for name in filter(None, dict.fromkeys(names)):
-                pair = (each.right, known[index])
-                groups.setdefault(name, []).append((pair, each.question.picture))
-    return tuple(compared(name, *zip(*given, strict=True)) for name, given in groups.items())
+
+    def outcomes(rows: Sequence[Decided]) -> Mapping[int, Scored]:
+        found = circles(rows) if circular else _base(rows)
+        return {one.question.index % PASS: one for one in found}
+
+    def names(question: ChoiceQuestion) -> tuple[str, ...]:
+        group = ability(question)
+        return L1_OF.get(group, ""), group, question.named_category
+
+    return compared_by(outcomes(first), outcomes(second), names)
 
 
-def comparisons(
-    first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]
-) -> list[Compared]:
-    """McNemar's comparisons over base rows, and over whole questions if both files are circular."""
-    found = [Compared("base rows", comparison(first, second, circular=False))]
-    if all(one.splits[-1].circular for one in tables):
-        found.append(Compared("whole questions", comparison(first, second, circular=True)))
-    return found
+def _base(rows: Iterable[Decided]) -> list[Decided]:
+    return [row for row in rows if row.question.index < PASS]
 
 
 @cache
@@ -430,10 +360,43 @@ def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
 class MMBench(MultipleChoice):
     """MMBench and its editions: CircularEval where a file has all passes."""
 
-    def tabulated(self, report: ChoiceReport) -> MMBenchReport:
-        found = super().tabulated(report)
-        assert isinstance(found, MMBenchReport)
+    def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
+        rows = report.rows
+        wrong = undecided_is_wrong(report.protocol)
+        scored = [row for row in rows if row.question.answer is not None]
+        questions = [row.question for row in scored]
+        found = circles(scored, wrong, report.missing)
+        unscored = [row.question for row in rows if row.question.answer is None]
+        problems = _circular_problems(questions, unscored, found, report.missing is None)
+        complete = not any(problem.blocks == "circular" for problem in problems)
+        if edition(questions) == "Multiple choice":  # nobody expects passes of it
+            problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
+        gaps = _Gaps(report, found)
+        splits = dict.fromkeys(question.split for question in questions)
+        names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
+        whole = found if complete else None
+        return ChoiceTables(
+            report.protocol,
+            tuple(_split_scores(name, scored, whole, wrong, gaps) for name in names),
+            (*gaps.problems, *problems, *_unknown(questions)),
+            success(row.decision for row in rows),
+            letter_counts(rows),
+            len(rows) - len(scored),
+            gaps.missing,
+            gaps.partial,
+        )
+
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
+        """Over base rows, and over whole questions if both files are circular."""
+        reports = (first, second)
+        found = [Compared("base rows", comparison(first.rows, second.rows, circular=False))]
+        if all(self.tabulated(report).splits[-1].circular for report in reports):
+            whole = comparison(first.rows, second.rows, circular=True)
+            found.append(Compared("whole questions", whole))
         return found
+
+    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+        return edition(questions)
 
     def words(self, name: str) -> str:
         if name in L2_WORDS:
@@ -491,7 +454,8 @@ class MMBench(MultipleChoice):
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test); none for a part of the questions."""
         found = self.tabulated(report)
-        if found.edition in _OF_OTHERS or not found.splits or found.partial:
+        name = edition([row.question for row in report.rows], report.file)
+        if name in _OF_OTHERS or not found.splits or found.partial:
             return None
         scores = found.splits[-1]
         columns = ("Overall", *L2_WORDS)
@@ -505,8 +469,8 @@ class MMBench(MultipleChoice):
         reasons = []
         if scores.circular is None:
             reasons.append("this is vanilla accuracy, the table is CircularEval")
-        if found.edition != "MMBench":
-            reasons.append(f"this is {found.edition}, the table is MMBench")
+        if name != "MMBench":
+            reasons.append(f"this is {name}, the table is MMBench")
         if scores.split != rows[0].split:
             reasons.append(
                 f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
@@ -531,8 +495,4 @@ MMBENCH = MMBench(
     key="mmbench",
     cited=SPEC.cite or "",
     name=SPEC.name,
-    called=edition,
-    own=lambda questions: True,  # any file with options that no other benchmark takes
-    tabulate=tabulate,
-    compare=comparisons,
 )
