@@ -360,6 +360,8 @@ def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
 class MMBench(MultipleChoice):
     """MMBench and its editions: CircularEval where a file has all passes."""
 
+    spec = SPEC
+
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
         wrong = undecided_is_wrong(report.protocol)

@@ -15,6 +15,7 @@ from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.mmt_bench import MMT_BENCH
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines, submission
 from scoring.multiple_choice.extract import extract
@@ -22,6 +23,7 @@ from scoring.multiple_choice.metrics import compared, differences, share, undeci
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
+from scoring.specs.report import figure_lines, grouped_lines
 from tests.support.choice_reports import choice_report
 from tests.support.choice_tables import table_file
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
@@ -145,6 +147,28 @@ def test_all_three_levels():
     assert tree.line.mean == 50.0
     coarse = tree.find("L-2")[0].line
     assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+def test_what_the_spec_says_of_figures_and_abilities_is_what_the_code_counts(tmp_path, protocol):
+    unclear = "hard to say" if protocol == "strict" else "right"
+    kinds = (RIGHT, ["A", *RIGHT[1:]], ["right", unclear, *RIGHT[2:]])
+    file = [
+        one
+        for place, (_, ability) in enumerate(ABILITIES * 2)
+        for one in passes(place, kinds[place % 3], category=ability)
+    ]
+    path = table_file(tmp_path / "answers.tsv", file)
+    ours = open_upload(path, benchmark="mmbench").report(protocol)
+    spec = open_upload(path, benchmark=spec_benchmark(OWN, mmbench.SPEC)).report(protocol)
+    scores = mmbench.MMBENCH.tabulated(ours).splits[-1]
+    figures = figure_lines(spec)
+    assert figures["CircularEval"].mean == pytest.approx(scores.circular.line.mean)
+    assert figures["vanilla accuracy"].mean == pytest.approx(scores.vanilla.line.mean)
+    for column, level in (("l1", "L-1"), ("l2", "L-2"), ("category", "L-3")):
+        lines = {node.line.name: node.line.mean for node in scores.circular.find(level)}
+        groups = grouped_lines(spec, column, "")
+        assert {one.name: one.lines["CircularEval"].mean for one in groups} == pytest.approx(lines)
 
 
 @pytest.mark.parametrize(
