@@ -183,15 +183,15 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
-def sizes(split: str) -> Mapping[str, int] | None:
+def sizes(split: str) -> Counter[str] | None:
     """Samples of each subtask in a split of the published files; None for any other split."""
     parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
     parts["TEST"] = lambda one: one.samples - one.val_samples
     part = parts.get(split.upper())
-    return part and {key: part(one) for key, one in subtasks().items()}
+    return part and Counter({key: part(one) for key, one in subtasks().items()})
 
 
-_Gaps = Mapping[str, Mapping[str, int]]
+_Gaps = Mapping[str, Counter[str]]
 """Number of samples without an answer, by split and subtask."""
 
 
@@ -217,7 +217,7 @@ def _gaps_of_split(
     unnamed = not any(map(_SPLIT.search, there))
     if unnamed and len(there) > 1:
         there = {ALL: sum(there.values(), Counter())}
-    gaps: dict[str, Mapping[str, int]] = {}
+    gaps: dict[str, Counter[str]] = {}
     problems = []
     for split, times in there.items():
         named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
@@ -226,21 +226,16 @@ def _gaps_of_split(
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
             continue
-        gaps[split] = {
-            name: number - times[name] for name, number in known.items() if number > times[name]
-        }
-        total = sum(known.values())
-        lacking = sum(gaps[split].values())
-        if lacking:
-            problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
+        gaps[split] = known - times
+        if lacking := gaps[split].total():
+            what = f"MMT-Bench {split}".rstrip()
+            problems.append(missing_problem(lacking, known.total(), what, None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
 
 def _fitting(names: Iterable[str], times: Counter[str]) -> str:
     """The first of the published splits that has so many samples of each subtask; "" if none has."""
-    return next(
-        (name.upper() for name in names if (part := sizes(name)) and times <= Counter(part)), ""
-    )
+    return next((name.upper() for name in names if (part := sizes(name)) and times <= part), "")
 
 
 def _told_split(questions: Sequence[ChoiceQuestion], file: str) -> str:
@@ -274,27 +269,26 @@ def _split_scores(
         name: _share(name, by_subtask.get(name, ()), wrong, missing.get(name, 0))
         for name in dict.fromkeys([*by_subtask, *metas])
     }
-    chance = {}
-    frequent = {}
-    for name, members in by_subtask.items():
-        chance[name] = _guessed(
-            name, members, sum(1 / len(row.question.options) for row in members)
-        )
-        frequent[name] = _guessed(
-            name, members, max(Counter(row.question.answer for row in members).values())
-        )
+    chance = {
+        name: _guessed(name, members, sum(1 / len(row.question.options) for row in members))
+        for name, members in by_subtask.items()
+    }
+    frequent = {
+        name: _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
+        for name, members in by_subtask.items()
+    }
     numbered = grouped((one.cluster, key) for key, one in subtasks().items())
     clusters = {f"cluster {number}": numbered[number] for number in sorted(numbered)}
     samples = _share("Overall (mean over samples)", rows, wrong, sum(missing.values()))
     return MMTBenchScores(
         split,
         _tree(lines, metas),
-        _overalls(lines, metas)._replace(samples=samples),
+        _overalls(lines, metas, samples),
         _board(lines, _largest_first(lambda subtask: subtask.image_types)),
         _board(lines, _largest_first(lambda subtask: subtask.capabilities)),
         tuple(map(ClusterScores, *(_board(each, clusters) for each in (lines, chance, frequent)))),
-        _overalls(chance, metas),
-        _overalls(frequent, metas),
+        _overalls(chance, metas, _over_samples(chance)),
+        _overalls(frequent, metas, _over_samples(frequent)),
     )
 
 
@@ -303,34 +297,25 @@ def _share(name: str, rows: Sequence[Decided], wrong: bool, missing: int) -> Sco
     return share(name, rights, wrong, missing, [row.question.picture for row in rows])
 
 
-def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overalls:
-    """Overalls of the subtasks' lines; the mean over samples weighs each line by its samples."""
-    n = sum(line.n for line in lines.values())
-    known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
-    mean = (
-        sum(value * size for value, size in known) / sum(size for _, size in known)
-        if known
-        else None
-    )
-    bound = 0.0 if mean is None else mean
-    over_samples = ScoreLine(
-        name="Overall (mean over samples)",
-        n=n,
-        unscored=0,
-        mean=mean,
-        low=None,
-        high=None,
-        worst=bound,
-        best=bound,
-    )
+def _overalls(
+    lines: Mapping[str, ScoreLine], metas: Mapping[str, str], samples: ScoreLine
+) -> Overalls:
     return Overalls(
         subtasks=mean_of("Overall (mean over subtasks)", lines.values()),
-        samples=over_samples,
+        samples=samples,
         star=mean_of(
             "Overall* (mean over subtasks, without Visual Recognition)",
             (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
         ),
     )
+
+
+def _over_samples(guesses: Mapping[str, ScoreLine]) -> ScoreLine:
+    """The mean of guesses, each subtask by its samples."""
+    n = sum(line.n for line in guesses.values())
+    mean = sum((line.mean or 0.0) * line.n for line in guesses.values()) / n if n else None
+    bound = mean or 0.0
+    return ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, bound, bound)
 
 
 def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
@@ -454,10 +439,11 @@ class MMTBench(MultipleChoice):
         elif report.file:
             gaps, problems = _gaps_of_split(questions, report.file)
         parts = [
-            _split_scores(split, part, wrong, gaps.get(split, {})) for split, part in splits.items()
+            _split_scores(split, part, wrong, gaps.get(split, Counter()))
+            for split, part in splits.items()
         ]
         whole = ALL if splits else _told_split(questions, report.file)
-        lacking = sum(map(Counter, gaps.values()), Counter())
+        lacking = sum(gaps.values(), Counter[str]())
         return MMTBenchReport(
             report.protocol,
             (*parts, _split_scores(whole, scored, wrong, lacking)),
