@@ -41,6 +41,7 @@ from scoring.multiple_choice.metrics import (
     compared_by,
     letter_counts,
     missing_problem,
+    parts_of,
     share,
     success,
     undecided_is_wrong,
@@ -166,24 +167,12 @@ class _Gaps:
         return (missing_problem(len(gone), total, "the question file", known),) if gone else ()
 
     def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
-        groups: dict[str, set[int]] = {}
-        for question in questions:
-            groups.setdefault(question.split, set()).add(question.index % PASS)
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
-        unnamed = not any(map(_SPLIT.search, groups))
-        if unnamed and len(groups) > 1:
-            groups = {_WHOLE_FILE: set().union(*groups.values())}
-        sized = self.edition == "CCBench" or unnamed
-        for split, there in groups.items():
-            name = (
-                split
-                if _SPLIT.search(split)
-                else file
-                if (unnamed or not split) and _SPLIT.search(file)
-                else ""
-            )
-            known = size(self.edition, name, len(there)) if name or sized else None
+        for split, named, members in parts_of(questions, file, _SPLIT, _WHOLE_FILE):
+            there = {question.index % PASS for question in members}
+            is_sized = named is not None or self.edition == "CCBench"
+            known = size(self.edition, named or "", len(there)) if is_sized else None
             what = " ".join(filter(None, (self.edition, split)))
             if known is None:
                 text = f"{what}: {len(there):,} questions; not checked against an edition"

@@ -31,6 +31,7 @@ from scoring.multiple_choice.metrics import (
     letter_counts,
     mean_of,
     missing_problem,
+    parts_of,
     share,
     success,
     undecided_is_wrong,
@@ -211,17 +212,11 @@ def _gaps_of_split(
     questions: Sequence[ChoiceQuestion], file: str
 ) -> tuple[_Gaps, tuple[Problem, ...]]:
     """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
-    there: dict[str, Counter[str]] = {}
-    for question in questions:
-        there.setdefault(question.split, Counter())[question.named_category] += 1
-    unnamed = not any(map(_SPLIT.search, there))
-    if unnamed and len(there) > 1:
-        there = {ALL: sum(there.values(), Counter())}
     gaps: dict[str, Counter[str]] = {}
     problems = []
-    for split, times in there.items():
-        named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
-        known = sizes(_fitting((named[1],) if named else _SPLITS if unnamed else (), times))
+    for split, named, members in parts_of(questions, file, _SPLIT, ALL):
+        times = Counter(question.named_category for question in members)
+        known = sizes(_fitting(times, named))
         if known is None:
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
@@ -233,18 +228,11 @@ def _gaps_of_split(
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
 
-def _fitting(names: Iterable[str], times: Counter[str]) -> str:
-    """The first of the published splits that has so many samples of each subtask; "" if none has."""
-    return next((name.upper() for name in names if (part := sizes(name)) and times <= part), "")
-
-
-def _told_split(questions: Sequence[ChoiceQuestion], file: str) -> str:
-    """The split of a file whose rows name none: by its own name, else the smallest that it fits in; "" if neither."""
-    named = _SPLIT.search(file)
-    return _fitting(
-        (named[1],) if named else _SPLITS,
-        Counter(question.named_category for question in questions),
-    )
+def _fitting(times: Counter[str], named: str | None) -> str:
+    """The published split that a text names, else the smallest, if it has so many samples of each subtask; else ""."""
+    found = _SPLIT.search(named or "")
+    names = (found[1].upper(),) if found else _SPLITS if named is not None else ()
+    return next((name for name in names if (part := sizes(name)) and times <= part), "")
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
@@ -442,7 +430,8 @@ class MMTBench(MultipleChoice):
             _split_scores(split, part, wrong, gaps.get(split, Counter()))
             for split, part in splits.items()
         ]
-        whole = ALL if splits else _told_split(questions, report.file)
+        times = Counter(question.named_category for question in questions)
+        whole = ALL if splits else _fitting(times, report.file)
         lacking = sum(gaps.values(), Counter[str]())
         return MMTBenchReport(
             report.protocol,

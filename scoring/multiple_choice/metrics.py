@@ -1,14 +1,16 @@
 """Multiple-choice metrics: accuracies with intervals and their means, extraction success rates, McNemar comparisons."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from arena.types import grouped
 from scoring.intervals import Sample, mean_of_shares, percent, share_ends
 from scoring.multiple_choice.circular_eval import Circle
 from scoring.multiple_choice.pictures import shared_pictures
@@ -159,6 +161,22 @@ def missing_problem(
     have = "has" if count == 1 else "have"
     text = f"PARTIAL: {count:,} of the {of:,} questions of {what} {have} no answer: {which}"
     return Problem(0, None, text, "whole")
+
+
+def parts_of(
+    questions: Sequence[ChoiceQuestion], file: str, published: re.Pattern[str], whole: str
+) -> Iterator[tuple[str, str | None, Sequence[ChoiceQuestion]]]:
+    """Yield a file's splits, the text that names a published one, and the questions: all as one if no split is named.
+
+    The text is the split, or the file's name; "" if neither names any, and None if only other splits are named.
+    """
+    splits = grouped((question.split, question) for question in questions)
+    unnamed = not any(map(published.search, splits))
+    if unnamed and len(splits) > 1:
+        splits = {whole: [*questions]}
+    for split, members in splits.items():
+        texts = (split, file if unnamed or not split else "")
+        yield split, next(filter(published.search, texts), "" if unnamed else None), members
 
 
 def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
