@@ -338,7 +338,7 @@ def _board(
 
 
 def _largest_first(groups_of: Callable[[Subtask], Iterable[str]]) -> Mapping[str, Sequence[str]]:
-    """The subtasks of each of the paper's groups."""
+    """The subtasks of each of the paper's groups, the largest group first."""
     groups = grouped((name, key) for key, one in subtasks().items() for name in groups_of(one))
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
