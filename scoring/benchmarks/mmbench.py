@@ -347,7 +347,7 @@ def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
 
 
 class MMBench(MultipleChoice):
-    """MMBench and its editions: CircularEval where a file has all passes."""
+    """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
 
     spec = SPEC
 
