@@ -10,9 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import csv_bytes
-from scoring.specs.benchmark import SpecBenchmark
 from scoring.specs.schema import Spec
 
 ROWS = 5_000

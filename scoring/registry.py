@@ -32,6 +32,7 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.benchmarks.vqa import VQA
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
@@ -39,7 +40,6 @@ from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
-from scoring.specs.benchmark import spec_benchmark
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH
@@ -50,7 +50,7 @@ R = TypeVar("R", bound=AnyReport)
 
 SPECS = OURS
 """The folder of benchmarks that are YAML files; each file is one."""
-BENCHMARKS: dict[str, Benchmark[Any]] = {
+_OF_CODE: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
     for benchmark in (
         MM_VET,
@@ -60,8 +60,11 @@ BENCHMARKS: dict[str, Benchmark[Any]] = {
         MMBENCH,
         MMT_BENCH,
         *VQA,
-        *(spec_benchmark(key, spec) for key, spec in load_folder(SPECS)),
     )
+}
+"""Those that are more than a table of answers; a spec of the same key holds data of one."""
+BENCHMARKS = _OF_CODE | {
+    key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 

@@ -23,7 +23,7 @@ ARENA = """validation errors formulas interval_text network kept < model_facts <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""
 SCORING = """serialize text_lists intervals < failures < no_answers < report < judges < multiple_choice < rules
-    < score_sheets < benchmarks < visit_bench specs < registry < jobs < people task_map < context < web < cli
+    < score_sheets < specs < benchmarks < visit_bench < registry < jobs < people task_map < context < web < cli
     < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
@@ -298,7 +298,7 @@ EXACT_CSV = {
     "scoring/multiple_choice/downloads.py",
 }
 EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
-EXACT_CSV.add("scoring/specs/kit_table.py")
+EXACT_CSV.add("scoring/benchmarks/kit_table.py")
 """Files whose CSV another program reads back: votes, items, questions and answers to be scored, letters for the
 official servers."""
 

@@ -1,5 +1,6 @@
 """Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -157,21 +158,18 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
     )
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
-    called: Callable[[Sequence[ChoiceQuestion]], str]
-    """Name of the edition that these questions belong to."""
-    own: Callable[[Sequence[ChoiceQuestion]], bool]
-    """Whether these questions are the benchmark's."""
-    tabulate: Callable[
-        [Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None],
-        ChoiceTables[Any],
-    ]
-    """The tables of rows under a protocol, given the question file's rows without an answer and the file's name.
 
-    Without a question file (None), what the edition has more counts as missing, which the file's name may tell; without
-    a name too, nothing does.
-    """
-    compare: Callable[[Sequence[Decided], Sequence[Decided], Iterable[Any]], Sequence[Compared]]
-    """McNemar's comparisons of the rows of two files, given the tables of both."""
+    @abstractmethod
+    def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
+        """The tables of a report; without a question file, what the file lacks of its edition counts as missing."""
+
+    @abstractmethod
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+        """McNemar's comparisons of two reports on the same questions."""
+
+    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+        """Name of the edition that these questions belong to."""
+        return self.name
 
     def fits(self, first: Record) -> bool:
         return has_options(first)
@@ -186,9 +184,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
         check_scorable(path.name, problems)
         return found
-
-    def recognises(self, rows: Sequence[Answered], file: str) -> bool:
-        return self.own([row.question for row in rows])
 
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
@@ -334,7 +329,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
             )
             report = replace(report, protocol="strict", rows=rows)
-        return self.tabulate(report.rows, report.protocol, report.missing, report.file)
+        return self.tabulate(report)
 
     def words(self, name: str) -> str:
         """An ability, category or subtask in words."""
@@ -546,7 +541,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for report in (first, second)
         ]
         check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
-        return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
+        return self.compare(first, second)
 
 
 RULE_FAILURES: Mapping[Rule, str] = {

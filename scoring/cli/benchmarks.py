@@ -10,12 +10,19 @@ from arena.cli.output_paths import check_unread, output_file
 from arena.io.tables import ANSWERS, read_records
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.benchmarks.kit_table import kit_table
+from scoring.benchmarks.mmbench import MMBench
+from scoring.benchmarks.spec_benchmark import (
+    OWN,
+    SpecBenchmark,
+    outcome_words,
+    protocol_note,
+    spec_benchmark,
+)
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.specs.benchmark import OWN, SpecBenchmark, outcome_words, protocol_note, spec_benchmark
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
-from scoring.specs.kit_table import kit_table
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
@@ -24,6 +31,8 @@ from scoring.specs.translated import Translated, comment
 
 app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
+_WITH_SPEC = (SpecBenchmark, MMBench)
+"""Benchmarks that a spec tells about."""
 _ROWS = 3
 _MOST_GROUPS = 12
 _LONGEST = 100
@@ -101,7 +110,7 @@ def check(
 
 
 def _described_benchmark(benchmark: Benchmark[Any]) -> Iterator[str]:
-    if isinstance(benchmark, SpecBenchmark):
+    if isinstance(benchmark, _WITH_SPEC):
         yield from described(benchmark.spec)
         return
     yield benchmark.name
@@ -125,7 +134,7 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
 
 
 def _of_ours(benchmark: Benchmark[Any]) -> Translated:
-    if not isinstance(benchmark, SpecBenchmark):
+    if not isinstance(benchmark, _WITH_SPEC):
         raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
     return Translated("", benchmark.key, benchmark.spec, ())
 
@@ -167,7 +176,7 @@ def _columns(questions: Path | None) -> Sequence[str]:
 
 def benchmark_line(benchmark: Benchmark[Any]) -> str:
     """A benchmark in a line: name, size, main figure, rule, licence."""
-    if not isinstance(benchmark, SpecBenchmark):
+    if not isinstance(benchmark, _WITH_SPEC):
         return benchmark.name
     spec = benchmark.spec
     head = spec.headline_under(spec.protocols[0])

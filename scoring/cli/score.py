@@ -9,6 +9,7 @@ from typer import Argument, BadParameter, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.base import Benchmark, ChoicesError, OpenedFile, Workflow
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
@@ -17,7 +18,6 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
-from scoring.specs.benchmark import OWN, spec_benchmark
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.other_forms import load_benchmarks
 from scoring.visit_bench.sealed import SEALED_ITEMS

@@ -228,6 +228,10 @@ class Spec(BaseModel):
                 column = self.derive[name].source
         return column
 
+    def names_of(self, column: str) -> Mapping[str, str]:
+        """What a derived column calls the cells that it is made of."""
+        return self.derive[column].names or {}
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of its rules, without doubles."""

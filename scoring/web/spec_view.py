@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from arena.markdown import visible_name
+from scoring.benchmarks.spec_benchmark import outcome_words
 from scoring.rules.base import Item
-from scoring.specs.benchmark import outcome_words
 from scoring.specs.derived import cell_text, members
 from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
 from scoring.web.answer_list import AnswerList, Choice, Chosen

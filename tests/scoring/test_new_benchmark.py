@@ -26,6 +26,7 @@ from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -38,7 +39,6 @@ from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files
-from scoring.specs.benchmark import spec_benchmark
 from scoring.specs.schema import read_spec
 from scoring.web import report_page
 from scoring.web.question_pictures import QuestionPictures

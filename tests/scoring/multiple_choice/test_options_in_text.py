@@ -8,6 +8,7 @@ from scoring.benchmarks.vqa import VQA
 from scoring.multiple_choice.option_texts import options_in_text
 from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS
+from tests.support.choice_reports import choice_report
 
 TEXTS = ("left", "right", "front", "back")
 
@@ -52,7 +53,7 @@ def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
 def tables(rows):
     read = read_choices(Record(place, values) for place, values in enumerate(rows, start=2))
     assert read.scorable, read.problems
-    return mmbench.tabulate(choice.decided(read.rows, "strict"), "strict")
+    return mmbench.MMBENCH.tabulate(choice_report(choice.decided(read.rows, "strict")))
 
 
 @pytest.mark.parametrize("step", [PASS, 10 * PASS])

@@ -10,11 +10,11 @@ import pytest
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.benchmarks.mm_vet_tables import tabulate
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.spec import JudgeSpec, Reply
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.rules.base import Reading
 from scoring.serialize import read_record, record_json
-from scoring.specs.benchmark import OWN, spec_benchmark
 from scoring.specs.files import load_spec
 from scoring.specs.report import SpecReport, figure_lines, grouped_lines
 from scoring.specs.schema import read_spec

@@ -12,8 +12,8 @@ import pytest
 
 from arena.io.tables import RowsError
 from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.registry import SPECS, open_upload
-from scoring.specs.benchmark import OWN, spec_benchmark
 from scoring.specs.other_forms import load_benchmarks
 from scoring.specs.problems import SpecError
 from scoring.specs.yaml_text import read_yaml, write_yaml

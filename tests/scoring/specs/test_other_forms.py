@@ -5,10 +5,10 @@ import csv
 import pandas
 import pytest
 
+from scoring.benchmarks.kit_table import KitTableError, kit_table
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.registry import BENCHMARKS
-from scoring.specs.benchmark import SpecBenchmark
 from scoring.specs.hub_eval import eval_yaml
-from scoring.specs.kit_table import KitTableError, kit_table
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import SpecError
 from scoring.specs.schema import Spec, read_spec

@@ -9,10 +9,10 @@ import pytest
 
 from scoring import registry
 from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.registry import BENCHMARKS, benchmark_of, open_upload
 from scoring.report import csv_bytes
 from scoring.serialize import read_record, record_json
-from scoring.specs.benchmark import OWN, SpecBenchmark, spec_benchmark
 from scoring.specs.files import load_folder
 from scoring.specs.problems import SpecError
 from scoring.specs.report import SpecReport, figure_lines, spec_of_report

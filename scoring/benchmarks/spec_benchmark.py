@@ -28,6 +28,7 @@ from scoring.benchmarks.base import (
     check_scorable,
     while_wanted,
 )
+from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
@@ -37,7 +38,6 @@ from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine, mostly_unread
 from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
-from scoring.specs.judge_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
 from scoring.specs.reading import (
