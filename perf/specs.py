@@ -26,6 +26,9 @@ ANSWERS = (
     "12.5",
     "It shows a red car beside a tree, so that I would say C, as the light tells.",
     "I cannot tell from this picture. " * 8,
+    "The picture shows a red car beside a tree. Option A says that it is blue, which it is not. "
+    * 8
+    + "So the answer is C.",
 )
 
 
@@ -34,10 +37,13 @@ def table(spec: Spec) -> bytes:
     coin = random.Random(56)
     named = [*spec.groups, *filter(None, [spec.splits])]
     named += [column for name in spec.figures for column in spec.needs(name)]
+    named += [column for case in spec.rule for column in case.rule.needed if column != "truth"]
     sources = dict.fromkeys(map(spec.source_of, named))
-    columns = [column for column in sources if column != spec.columns.id]
+    truth_column = spec.columns.truth or "truth"
+    own = (spec.columns.id, "question", truth_column)
+    columns = [column for column in sources if column not in own]
     has_parts = any(derived.part is not None for derived in spec.derive.values())
-    heads = ["index", "question", "A", "B", "C", "answer", *columns, "prediction"]
+    heads = ["index", "question", "A", "B", "C", truth_column, *columns, "prediction"]
     rows = []
     for place in range(ROWS):
         index = f"a_b_c_{place // 8 % 40}_{place // 4}_{place}" if has_parts else place

@@ -91,10 +91,7 @@ def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
 
 def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     """The benchmark of a spec under this key."""
-    is_judged = not any(case.rule.is_compared for case in spec.rule)
-    words = {"check": "Read the file (free)", "unit": "answer"} if is_judged else {}
-    return SpecBenchmark(
-        **words,
+    benchmark = SpecBenchmark(
         key=key,
         name=spec.name,
         spec=spec,
@@ -102,6 +99,9 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
         cited=spec.cite or "",
         notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
     )
+    if any(case.rule.is_compared for case in spec.rule):
+        return benchmark
+    return replace(benchmark, check="Read the file (free)", unit="answer")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,8 @@ from scoring.rules.short_answers import short_answer
 
 _LEAST = 0.5
 """A smaller similarity counts nothing."""
+_LONGEST = 20_000
+"""Characters of an answer above which none is compared: the work grows with the square."""
 
 
 class AnlsRule(RuleKind):
@@ -24,6 +26,8 @@ class AnlsRule(RuleKind):
             answer, problem = short_answer(answer, truths)
             if problem:
                 return unread(protocol, problem)
+        if len(answer) > _LONGEST:
+            return unread(protocol, f"longer than {_LONGEST:,} characters")
         best = max((similarity(answer, truth) for truth in truths), default=0.0)
         return Reading(best, answer[:200], "by edit distance")
 

@@ -1,12 +1,17 @@
 """Edit distance: how many signs to insert, delete or replace to make one text of another."""
 
+from os.path import commonprefix
+
 
 def edit_distance(first: str, second: str) -> int:
     """The Levenshtein distance, by Myers' bit vectors (1999): the shorter text is one column of bits.
 
-    For a text of fixed length, the work grows with the other one's.
+    For a text of fixed length, the work grows with the other one's; what both begin or end with costs nothing.
     """
-    column, row = sorted((first, second), key=len)
+    same = len(commonprefix((first, second)))
+    rest = [text[same:][::-1] for text in (first, second)]
+    same = len(commonprefix(rest))
+    column, row = sorted((text[same:] for text in rest), key=len)
     if not column:
         return len(row)
     places: dict[str, int] = {}

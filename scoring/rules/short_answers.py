@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from arena.reasoning import answer_of, wrapped
+from arena.reasoning import Answer, answer_of, wrapped
 from arena.types import folded
-from scoring.no_answers import no_answer
+from scoring.no_answers import reason_for
 
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|texttt)\s?\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([%$&#_ ])")
@@ -34,7 +34,10 @@ def unwrapped(prediction: str) -> Unwrapped:
     Of several boxes or tags the last one with text is the answer; else what follows "Answer:" or "The answer is" on the
     last line.
     """
-    answer = answer_of(prediction)
+    return _unwrapped(prediction, answer_of(prediction))
+
+
+def _unwrapped(prediction: str, answer: Answer) -> Unwrapped:
     text = answer.text
     cuts = [*answer.cuts]
     inner = [one for one in wrapped(text) if one.text]
@@ -78,16 +81,16 @@ class ShortAnswer(NamedTuple):
 
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     """The answer that a prediction gives, unless it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
-    text = unwrapped(prediction).text
-    problem = no_answer(prediction, references)
-    if not problem and len({_bare(stated) for stated in _stated(prediction)}) > 1:
+    answer = answer_of(prediction)
+    text = _unwrapped(prediction, answer).text
+    problem = reason_for(answer, references)
+    if not problem and len({_bare(stated) for stated in _stated(answer.text)}) > 1:
         problem = TWO_ANSWERS
     return ShortAnswer(text, problem)
 
 
-def _stated(prediction: str) -> Iterator[str]:
-    """What a prediction states as its answer: in boxes and tags, and behind "Answer:" or "The answer is"."""
-    text = answer_of(prediction).text
+def _stated(text: str) -> Iterator[str]:
+    """What an answer states: in boxes and tags, and behind "Answer:" or "The answer is"."""
     holders = [holder.text for holder in wrapped(text) if holder.text]
     yield from (_plain_formula(held) for held in holders if not _HOLDER.search(held))
     for line in text.splitlines():

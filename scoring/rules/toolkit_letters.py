@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from scoring.multiple_choice.types import LETTERS
 from scoring.rules.edits import edit_distance
 
-LetterWords = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest"]
+LetterWords = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign"]
 """A benchmark's own way to read letters; `shared` is lmms-eval's for all others."""
 
 _FEWEST = 4
@@ -146,6 +146,11 @@ def nearest(answer: str, options: Mapping[str, str]) -> str:
     return min(options, key=lambda letter: edit_distance(text, options[letter]), default="")
 
 
+def sign(answer: str, options: Mapping[str, str]) -> str:
+    """The first sign, whatever it is and in any case (SEED-Bench in lmms-eval)."""
+    return answer.strip()[:1].upper()
+
+
 READERS: Mapping[LetterWords, Callable[[str, Mapping[str, str]], str]] = {
     "shared": shared,
     "initial": initial,
@@ -154,4 +159,5 @@ READERS: Mapping[LetterWords, Callable[[str, Mapping[str, str]], str]] = {
     "mmmu": mmmu,
     "llava": llava,
     "nearest": nearest,
+    "sign": sign,
 }
