@@ -21,38 +21,26 @@ _HOLDER = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
 _FORMULA = re.compile(r"\$([^$]{1,400})\$")
 
 
-class Unwrapped(NamedTuple):
-    """An answer, and what was around it, each kind once."""
-
-    text: str
-    cuts: tuple[str, ...]
-
-
-def unwrapped(prediction: str) -> Unwrapped:
+def unwrapped(prediction: str) -> str:
     """The short answer that a prediction gives, for a comparison with references.
 
     Of several boxes or tags the last one with text is the answer; else what follows "Answer:" or "The answer is" on the
     last line.
     """
-    answer = answer_of(prediction)
-    text = answer.text
-    cuts = [*answer.cuts]
+    text = answer_of(prediction).text
     inner = [one for one in wrapped(text) if one.text]
     last = (text.splitlines() or [""])[-1]
     introductions = [*_INTRODUCED.finditer(last)]
     if inner:
-        cuts.append(inner[-1].name)
         text = _plain_formula(inner[-1].text)
     elif introductions:
-        cuts.append("Answer:")
         said = last[introductions[-1].end() :].strip()
         text = said.rstrip("*") if "*" in introductions[-1][0] else said
-    for name, pattern, group in (("bold", _EMPHASIS, 2), ("$", _FORMULA, 1)):
+    for pattern, group in ((_EMPHASIS, 2), (_FORMULA, 1)):
         found = pattern.fullmatch(text.strip())
         if found:
-            cuts.append(name)
             text = found[group]
-    return Unwrapped(text.strip() if cuts else prediction, tuple(dict.fromkeys(cuts)))
+    return text.strip()
 
 
 def _plain_formula(text: str) -> str:
@@ -78,7 +66,7 @@ class ShortAnswer(NamedTuple):
 
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     """The answer that a prediction gives, unless it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
-    text = unwrapped(prediction).text
+    text = unwrapped(prediction)
     problem = no_answer(prediction, references)
     if not problem and len({_bare(stated) for stated in _stated(prediction)}) > 1:
         problem = TWO_ANSWERS

@@ -172,14 +172,15 @@ def score_ends(spec: Spec) -> Ends:
 
 
 def _marks(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
-    """The rows' two marks where a judge gives them, NaN where it gave none."""
+    """The rows' marks where a judge gives them, NaN where it gave none."""
     ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
     if not ends:
         return {}
-    known = [mark if len(mark) == 2 else (math.nan, math.nan) for mark in marks]
+    most = max(case.rule.mark_count for case in spec.rule)
+    known = [mark if len(mark) == most else (math.nan,) * most for mark in marks]
     low = min(end.low for end in ends)
     high = max(end.high for end in ends)
-    return {"marks": np.array(known).reshape(-1, 2), "mark_ends": Ends(low, high)}
+    return {"marks": np.array(known).reshape(-1, most), "mark_ends": Ends(low, high)}
 
 
 def _columns(spec: Spec) -> list[str]:
