@@ -173,8 +173,8 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     first = _first_row(path, ANSWERS, label)
     if _is_short_answer(first):
         told = (
-            "found question, answer and prediction, as several benchmarks have, and a name that none of them gives its "
-            f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs a column for each option: A, B, ..."
+            "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
+            f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs options in columns A, B, ..."
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"

@@ -81,15 +81,12 @@ class RubricRule(PromptedRule):
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        if protocol == "strict":
-            ask = self._ask(item, answer, spec)
-        else:
-            ask = self.plain_ask(item, {"answer": answer})
-        if protocol == "vlmevalkit":
-            found = yield from asked(ask, self._kit, 1)
-        else:
-            read = self._read_marks if self.marks == 2 else self._read_grade
-            found = yield from asked(ask, read, ATTEMPTS)
+        is_kit = protocol == "vlmevalkit"
+        fenced = self._ask(item, answer, spec)
+        plain = self.plain_ask(item, {"answer": answer})
+        ask = fenced if protocol == "strict" else plain
+        read = self._read_marks if self.marks == 2 else self._read_grade
+        found = yield from asked(ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS)
         reading = found.read or self._unread(protocol)
         return Judged(reading, found.replies, found.model)
 
