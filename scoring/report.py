@@ -246,10 +246,10 @@ class ScoreLine:
     worst: float
     best: float
     """The mean if every unscored grade were 0.0, and if it were 1.0."""
-    places: int = 1
-    """Digits behind the point, as people read it."""
     sample: Sample | None = field(default=None, compare=False, repr=False)
     """The answers that are right or wrong, for means of such shares; None for other scores."""
+    places: int = 1
+    """Digits behind the point, as people read it."""
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,8 @@ def say(tmp_path, monkeypatch):
         (
             "score own.csv --no-judge --out o",
             "own.csv: found question, answer and prediction, as several benchmarks have, and no name that one of them "
-            "gives its files. Say which it is: --benchmark gqa, docvqa, ... Multiple choice needs options in columns A, "
-            "B, ...",
+            "gives its files. Say which it is: --benchmark gqa, docvqa, ... Multiple choice needs options in columns "
+            "A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",

@@ -21,6 +21,7 @@ from scoring.report import JudgeStamp
 from scoring.rules.base import Reading
 from scoring.specs.reading import SpecRow
 from scoring.specs.report import ReadRow, SpecReport
+from scoring.web.answer_list import Chosen
 from scoring.web.article import (
     comparison_html,
     figure_html,
@@ -29,7 +30,6 @@ from scoring.web.article import (
     trust_html,
     wrong_html,
 )
-from scoring.web.answer_list import Chosen
 from scoring.web.choice_audit import list_choices, marked_html
 from scoring.web.multiple_choice_view import what_if_html
 from scoring.web.report_page import list_of
@@ -425,7 +425,7 @@ def test_marks_are_told_to_two_places_beside_the_papers(marks):
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return list_of(marks).listed(marks, Chosen(show=show)).html
+        return list_of(marks).html(marks, Chosen("", show)).html
 
     counts = {"all answers": 4, "partly right": 1, "not read": 3, "right": 0}
     assert {show: shown(show).count('<li><p class="about">') for show in counts} == counts
