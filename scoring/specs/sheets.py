@@ -95,8 +95,8 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
         key = f"figure_{place}"
         figure = spec_of_report(report).figures[name]
         has_bar = _is_share(report, figure)
-        column = Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar)
-        columns.append(replace(column, places=figure.places))
+        value = Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar)
+        columns.append(replace(value, places=figure.places))
     if any(row["unscored"] for row in rows):
         columns.append(Column("unscored", "Unscored", "count"))
         places = spec_of_report(report).figures[head].places

@@ -111,7 +111,7 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
 
 # Short answers
 @pytest.mark.parametrize(
-    ("text"),
+    ("text", "expected"),
     [
         ("<think>The sign says</think>Dakota", "Dakota"),
         ("<think>x</think>\n\\boxed{\\text{Dakota}}", "Dakota"),

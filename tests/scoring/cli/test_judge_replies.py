@@ -52,7 +52,7 @@ def test_a_letter_is_read_in_every_form(command, tmp_path):
 
 
 def test_a_mark_is_read_in_every_form(command, tmp_path):
-    with OpenAIServer(answered_by_case(MARKS)) as server:
+    with OpenAIServer(answered_by_case(MARKS, other="1")) as server:
         file = marks_file(tmp_path, len(MARKS))
         done = judged(command, server, "score", file, "--benchmark", "gqa_marks")
     assert done.code == 0, done.err
@@ -132,7 +132,7 @@ def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, bench
     monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
     forms = ["Hm."] * unread + ["4" if benchmark == "gqa_marks" else "B"] * (10 - unread)
     file = letters_file(tmp_path, 10) if benchmark == "mmbench" else marks_file(tmp_path, 10)
-    with OpenAIServer(answered_by_case(forms)) as server:
+    with OpenAIServer(answered_by_case(forms, other="1")) as server:
         done = judged(command, server, "score", file, "--benchmark", benchmark)
     assert done.code == code, done.err
     assert ("No score: the judge's replies could not be read for 6 of 10" in done.err) == (
