@@ -33,7 +33,6 @@ from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
 from scoring.benchmarks.spec_benchmark import spec_benchmark
-from scoring.benchmarks.vqa import VQA
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
@@ -41,6 +40,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
+from scoring.specs.reading import has_truths
 from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
@@ -59,7 +59,6 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
         SEALED_ITEMS,
         MMBENCH,
         MMT_BENCH,
-        *VQA,
     )
 }
 """Those that are more than a table of answers; a spec of the same key holds data of one."""
@@ -136,7 +135,7 @@ def recognised(
 ) -> OpenedFile | Benchmark[Any]:
     """A file that holds its questions, opened; the benchmark of another: an edition of MM-Vet for free answers.
 
-    Questions with short answers, as VQA has, are MM-Vet's only if one of these `sets` has them; `choice` is where a
+    Questions with right answers are MM-Vet's only if one of these `sets` has them; `choice` is where a
     user names a benchmark. Raises RowsError and ChoicesError.
     """
     label = name or path.name
@@ -146,7 +145,7 @@ def recognised(
     if opened:
         return opened
     first = _first_row(path, limits, label)
-    if VQA[0].fits(first) and not answers_any(path, sets(), limits, name):
+    if _is_short_answer(first) and not answers_any(path, sets(), limits, name):
         raise unrecognised(path, choice, name)
     return BENCHMARKS[edition(path, limits)]
 
@@ -175,11 +174,10 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
     label = name or path.name
     first = _first_row(path, ANSWERS, label)
-    if VQA[0].fits(first):
+    if _is_short_answer(first):
         told = (
-            "found question, answer and prediction, as several benchmarks have. Only if it is one of these, say which: "
-            f"{option} {' or '.join(one.key for one in VQA)}; short answers of other data sets, such as OCR-VQA or "
-            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ..."
+            "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
+            f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs options in columns A, B, ..."
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
@@ -190,6 +188,11 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
             f"--benchmark NAME (of {', '.join(own)})"
         )
     return ChoicesError(f"{label}: {told}")
+
+
+def _is_short_answer(first: Record) -> bool:
+    """Whether a row is a question with its right answer and a model's, and without options."""
+    return has_truths([*first.values]) and not has_options(first)
 
 
 def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:

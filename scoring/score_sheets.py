@@ -29,9 +29,13 @@ def line_sheet(
 
     `how` are other fields of the sheet.
     """
-    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in lines]
-    columns = (Column("name", head), Column("n", "n", "count"), _column("mean", measure))
-    return Sheet(name, title, pd.DataFrame(rows), (*columns, *_unscored(rows, "mean")), **how)
+    told = [*lines]
+    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in told]
+    numbers = [_column("mean", measure), *_unscored(rows, "mean")]
+    places = max((line.places for line in told), default=1)
+    columns = [Column("name", head), Column("n", "n", "count")]
+    columns += [replace(column, places=places) for column in numbers]
+    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **how)
 
 
 def tree_sheet(

@@ -28,9 +28,8 @@ from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
-from scoring.benchmarks import mm_vet, vqa_answers
+from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
-from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
 from scoring.judges import client, injection
 from scoring.judges.replies import read_letter
@@ -43,6 +42,7 @@ from scoring.rules.base import Item
 from scoring.rules.judging import extracted
 from scoring.rules.kinds import KINDS
 from scoring.rules.toolkit_letters import READERS as LETTER_READERS
+from scoring.text_lists import listed_texts
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of
 
@@ -202,7 +202,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "a failure": failure,
     "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
-    "a judge's mark": lambda text: (vqa_marks.read_mark(text), vqa_marks.read_strict(text)),
     "a judge's verdict": lambda text: [
         visit_bench.read_verdict(text, "paper"),
         visit_bench.read_verdict(text, "hardened"),
@@ -218,7 +217,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
-    "reference answers": vqa_answers.references,
+    "reference answers": listed_texts,
     "VQA answers unwrapped": short_answers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
     "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),

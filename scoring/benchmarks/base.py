@@ -90,7 +90,9 @@ class Benchmark(ABC, Generic[R]):
     parts: frozenset[Part] = frozenset()
     cited: str = ""
     """Key of its paper in `citations.bib`."""
-    protocol_papers: Mapping[str, str] = field(default_factory=dict)
+    protocol_papers: Mapping[str, str] = field(
+        default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
+    )
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What each protocol does, in a clause."""

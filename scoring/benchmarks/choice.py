@@ -154,9 +154,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     check: str = "Score by rules (free)"
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}"
-    protocol_papers: Mapping[str, str] = field(
-        default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
-    )
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
 
     @abstractmethod

@@ -278,7 +278,8 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
             return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
-        between = f"{head.name} lies between {head.worst:.1f} and {head.best:.1f}"
+        form = f".{head.places}f"
+        between = f"{head.name} lies between {head.worst:{form}} and {head.best:{form}}"
         return [Caveat("", f"undecided: {of}; {between}")]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:
@@ -291,11 +292,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         ]
         if not rows:
             return None
+        line = figure_lines(report)[head]
         sources = ", ".join(dict.fromkeys(row.source for row in rows))
         shown = tuple(PublishedRow(row.model, {head: row.score}) for row in rows)
-        partial = ["this file is a part of the questions"] if report.missing else []
-        own = {head: figure_lines(report)[head].mean}
-        return PublishedBoard(sources, (head,), shown, own, tuple(partial))
+        apart = dict.fromkeys(row.apart for row in rows if row.apart)
+        if report.missing:
+            apart["this file is a part of the questions"] = None
+        own = {head: line.mean}
+        return PublishedBoard(sources, (head,), shown, own, tuple(apart), places=line.places)
 
     def counted_as(self, report: SpecReport) -> tuple[str, ...]:
         spec = spec_of_report(report)

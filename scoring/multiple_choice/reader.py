@@ -153,7 +153,7 @@ class _Reader:
         if question is not None:
             self.rows.append(Answered(question, prediction or ""))
             self._truths.append(self._truth(record))
-            self._pictures.append(picture_cell(self._columns, record))
+            self._pictures.append(picture_cell(self._columns, record.values))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)

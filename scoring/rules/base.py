@@ -48,7 +48,7 @@ class Reading:
     is_open: bool = False
     """Whether a judge may read it."""
     marks: tuple[float, ...] = ()
-    """Two grades that a judge gave, the baseline's first; () under all other rules."""
+    """The grades that a judge gave, of two the baseline's first; () under all other rules."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,11 @@ class RuleKind(BaseModel, ABC):
     def mark_ends(self) -> Ends | None:
         """The lowest and the highest mark; None where answers get none."""
         return None
+
+    @property
+    def mark_count(self) -> int:
+        """How many marks an answer gets."""
+        return 0
 
     @property
     def needed(self) -> Sequence[str]:

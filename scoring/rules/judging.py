@@ -80,7 +80,7 @@ def extracted(reply: str, finish: str = "stop") -> str | None:
         return None
     if found := _OBJECT.fullmatch(text):
         return _answer_in(found[1])
-    return unwrapped(text).text.strip() or None
+    return unwrapped(text) or None
 
 
 def _answer_in(text: str) -> str | None:

@@ -17,6 +17,7 @@ from scoring.judges.injection import neutralise
 from scoring.judges.replies import LIKELY
 from scoring.judges.spec import Ask, JudgeSpec, Message, ShownImage, prompt_text
 from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
+from scoring.text_lists import listed_texts
 
 BRACES = re.compile(r"\{(\w{1,40})\}")
 PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
@@ -87,9 +88,12 @@ class PromptedRule(RuleKind):
         return self.prompt if protocol != "strict" else f"{_FENCE}\n{self.prompt}"
 
     def texts(self, item: Item) -> Mapping[str, str]:
-        """What a prompt may name beside columns and answers."""
+        """What a prompt may name beside columns and answers; of several right answers it names each once."""
         options = "\n".join(f"{letter}. {text}" for letter, text in item.options.items())
         truth = self.truth_of(item) or ""
+        several = listed_texts(truth)
+        if several:
+            truth = str([*dict.fromkeys(several)])
         return {"question": item.question, "truth": truth, "options": options}
 
     def plain_ask(self, item: Item, answers: Mapping[str, str]) -> Ask:

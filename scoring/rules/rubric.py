@@ -38,6 +38,8 @@ class RubricRule(PromptedRule):
         "grade stays unscored, and out of the figures",
         "vlmevalkit": "VLMEvalKit's rules of August 2026: two marks in the first line of one reply; without them "
         "both are -1, and stay in the means",
+        "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is; what has no clear grade is "
+        "asked for again, and stays unscored",
     }
 
     kind: Literal["rubric"] = "rubric"
@@ -63,25 +65,28 @@ class RubricRule(PromptedRule):
 
     @property
     def mark_ends(self) -> Ends | None:
-        return Ends(*self.grades) if self.marks == 2 else None
+        return Ends(*self.grades)
+
+    @property
+    def mark_count(self) -> int:
+        return self.marks
 
     @property
     def scale(self) -> Scale:
         return Scale(*self.grades, step=self.step)
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        return frozenset(("strict", "vlmevalkit") if self.marks == 2 else ("strict",))
+        return frozenset(("strict", "vlmevalkit" if self.marks == 2 else "mmbench-paper"))
 
     def judging(
         self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
     ) -> Generator[Ask, Reply, Judged]:
-        if protocol == "strict":
-            ask = self._ask(item, answer, spec)
-            read = self._read_marks if self.marks == 2 else self._read_grade
-            found = yield from asked(ask, read, ATTEMPTS)
-        else:
-            ask = self.plain_ask(item, {"answer": answer})
-            found = yield from asked(ask, self._kit, 1)
+        is_kit = protocol == "vlmevalkit"
+        fenced = self._ask(item, answer, spec)
+        plain = self.plain_ask(item, {"answer": answer})
+        ask = fenced if protocol == "strict" else plain
+        read = self._read_marks if self.marks == 2 else self._read_grade
+        found = yield from asked(ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS)
         reading = found.read or self._unread(protocol)
         return Judged(reading, found.replies, found.model)
 
@@ -123,7 +128,7 @@ class RubricRule(PromptedRule):
         grade = read_score(reply, self.scale, finish)
         if grade is None:
             return None
-        return Reading(self._score(grade), f"{grade:g}", "the judge's grade")
+        return Reading(self._score(grade), f"{grade:g}", "the judge's grade", marks=(grade,))
 
     def _read_marks(self, reply: str, finish: str) -> Reading | None:
         """Two grades: the members of an object, or all that a reply's first line holds."""
@@ -152,7 +157,7 @@ class RubricRule(PromptedRule):
         low, high = self.grades
         what = "two grades" if self.marks == 2 else "a grade"
         reading = unread(protocol, f"no reply of the judge holds {what} from {low:g} to {high:g}")
-        if protocol == "strict":
+        if protocol != "vlmevalkit":
             return reading
         return Reading(reading.score, "", reading.why, marks=_NOT_READ)
 

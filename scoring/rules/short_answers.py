@@ -21,41 +21,29 @@ _HOLDER = re.compile(r"<[a-z]|\\f?boxed|\\box", re.IGNORECASE)
 _FORMULA = re.compile(r"\$([^$]{1,400})\$")
 
 
-class Unwrapped(NamedTuple):
-    """An answer, and what was around it, each kind once."""
-
-    text: str
-    cuts: tuple[str, ...]
-
-
-def unwrapped(prediction: str) -> Unwrapped:
+def unwrapped(prediction: str) -> str:
     """The short answer that a prediction gives, for a comparison with references.
 
     Of several boxes or tags the last one with text is the answer; else what follows "Answer:" or "The answer is" on the
     last line.
     """
-    return _unwrapped(prediction, answer_of(prediction))
+    return _inner(answer_of(prediction).text)
 
 
-def _unwrapped(prediction: str, answer: Answer) -> Unwrapped:
-    text = answer.text
-    cuts = [*answer.cuts]
+def _inner(text: str) -> str:
     inner = [one for one in wrapped(text) if one.text]
     last = (text.splitlines() or [""])[-1]
     introductions = [*_INTRODUCED.finditer(last)]
     if inner:
-        cuts.append(inner[-1].name)
         text = _plain_formula(inner[-1].text)
     elif introductions:
-        cuts.append("Answer:")
         said = last[introductions[-1].end() :].strip()
         text = said.rstrip("*") if "*" in introductions[-1][0] else said
-    for name, pattern, group in (("bold", _EMPHASIS, 2), ("$", _FORMULA, 1)):
+    for pattern, group in ((_EMPHASIS, 2), (_FORMULA, 1)):
         found = pattern.fullmatch(text.strip())
         if found:
-            cuts.append(name)
             text = found[group]
-    return Unwrapped(text.strip() if cuts else prediction, tuple(dict.fromkeys(cuts)))
+    return text.strip()
 
 
 def _plain_formula(text: str) -> str:
@@ -82,7 +70,7 @@ class ShortAnswer(NamedTuple):
 def short_answer(prediction: str, references: Iterable[str]) -> ShortAnswer:
     """The answer that a prediction gives, unless it gives none, or states two: "\\boxed{5} or \\boxed{7}"."""
     answer = answer_of(prediction)
-    text = _unwrapped(prediction, answer).text
+    text = _inner(answer.text)
     problem = reason_for(answer, references)
     if not problem and len({_bare(stated) for stated in _stated(answer.text)}) > 1:
         problem = TWO_ANSWERS

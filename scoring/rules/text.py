@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from arena.types import folded
-from scoring.rules.base import Item, Reading, RuleProtocol, accepted, unread
+from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol, accepted, unread
 from scoring.rules.judging import JudgedKind
 from scoring.rules.number import plain_number
 from scoring.rules.short_answers import short_answer
@@ -30,12 +30,14 @@ class TextRule(JudgedKind):
     (`vqa`), or outer blanks alone (`none`)."""
     as_: Literal["text", "list"] = Field(default="text", alias="as")
     """Whether a list in the column of truths is several right answers, or one that is a list (MathVista)."""
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "mmbench-paper": "MMBench's protocol: answers are compared as they are, with all that is around them"
+    }
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        if self.compare == "consensus":
-            return frozenset(("strict", "vlmevalkit"))
-        return frozenset(("strict", "vlmevalkit", "lmms-eval"))
+        known: frozenset[RuleProtocol] = frozenset(("strict", "vlmevalkit", "mmbench-paper"))
+        return known if self.compare == "consensus" else known | {"lmms-eval"}
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
@@ -51,19 +53,19 @@ class TextRule(JudgedKind):
 
     def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
         if self.compare == "consensus":
-            return consensus(text, truths, as_kit=protocol != "strict") if truths else 0.0
+            return consensus(text, truths, as_kit=protocol in TOOLKITS) if truths else 0.0
         said = self._folded(text, protocol)
         if protocol == "lmms-eval" and self.compare == "equal":
             said = said.rstrip(".")
         right = [self._folded(truth, protocol) for truth in truths]
         if self.compare == "equal":
             return float(said in right)
-        if protocol == "strict" and self.fold != "spaces":
+        if protocol not in TOOLKITS and self.fold != "spaces":
             return float(any(truth and has_words(said, truth) for truth in right))
         return float(any(truth in said for truth in right))
 
     def _folded(self, text: str, protocol: RuleProtocol) -> str:
-        if protocol == "strict":
+        if protocol not in TOOLKITS:
             return _FOLDS[self.fold](text)
         if self.compare == "contains":
             if protocol == "lmms-eval" and self.fold == "case":

@@ -62,6 +62,7 @@ def figure_line(name: str, rows: ScoredRows, figures: Mapping[str, Figure]) -> S
         high=ends.high if ends else None,
         worst=worst,
         best=best,
+        places=figure.places,
     )
 
 

@@ -90,6 +90,16 @@ class Figure(BaseModel):
         return self.scale or (1.0 if plain else PERCENT)
 
     @property
+    def mark_count(self) -> int:
+        """How many marks of an answer it needs."""
+        return 2 if self.ratio is not None else self.mark or 0
+
+    @property
+    def places(self) -> int:
+        """Digits behind the point, as people read it: two where its unit is a mark of a judge."""
+        return 2 if self.mark is not None and self.factor == 1 else 1
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it needs; a condition's may be missing, which is an empty cell."""
         needed = (*(self.all or ()), self.mean_of, self.over)

@@ -14,7 +14,9 @@ from scoring.specs.yaml_text import LARGEST, YamlError, read_yaml
 SPEC_ENDINGS = (".yaml", ".yml")
 OURS = Path(__file__).parents[1] / "benchmarks"
 """The folder of the specs and prompts that come with this program."""
-_COLUMNS = tuple(PublishedFigure.model_fields)
+_COLUMNS = tuple(
+    name for name, field in PublishedFigure.model_fields.items() if field.is_required()
+)
 
 
 def load_spec(path: Path) -> Spec:
@@ -108,8 +110,8 @@ def _published(name: str, folder: Path) -> list[dict[str, Any]]:
         rows = [*csv.DictReader(StringIO(text), strict=True)]
     except (UnicodeDecodeError, csv.Error):
         raise SpecError([SpecProblem("published", f"{name} is no CSV; save it as one")]) from None
-    if not rows or {*rows[0]} != {*_COLUMNS}:
+    if not rows or {*rows[0]} - {"apart"} != {*_COLUMNS}:
         columns = ", ".join(_COLUMNS)
         text = f"{name} needs the columns {columns}, and a row for each number"
         raise SpecError([SpecProblem("published", text)])
-    return rows
+    return [{column: cell for column, cell in row.items() if cell} for row in rows]

@@ -250,8 +250,9 @@ def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
     if is_choice:
         choices = _choices(spec, file)
         fields["choices"] = choices[0] if len(choices) == 1 else [*choices]
-    if spec.columns.images:
-        fields["input_image"] = spec.columns.images[0]
+    images = [column for column in spec.columns.images or () if column not in spec.derive]
+    if images:
+        fields["input_image"] = images[0]
     groups = [column for column in spec.groups if column not in spec.derive]
     if groups:
         fields["metadata"] = groups

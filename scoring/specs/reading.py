@@ -159,7 +159,6 @@ class _RowReader:
         self._questions = questions
         self._with_answers = with_answers
         self._rows: list[SpecRow] = []
-        self._pictures: list[str] = []
         self._problems: list[Problem] = []
         self._models: Counter[str] = Counter()
         self._layouts: dict[tuple[str, ...], Mapping[str, str]] = {}
@@ -197,14 +196,13 @@ class _RowReader:
             self._there.update(dict.fromkeys(known))
         kept = {name: cell for name, cell in cells.items() if name != columns.answer}
         self._rows.append(SpecRow(id, cell_text(answer), kept, record.row))
-        self._pictures.append(picture_cell(spelled(record.values), record))
         model = next((cells[name] for name in _MODELS if cells.get(name)), None)
         self._models.update([str(model).strip()] if model and str(model).strip() else [])
 
     def finished(self) -> ReadFile[SpecRow]:
         self._tell_columns()
         self._tell_doubles()
-        self._tell_derived()
+        cells = self._picture_cells()
         if self._questions is not None:
             self._tell_missing(self._questions)
         if self._counted:
@@ -218,7 +216,7 @@ class _RowReader:
         question = self._spec.columns.question
         said = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
         self._problems += told_oddities(said)
-        told = pictures(self._pictures, [str(place) for place in range(len(self._rows))])
+        told = pictures(cells, [row.id for row in self._rows])
         rows = [
             replace(row, picture=picture) for row, picture in zip(self._rows, told, strict=True)
         ]
@@ -229,7 +227,9 @@ class _RowReader:
     def _layout(self, record: Record) -> Mapping[str, str]:
         key = tuple(record.values)
         if key not in self._layouts:
-            self._layouts[key] = layout_of(self._spec, key)
+            layout = layout_of(self._spec, key)
+            is_joined = self._questions is not None
+            self._layouts[key] = _of_answers(self._spec, layout) if is_joined else layout
         return self._layouts[key]
 
     def _id(self, cells: Mapping[str, Any], record: Record) -> str:
@@ -301,15 +301,25 @@ class _RowReader:
                 text = f"index {row.id[:40]} stands there {times[row.id]} times; keep one of each"
                 self._tell(text, row.row)
 
-    def _tell_derived(self) -> None:
-        """Tell which cells nothing can be derived from, where a figure needs it."""
+    def _picture_cells(self) -> list[str]:
+        """What tells each row's picture: the spec's columns, else a toolkit's; tells too from which cells nothing can
+        be derived."""
+        named = spelled(self._spec.columns.images or ())
+        found = []
         for row in self._rows:
             cells = with_id(self._spec, row)
             try:
-                for _ in derived_rows(self._spec, cells):
-                    pass
+                cells = derived_rows(self._spec, cells)[0]
             except ValueError as error:
                 self._tell(str(error), row.row)
+            found.append(picture_cell(spelled(cells), cells, named))
+        if named and self._rows and not any(found):
+            text = (
+                "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
+                "image_id, or give the question file"
+            )
+            self._tell(text, blocks="nothing")
+        return found
 
     def _tell_missing(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
         answered = {row.id for row in self._rows}
@@ -345,6 +355,27 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
     layout |= {column: column for column in file if column not in taken}
     places = {column: place for place, column in enumerate(file)}
     return dict(sorted(layout.items(), key=lambda named: places[named[1]]))
+
+
+def has_truths(file: Sequence[str]) -> bool:
+    """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
+    spellings = spelled(file)
+    return all(
+        _found(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
+    )
+
+
+def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
+    """The layout of answers beside their question file, where they may be called `text` or as right ones are.
+
+    With questions of its own the file may be the question file itself, whose right answers score nobody.
+    """
+    columns = spec.columns
+    called = ["text"] if columns.question in layout else ["text", columns.truth]
+    name = next((name for name in called if name in layout), None)
+    if columns.answer in layout or name is None:
+        return layout
+    return {columns.answer if key == name else key: column for key, column in layout.items()}
 
 
 def _found(names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]) -> str | None:

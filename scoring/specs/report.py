@@ -24,6 +24,7 @@ from scoring.specs.scored_rows import ScoredRows, scored_rows
 
 NO_GROUP = "(none)"
 NO_CASE = "no case of the rule fits"
+NO_TRUTH = "no right answer to grade it by"
 MOST_GROUPS = 500
 """Values of a column up to which they are told one by one."""
 
@@ -94,6 +95,8 @@ def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> Re
     case = case_of(spec, row.cells)
     if case is None:
         return ReadRow(row, Reading(None, "", NO_CASE), reason)
+    if not (case.rule.is_compared or has_truth(spec, item)):
+        return ReadRow(row, Reading(None, "", NO_TRUTH), reason)
     return ReadRow(row, case.rule.reading(item, row.answer, protocol), reason)
 
 
@@ -114,7 +117,7 @@ def truth_of(spec: Spec, item: Item) -> str | None:
 def has_truth(spec: Spec, item: Item) -> bool:
     """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
     case = case_of(spec, item.cells)
-    if spec.columns.truth is None or (case and not case.rule.is_compared):
+    if spec.columns.truth is None or (case and "truth" not in case.rule.needed):
         return True
     return truth_of(spec, item) is not None
 
@@ -172,14 +175,15 @@ def score_ends(spec: Spec) -> Ends:
 
 
 def _marks(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
-    """The rows' two marks where a judge gives them, NaN where it gave none."""
+    """The rows' marks where a judge gives them, NaN where it gave none."""
     ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
     if not ends:
         return {}
-    known = [mark if len(mark) == 2 else (math.nan, math.nan) for mark in marks]
+    most = max(case.rule.mark_count for case in spec.rule)
+    known = [mark if len(mark) == most else (math.nan,) * most for mark in marks]
     low = min(end.low for end in ends)
     high = max(end.high for end in ends)
-    return {"marks": np.array(known).reshape(-1, 2), "mark_ends": Ends(low, high)}
+    return {"marks": np.array(known).reshape(-1, most), "mark_ends": Ends(low, high)}
 
 
 def _columns(spec: Spec) -> list[str]:

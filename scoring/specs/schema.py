@@ -118,6 +118,8 @@ class PublishedFigure(BaseModel):
     score: float = Field(allow_inf_nan=False)
     protocol: RuleProtocol
     source: Word
+    apart: Word | None = None
+    """What sets it apart from a report here, such as other questions or another judge."""
 
 
 class Case(BaseModel):
@@ -467,11 +469,12 @@ def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
 
 def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Figures of marks that no rule gives."""
-    if any(case.rule.mark_ends for case in read.get("rule", ())):
-        return
+    most = max((case.rule.mark_count for case in read.get("rule", ())), default=2)
     for name, figure in read["figures"].items():
-        if "rule" in read and (figure.ratio is not None or figure.mark is not None):
-            text = "is made of two marks, which only a rubric with `marks: 2` gives"
+        if figure.mark_count > most:
+            needed = "two marks" if figure.mark_count == 2 else "marks"
+            marks = " with `marks: 2`" if figure.mark_count == 2 else ""
+            text = f"is made of {needed}, which only a rubric{marks} gives"
             yield SpecProblem(f"figures.{name}", text)
 
 

@@ -20,7 +20,7 @@ Codes = NDArray[np.int64]
 class ScoredRows:
     """A frame of rows with the columns `score` (NaN: unscored), `read` ("": nothing), `truth` and `picture`.
 
-    `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` has the shape (rows, 2).
+    `ends` are the lowest and the highest score of a row, `mark_ends` those of a mark; `marks` is (rows, marks).
     """
 
     frame: pd.DataFrame

@@ -93,11 +93,14 @@ def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]
     columns = [Column("name", column), Column("n", "n", "count")]
     for place, name in enumerate(figures):
         key = f"figure_{place}"
-        has_bar = _is_share(report, spec_of_report(report).figures[name])
-        columns.append(Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar))
+        figure = spec_of_report(report).figures[name]
+        has_bar = _is_share(report, figure)
+        value = Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar)
+        columns.append(replace(value, places=figure.places))
     if any(row["unscored"] for row in rows):
         columns.append(Column("unscored", "Unscored", "count"))
-        columns.append(interval("least", "most", f"Possible {head}"))
+        places = spec_of_report(report).figures[head].places
+        columns.append(interval("least", "most", f"Possible {head}", places))
     title = f"{split}: by {column}" if split else f"By {column}"
     name = safe_name(f"by-{column}{f'-{split}' if split else ''}".lower().replace(" ", "-"))
     place = "folded" if split or len(rows) > _FOLDED else "main"

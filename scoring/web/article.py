@@ -18,6 +18,7 @@ from scoring.benchmarks.article import (
     published_sheet,
     wrong_answers,
 )
+from scoring.jobs.written import score_text
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
@@ -85,8 +86,8 @@ def figure_html(report: AnyReport) -> str:
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lay out a published table as bars, best first; this report's is the dark one, with its interval."""
     rows, own = _ordered(board.ordered, title, head)
-    what = f"{title} ({own[1]:.1f}) among the models of {board.source}"
-    told = ", ".join(f"{name} {score:.1f}" for name, score in rows)
+    what = f"{title} ({own[1]:.{head.places}f}) among the models of {board.source}"
+    told = ", ".join(f"{name} {score:.{head.places}f}" for name, score in rows)
     return Drawing(
         what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True
     )
@@ -99,7 +100,7 @@ def preview_drawing(report: AnyReport) -> Drawing:
     board = benchmark.published(report)
     edition = benchmark.edition(report)
     title = shortened(report.title if is_drawable(report.title) else "A model", 44)
-    score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+    score = score_text(report)
     kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
     width, height = _PREVIEW
     marks: list[Mark] = [
@@ -113,7 +114,13 @@ def preview_drawing(report: AnyReport) -> Drawing:
         beside = _EDGE + 25 * len(score)
         marks.append(TextMark(beside, 104, shortened(head.name, 44), tone="quiet", size=14))
         marks.append(
-            TextMark(beside, 122, interval_text(head.low, head.high), tone="quiet", size=14)
+            TextMark(
+                beside,
+                122,
+                interval_text(head.low, head.high, f".{head.places}f"),
+                tone="quiet",
+                size=14,
+            )
         )
         if board is not None:
             rows, own = _ordered(board.ordered, title, head)
@@ -154,14 +161,15 @@ def _bars(
     )
     scale = _BARS * width / max(high, *(score for _, score in rows), 1)
     left = edge + _NAMES * width
+    form = f".{head.places}f"
     for place, row in enumerate(rows):
         name, score = row
         y = top + _ROW * place
         dark = row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
-        hover = f"{name}: {score:.1f}"
+        hover = f"{name}: {score:{form}}"
         if dark and high > low:
-            hover += f" ({interval_text(low, high)})"
+            hover += f" ({interval_text(low, high, form)})"
         yield TextMark(
             left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
         )
@@ -171,7 +179,9 @@ def _bars(
             yield LineMark(
                 left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
             )
-        yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
+        yield TextMark(
+            edge + width, y + 16, f"{score:{form}}", "end", "text" if dark else "quiet", 12
+        )
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
@@ -195,8 +205,9 @@ def trust_lines(report: AnyReport) -> list[str]:
     lines = [f"{judge}. {benchmark.note(report)}."]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        sure = interval_text(head.low, head.high, missing="no interval")
-        unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
+        form = f".{head.places}f"
+        sure = interval_text(head.low, head.high, form, missing="no interval")
+        unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:{form}} and {head.best:{form}}"
         lines.append(
             f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
         )

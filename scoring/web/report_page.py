@@ -49,7 +49,6 @@ from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets
 from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
-from scoring.web.vqa_view import MARKS
 
 LISTS: Mapping[str, AnswerList] = {
     "mm-vet": QUESTIONS,
@@ -57,9 +56,6 @@ LISTS: Mapping[str, AnswerList] = {
     "visit-bench": MATCHES,
     "mmbench": CHOICES,
     "mmt-bench": CHOICES,
-    "GQA": MARKS,
-    "OK-VQA": MARKS,
-    "TextVQA": MARKS,
 }
 """How the answers of a benchmark's reports are listed, by its key; others have their files."""
 

@@ -52,13 +52,13 @@ def test_a_letter_is_read_in_every_form(command, tmp_path):
 
 
 def test_a_mark_is_read_in_every_form(command, tmp_path):
-    with OpenAIServer(answered_by_case(MARKS)) as server:
+    with OpenAIServer(answered_by_case(MARKS, other="1")) as server:
         file = marks_file(tmp_path, len(MARKS))
-        done = judged(command, server, "score", file, "--benchmark", "GQA")
+        done = judged(command, server, "score", file, "--benchmark", "gqa_marks")
     assert done.code == 0, done.err
-    lines = map(json.loads, command.text("-audit.jsonl").splitlines())
-    assert {line["index"]: line["mark"] for line in lines} == {
-        str(case): 4.0 for case in range(len(MARKS))
+    _, *lines = map(json.loads, command.text("-audit.jsonl").splitlines())
+    assert {line["id"]: line["marks"] for line in lines} == {
+        str(case): [4.0] for case in range(len(MARKS))
     }
 
 
@@ -127,19 +127,19 @@ def test_a_reply_that_can_be_read_among_them_lets_a_run_go_on(command, tmp_path)
 
 
 @pytest.mark.parametrize(("unread", "code"), [(4, 0), (5, 0), (6, 5)])
-@pytest.mark.parametrize("benchmark", ["mmbench", "GQA"])
+@pytest.mark.parametrize("benchmark", ["mmbench", "gqa_marks"])
 def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, benchmark, unread, code):
     monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
-    forms = ["Hm."] * unread + ["4" if benchmark == "GQA" else "B"] * (10 - unread)
+    forms = ["Hm."] * unread + ["4" if benchmark == "gqa_marks" else "B"] * (10 - unread)
     file = letters_file(tmp_path, 10) if benchmark == "mmbench" else marks_file(tmp_path, 10)
-    with OpenAIServer(answered_by_case(forms)) as server:
+    with OpenAIServer(answered_by_case(forms, other="1")) as server:
         done = judged(command, server, "score", file, "--benchmark", benchmark)
     assert done.code == code, done.err
     assert ("No score: the judge's replies could not be read for 6 of 10" in done.err) == (
         code == 5
     )
-    if benchmark == "GQA":
-        has_score = any(name.endswith("-mean-mark.csv") for name in command.files())
+    if benchmark == "gqa_marks":
+        has_score = command.table("-figures.csv")[0]["mean"] != ""
     else:
         has_score = command.table("-levels.csv")[0]["vanilla"] != ""
     assert has_score == (code != 5)
