@@ -75,7 +75,7 @@ class Benchmark(ABC, Generic[R]):
     key: str
     """Name in the job store and on the command line."""
     name: str
-    """Label in the list of benchmarks."""
+    """What it is called on pages and in reports."""
     report: type[R]
     """Type of its reports, which the job store writes and reads."""
     way: Workflow
@@ -100,6 +100,11 @@ class Benchmark(ABC, Generic[R]):
     """Why a question is shown without its picture."""
     options: type[BenchmarkOptions] = BenchmarkOptions
     """What only this benchmark lets its user choose on the command line."""
+
+    @property
+    def line(self) -> str:
+        """What a list of benchmarks says of it."""
+        return self.name
 
     def protocol_named(self, name: str | None) -> Any:
         """The protocol of this name, the first without one. Raises ChoicesError."""

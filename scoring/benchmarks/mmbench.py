@@ -351,6 +351,10 @@ class MMBench(MultipleChoice):
 
     spec = SPEC
 
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
         wrong = undecided_is_wrong(report.protocol)

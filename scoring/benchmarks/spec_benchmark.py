@@ -115,6 +115,10 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     unit: str = "open answer"
     rest: str = "Have a judge read {left}"
 
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
 

@@ -73,7 +73,7 @@ def benchmarks(
     if name is None:
         width = max(map(len, BENCHMARKS))
         for key, benchmark in BENCHMARKS.items():
-            yield f"{key:{width}}  {benchmark_line(benchmark)}"
+            yield f"{key:{width}}  {benchmark.line}"
         return
     is_file = name.lower().endswith(SPEC_ENDINGS)
     if not is_file and name not in BENCHMARKS:
@@ -172,16 +172,6 @@ def _columns(questions: Path | None) -> Sequence[str]:
         return ()
     records = read_records(questions, ANSWERS, members=True, digested=IMAGE_COLUMNS)
     return next(([*record.values] for record in records), [])
-
-
-def benchmark_line(benchmark: Benchmark[Any]) -> str:
-    """A benchmark in a line: name, size, main figure, rule, licence."""
-    if not isinstance(benchmark, _WITH_SPEC):
-        return benchmark.name
-    spec = benchmark.spec
-    head = spec.headline_under(spec.protocols[0])
-    parts = [spec.name, spec.size, f"{head} by {', '.join(spec.kinds)}", f"licence {spec.licence}"]
-    return " · ".join(filter(None, parts))
 
 
 def described(spec: Spec) -> Iterator[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from arena.reasoning import Answer, answer_of, wrapped
+from arena.reasoning import answer_of, wrapped
 from arena.types import folded
 from scoring.no_answers import reason_for
 

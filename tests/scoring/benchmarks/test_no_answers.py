@@ -8,12 +8,12 @@ import pytest
 from scoring.benchmarks.mm_vet import MM_VET, Options
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import named, no_answer
 from scoring.registry import open_upload
 from scoring.report import Filled, Grade
 from scoring.rules.short_answers import unwrapped
-from scoring.specs.benchmark import spec_benchmark
 from scoring.specs.files import load_spec
 
 SAMPLE = own_sample()

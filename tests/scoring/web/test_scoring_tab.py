@@ -289,7 +289,7 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     expect(found.locator("p").first).to_have_text(re.compile("^Read as "))
     expect(found).to_contain_text("it is a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
-    expect(visitor.get_by_label("MMT-Bench", exact=True)).to_be_visible()
+    expect(visitor.get_by_role("combobox", name="Benchmark")).to_be_visible()
     upload(visitor, incomplete(tmp_path))
     expect(found).to_contain_text("question 1 lacks pass 3")
     expect(found).to_contain_text("This keeps the file from CircularEval")

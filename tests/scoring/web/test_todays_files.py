@@ -99,7 +99,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     ]
     upload(visitor, write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
     found = visitor.locator("#found")
-    visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check(timeout=20_000)
+    choose_benchmark(visitor, "TextVQA: marks 1 to 5")
     expect(found).to_contain_text("TextVQA: 4 answers", timeout=20_000)
     expect(found).to_contain_text("is no answer of a model (reasoning without an end): id 34604.")
     shoot(visitor, "todays-vqa-found", whole=True)
