@@ -35,7 +35,7 @@ from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
-from scoring.report import ScoreLine, mostly_unread
+from scoring.report import ScoreLine
 from scoring.rules.base import Judged, RuleProtocol
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, judged, stamped
@@ -55,6 +55,7 @@ from scoring.specs.report import (
     grouped_lines,
     has_truth,
     head_figure,
+    lost_judging,
     read_rows,
     report_items,
     ruled_rows,
@@ -218,9 +219,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         if not any(row.reading.read for row in known):
             why = f"none of {len(known):,} answers could be read ({known[0].reading.why})"
             return f"Nothing was graded: {why}"
-        judged = [row for row in report.rows if row.replies]
-        missed = sum(not row.reading.read for row in judged)
-        return mostly_unread(missed, len(judged), self.unit)
+        return lost_judging(report, self.unit)
 
     def scores(self, report: SpecReport) -> Sequence[ScoreLine]:
         lines = figure_lines(report)

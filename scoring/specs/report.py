@@ -13,8 +13,8 @@ from scoring.intervals import Ends
 from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
-from scoring.report import JudgeStamp, ScoreLine, line, remembered
-from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol
+from scoring.report import JudgeStamp, ScoreLine, line, mostly_unread, remembered
+from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.specs.derived import members
 from scoring.specs.figure_values import figure_line
 from scoring.specs.figures import Figure
@@ -25,6 +25,7 @@ from scoring.specs.scored_rows import ScoredRows, scored_rows
 NO_GROUP = "(none)"
 NO_CASE = "no case of the rule fits"
 NO_TRUTH = "no right answer to grade it by"
+_LOST = Reading(None, "", "most of the judge's replies could not be read")
 MOST_GROUPS = 500
 """Values of a column up to which they are told one by one."""
 
@@ -138,16 +139,27 @@ def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
             yield row, case.rule
 
 
+def lost_judging(report: SpecReport, unit: str = "answer") -> str:
+    """A sentence saying that most of the judge's replies could not be read; "" if they could."""
+    judged = [row for row in report.rows if row.replies]
+    missed = sum(not row.reading.read for row in judged)
+    return mostly_unread(missed, len(judged), unit)
+
+
 @remembered
 def scored(report: SpecReport) -> ScoredRows:
-    """The rows that can be scored, one for each member of a derived list, with the columns that figures name."""
+    """The rows that can be scored, one for each member of a derived list, with the columns that figures name.
+
+    What a judge read counts only if most of its replies could be read, but for the toolkits, which count all.
+    """
     spec = spec_of_report(report)
+    is_lost = report.protocol not in TOOLKITS and bool(lost_judging(report))
     read = []
     places = []
     for row, item in zip(report.rows, report_items(report), strict=True):
         if has_truth(spec, item):
             for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
-                read.append((row, item))
+                read.append((row, _LOST if is_lost and row.replies else row.reading, item))
                 places.append(cells)
     columns = _columns(spec)
     named = {
@@ -157,13 +169,13 @@ def scored(report: SpecReport) -> ScoredRows:
     }
     times = len(read) > len(report.rows)
     return scored_rows(
-        scores=[row.reading.score for row, _ in read],
-        reads=[row.reading.read for row, _ in read],
-        truths=[truth_of(spec, item) or "" for _, item in read],
-        pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, item in read],
+        scores=[reading.score for _, reading, _ in read],
+        reads=[reading.read for _, reading, _ in read],
+        truths=[truth_of(spec, item) or "" for _, _, item in read],
+        pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
         cells=named,
         ends=score_ends(spec),
-        **_marks(spec, [row.reading.marks for row, _ in read]),
+        **_marks(spec, [reading.marks for _, reading, _ in read]),
         unread_is_no=report.protocol == "vlmevalkit",
     )
 

@@ -17,6 +17,7 @@ from scoring.specs.report import (
     figure_lines,
     grouped_lines,
     head_figure,
+    lost_judging,
     no_answer_lines,
     score_ends,
     spec_of_report,
@@ -64,7 +65,13 @@ def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
     """How often a judge gave each grade, and the mean on the rubric's own scale."""
     (rule, *others) = [case.rule for case in spec_of_report(report).rule]
     scores = [row.reading.score for row in report.rows if row.reading.score is not None]
-    if others or not isinstance(rule, RubricRule) or rule.marks == 2 or not scores:
+    if (
+        lost_judging(report)
+        or others
+        or not isinstance(rule, RubricRule)
+        or rule.marks == 2
+        or not scores
+    ):
         return
     scale = rule.scale
     grades = [scale.low + (scale.high - scale.low) * score for score in scores]

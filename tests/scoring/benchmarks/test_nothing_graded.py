@@ -211,7 +211,7 @@ def test_marks_of_a_file_of_blank_answers(command, tmp_path, said):
     ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
     assert_nothing(command("score", file, "--benchmark", "gqa"))
-    assert {line["mean"] for line in command.table("-figures.csv")} == {""}
+    assert {line["value"] for line in command.table("-all-figures.csv")} == {""}
     one = table_file(
         tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0])
     )

@@ -133,7 +133,10 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
     assert (
         code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
     )
-    assert "[50.0, 100.0]" in said and (command.out / "partial_a-all-figures.csv").exists()
+    assert (
+        "Partial: a reaches 100.0 on GQA" in said
+        and (command.out / "partial_a-all-figures.csv").exists()
+    )
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
     code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert code == 2 and "index 3 is none of the question file's" in complaint
@@ -160,10 +163,10 @@ def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path):
         words = (*words, "--base-url", judge.address, "--protocol", "mmbench-paper")
         code, said, _ = command(*words)
         assert code == 0 and "100 of 100 answers for the judge" in said and "Mean mark" in said
-        (marked,) = command.table("-figures.csv")
+        (marked,) = command.table("-all-figures.csv")
         _, *items = [json.loads(line) for line in command.text("-audit.jsonl").splitlines()]
         assert (marked["n"], items[0]["marks"], items[0]["replies"]) == ("100", [4.0], ["4"])
-        assert float(marked["mean"]) == sum(item["marks"][0] for item in items) / 100 > 2.0
+        assert float(marked["value"]) == sum(item["marks"][0] for item in items) / 100 > 2.0
         calls = judge.counts.calls
         assert "0 calls to test-judge" in command(*words)[1] and judge.counts.calls <= calls + 7, (
             "it is tried out anew"
