@@ -138,7 +138,7 @@ class _Gaps:
 
     def __init__(self, report: ChoiceReport, found: Sequence[Circle]) -> None:
         questions = [row.question for row in report.rows]
-        self.edition = edition(questions, report.file)
+        self.edition: Edition = edition(questions, report.file)
         self._bases = {question.index % PASS for question in questions}
         circular = is_circular(questions)
         open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
