@@ -202,6 +202,12 @@ NEVER_BY_ITSELF = """window.setTimeout = new Proxy(window.setTimeout, {
 }); undefined"""
 """A script of a page on which a choice waits until somebody goes on: a busy machine's test is slower than the page."""
 
+TYPED = """([key, code, more]) => {
+  const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
+  document.activeElement.dispatchEvent(event);
+}"""
+"""A script that types a key with its code and more, as another keyboard or an input method does."""
+
 
 def lose_answer(page: Page, path: str) -> None:
     """Let the next request that fits reach the server, and its answer no one."""
