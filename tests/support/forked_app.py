@@ -107,7 +107,12 @@ def _run(environ: dict[str, str], log: Path) -> None:
     helpers = [ForkedHelper()]
     start = aside.Aside._start
     aside.Aside._start = lambda self: helpers.pop().lend_to(self) if helpers else start(self)
-    import app  # loaded already, but in the process that this one is forked from alone
+    # loaded already, but in the process that this one is forked from alone
+    from huggingface_hub import constants
+
+    import app
+
+    constants.ENDPOINT = environ.get("HF_ENDPOINT", constants.ENDPOINT)
 
     sessions.DELAY_SECONDS = 0.5, 0.7
     # a test without a page, in which pictures must come before the words

@@ -129,12 +129,14 @@ def drafts(
 class AppServer:
     """The app as a process of its own: forked from one that has loaded it, or a program started as the README says.
 
-    What libraries read while they are imported needs a program: a start with such a variable is one.
+    What libraries read while they are imported needs a program: a start with such a variable is one. The Hub's token is
+    read when it is asked for, and its address set in the fork.
     """
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
         read_on_import = any(
-            name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ
+            name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM"))
+            for name in environ.keys() - {"HF_TOKEN", "HF_ENDPOINT"}
         )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()
