@@ -84,7 +84,7 @@ def _of_all(field: str) -> str:
     return _words(",".join(words for one in LANGUAGES.values() if (words := getattr(one, field))))
 
 
-_PART = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_PART = r"(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
 _DENIAL = rf"{_of_all('denials')}(?!\w)"
 _LETTER = rf"[\"'“(\[*]*+(?-i:[A-Z])(?!{_PART}|['’+#-])"
 _ARTICLE = (
@@ -96,7 +96,7 @@ _ALONE = rf"\s(?={_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)
 
 def _frame(language: Language) -> str:
     link = (
-        rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=[\u3040-\ud7af])|(?!{_PART}))"
+        rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_PART}))"
         if language.link
         else ""
     )

@@ -7,8 +7,11 @@ import re
 
 from scoring.multiple_choice.abroad import CALLED_RIGHT, STATED, STATED_WORDS
 
-IN_A_WORD = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&+#])"
-"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not."""
+IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
+"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not.
+
+Those have no case, which `re` would look up for each of them, in a third of a second for all patterns.
+"""
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
 
