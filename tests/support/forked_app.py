@@ -22,7 +22,7 @@ IMPORTED_BY_A_START = [
     "anyio._backends._asyncio",
     "pyarrow.pandas_compat",
 ]
-FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START])
+FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START, __name__])
 
 
 class ForkedApp:
