@@ -158,7 +158,7 @@ def test_a_spec_is_written_as_an_eval_yaml_and_reads_back(tmp_path):
     assert back.spec.groups == ("house",) and back.spec.questions[0].split == "dev"
 
 
-@pytest.mark.parametrize("key", ["gqa", "mmstar", "mmmu_pro", "ai2d", "mmmb", "scienceqa_img"])
+@pytest.mark.parametrize("key", ["gqa", "mmstar", "mmmu_pro", "ai2d", "mmmb"])
 def test_ours_that_are_plain_are_written(key, tmp_path):
     spec = spec_of(key)
     path = tmp_path / "eval.yaml"
