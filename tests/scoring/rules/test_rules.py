@@ -66,6 +66,7 @@ STRICT = [
     ("relaxed", {}, "Answer: 45", "42", 0.0),
     ("anls", {}, "The answer is North Quay", "North Quay", 1.0),
     ("anls", {}, "", "North Quay", None),
+    ("anls", {}, "North Quay" * 2_001, "North Quay" * 2_001, None),
     ("text", {}, "Red.", "red", 1.0),
     ("text", {}, "dark red", "red", 0.0),
     ("text", {}, r"\boxed{red} or \boxed{blue}", "blue", None),
@@ -120,6 +121,8 @@ TRAPS = [
     ("letter", {"final_line": "Answer:"}, "Answer: I think a cat", "B", "vlmevalkit", ""),
     ("letter", {}, "A (B) C", "C", "lmms-eval", "A"),
     ("letter", {"read": "initial"}, "It is B", "B", "lmms-eval", "I"),
+    ("letter", {"read": "sign"}, " b) the dog", "B", "lmms-eval", "B"),
+    ("letter", {"read": "sign"}, "(B)", "B", "lmms-eval", "("),
     ("letter", {"read": "mmvp"}, "a closer look: B", "B", "lmms-eval", "A"),
     ("letter", {"read": "mmmu"}, "(A) or (B)", "B", "lmms-eval", "B"),
     ("letter", {"read": "mmmu"}, "unclear", "B", "lmms-eval", ""),
@@ -195,7 +198,7 @@ def test_parameters_are_closed_and_written_as_they_are_read():
 
 RULES = [
     *({"kind": kind} for kind in READ_BY_RULE),
-    *({"kind": "letter", "read": read} for read in ("initial", "standing", "mmvp", "mmmu", "llava", "nearest")),
+    *({"kind": "letter", "read": read} for read in ("initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign")),
     {"kind": "letter", "open": "Other Answers", "final_line": "Answer:"},
     *({"kind": "yes_no", "read": read} for read in ("start", "first")),
     *({"kind": "number", "as": form} for form in ("integer", "float", "formula")),
