@@ -315,7 +315,7 @@ def test_a_follow_up_that_is_too_long_for_another_model_tells_nothing_of_the_two
             return answer.status_code
 
     async def of_battles(address: str, text: str) -> set[int]:
-        return set(await asyncio.gather(*(run(address, text) for _ in range(12))))
+        return set(await asyncio.gather(*(run(address, text) for _ in range(6))))
 
     with OpenAIServer(plain, models=("one", "two", "short")) as server:
         limits = {"one": 8_000, "two": 8_000, "short": 2_000}
