@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from arena.markdown import visible_name
 from scoring.rules.base import RuleProtocol
 from scoring.specs.problems import either, none_of, shown
 
@@ -22,12 +23,20 @@ def as_text(value: Any) -> Any:
     return str(value) if is_number else value
 
 
+def as_name(value: Any) -> Any:
+    """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
+    text = as_text(value)
+    if isinstance(text, str) and (named := visible_name(text)) != text:
+        raise ValueError(f"{named[:60]!r} has a sign that can't be seen; delete it")
+    return text
+
+
 def as_list(value: Any) -> Any:
     """One entry as a list of it."""
     return value if isinstance(value, list | tuple) else [value]
 
 
-Word = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=200)]
+Word = Annotated[str, BeforeValidator(as_name), Field(min_length=1, max_length=200)]
 Cell = Annotated[str, BeforeValidator(lambda cell: "" if cell is None else as_text(cell))]
 """What a cell is compared with; "" is an empty or missing one."""
 Words = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=1, max_length=1_000)]

@@ -30,7 +30,7 @@ from scoring.specs.figures import (
     Word,
     Words,
     as_list,
-    as_text,
+    as_name,
     figure_problems,
     written_out,
 )
@@ -52,7 +52,7 @@ def _filled(say: str) -> BeforeValidator:
     def check(value: Any) -> Any:
         if value is None or (isinstance(value, str) and not value.strip()):
             raise ValueError(say)
-        return as_text(value)
+        return as_name(value)
 
     return BeforeValidator(check)
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent, ScalarEvent
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
 from yaml.nodes import MappingNode, ScalarNode
-
-from arena.markdown import visible_name
 
 LARGEST = 64_000
 """Bytes of a spec."""
@@ -143,8 +141,6 @@ def _check_events(text: str, tags: Collection[str]) -> None:
             )
         elif getattr(event, "tag", None) not in (None, *tags):
             problem = "tags (!) are not read; delete it, or put it in quotes"
-        elif isinstance(event, ScalarEvent) and visible_name(event.value) != event.value:
-            problem = f"{visible_name(event.value)[:60]!r} has a sign that can't be seen; delete it"
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
         if depth > _DEEPEST:

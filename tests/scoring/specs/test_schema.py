@@ -151,7 +151,7 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
         ("x" * 70_000, "the file has 70,000 bytes; a spec has 64,000 at most"),
         ("a: &x 1\nb: *x", "line 1, column 4: anchors and aliases (& and *) are not read"),
         ("a: !!python/name:os.system x", "line 1, column 4: tags (!) are not read"),
-        ('name: "a\\u202eb"', "line 1, column 7: 'a<U+202E>b' has a sign that can't be seen"),
+        ('name: "a\\u202eb"', "name: 'a<U+202E>b' has a sign that can't be seen; delete it"),
         ("a: 1\na: 2", "line 2, column 1: 'a' stands here twice; keep one"),
         ("[" * 30, "more than 20 levels stand in one another"),
         ("a\n---\nb", "a second document begins"),
