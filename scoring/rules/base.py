@@ -172,5 +172,5 @@ def accepted(truth: str) -> tuple[str, ...]:
 
 
 def unread(protocol: RuleProtocol, why: str, is_open: bool = False) -> Reading:
-    """The reading of an answer in which nothing could be read."""
-    return Reading(0.0 if protocol in TOOLKITS else None, "", why, is_open)
+    """The reading of an answer in which nothing could be read: wrong to all protocols but ours."""
+    return Reading(None if protocol == "strict" else 0.0, "", why, is_open)

@@ -14,7 +14,7 @@ from scoring.intervals import Ends
 from scoring.judges.replies import Scale, read_score
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
 from scoring.multiple_choice.extract import ATTEMPTS, asked
-from scoring.rules.base import Item, Judged, Reading, RuleProtocol, unread
+from scoring.rules.base import Item, Judged, Reading, RuleProtocol
 from scoring.rules.prompted import PromptedRule
 
 _Number = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
@@ -156,10 +156,10 @@ class RubricRule(PromptedRule):
     def _unread(self, protocol: RuleProtocol) -> Reading:
         low, high = self.grades
         what = "two grades" if self.marks == 2 else "a grade"
-        reading = unread(protocol, f"no reply of the judge holds {what} from {low:g} to {high:g}")
-        if protocol != "vlmevalkit":
-            return reading
-        return Reading(reading.score, "", reading.why, marks=_NOT_READ)
+        why = f"no reply of the judge holds {what} from {low:g} to {high:g}"
+        if protocol == "vlmevalkit":
+            return Reading(0.0, "", why, marks=_NOT_READ)
+        return Reading(None, "", why)
 
 
 def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:

@@ -36,8 +36,10 @@ class TextRule(JudgedKind):
     form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
 
     def protocols(self) -> frozenset[RuleProtocol]:
-        known: frozenset[RuleProtocol] = frozenset(("strict", "vlmevalkit", "mmbench-paper"))
-        return known if self.compare == "consensus" else known | {"lmms-eval"}
+        known: set[RuleProtocol] = {"strict", "vlmevalkit", "mmbench-paper"}
+        if self.compare != "consensus":
+            known.add("lmms-eval")
+        return frozenset(known)
 
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
