@@ -199,7 +199,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
     "an answer without reasoning": reasoning.answer_of,
     "the thinking of a text": parted,
-    "a failure": failure,
+    "a failure": lambda text: failure(reasoning.answer_of(text)),
     "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
     "a judge's verdict": lambda text: [
