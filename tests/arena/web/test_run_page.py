@@ -549,23 +549,26 @@ def test_the_page_works_on_a_phone_without_scripts(browser: Browser, desk, tmp_p
         expect(page.get_by_role("status")).to_be_in_viewport()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_and_it_fits_every_width(browser: Browser, desk, theme):
+def test_axe_finds_nothing_and_it_fits_every_width(browser: Browser, desk):
     visitor = flagged(desk, "LEFT", 5.3)
     bring(desk.images, visitor.id, live_vote(desk.database, visitor.id), keep=True)
     desk.post("campaigns", "campaigns", toml=CAMPAIGN)
     with serving(desk.app) as address, fresh_page(browser, DESK) as page:
         enter(desk, page, address)
-        page.emulate_media(color_scheme=theme)
         page.goto(f"{address}/run?find=picture")
         for part_of in page.locator("details").all():
             part_of.evaluate("details => details.open = true")
-        assert faults(page) == []
-        shoot(page, f"run-{theme}", whole=True)
+        look_at(page, "run")
         index = page.get_by_role("navigation", name="On this page")
         page.evaluate("scrollTo(0, 3000)")
         expect(index).to_be_in_viewport()
         page.context.clear_cookies()
         page.goto(f"{address}/run")
-        assert faults(page) == []
-        shoot(page, f"run-stranger-{theme}", whole=True)
+        look_at(page, "run-stranger")
+
+
+def look_at(page: Page, name: str) -> None:
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        assert faults(page) == [], theme
+        shoot(page, f"{name}-{theme}", whole=True)
