@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from arena.inference.messages import ending
+from arena.interval_text import bracketed
 from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.replies import Scale, read_score
@@ -54,12 +55,13 @@ class RubricRule(PromptedRule):
     def _fits_together(self) -> Self:
         low, high = self.grades
         if low >= high:
-            raise ValueError(f"grades go from the lowest to the highest, found [{low:g}, {high:g}]")
+            found = bracketed(low, high, "g")
+            raise ValueError(f"grades go from the lowest to the highest, found {found}")
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:
                 raise ValueError(
-                    f"steps of {self.step:g} don't lead from {low:g} to {high:g}; correct step or grades"
+                    f"steps of {self.step:g} don't lead from {self._ends}; correct step or grades"
                 )
         return self
 
@@ -70,6 +72,11 @@ class RubricRule(PromptedRule):
     @property
     def mark_count(self) -> int:
         return self.marks
+
+    @property
+    def _ends(self) -> str:
+        """The scale as a judge reads it: "0 to 2"."""
+        return " to ".join(f"{grade:g}" for grade in self.grades)
 
     @property
     def scale(self) -> Scale:
@@ -108,9 +115,8 @@ class RubricRule(PromptedRule):
     @property
     def words(self) -> str:
         """What a grade is: "a number from 0 to 2 in steps of 1"."""
-        low, high = self.grades
         steps = f" in steps of {self.step:g}" if self.step is not None else ""
-        return f"a number from {low:g} to {high:g}{steps}"
+        return f"a number from {self._ends}{steps}"
 
     def _form(self, spec: JudgeSpec) -> str:
         """What the judge is told to reply."""
@@ -154,9 +160,8 @@ class RubricRule(PromptedRule):
         return (grade - low) / (high - low)
 
     def _unread(self, protocol: RuleProtocol) -> Reading:
-        low, high = self.grades
         what = "two grades" if self.marks == 2 else "a grade"
-        why = f"no reply of the judge holds {what} from {low:g} to {high:g}"
+        why = f"no reply of the judge holds {what} from {self._ends}"
         if protocol == "vlmevalkit":
             return Reading(0.0, "", why, marks=_NOT_READ)
         return Reading(None, "", why)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from arena.interval_text import spanned
 from arena.sheets import Column, Sheet, interval
 from scoring.report import ScoreLine, safe_name
 from scoring.rules.rubric import RubricRule
@@ -86,7 +87,7 @@ def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
         Column("share", "Share", "percent", bar=True),
     )
     mean = sum(grades) / len(grades)
-    note = f"Mean {mean:.2f} on the rubric's scale from {scale.low:g} to {scale.high:g}."
+    note = f"Mean {mean:.2f} on the rubric's scale, {spanned(scale.low, scale.high, 'g')}."
     yield Sheet("grades", "Grades", pd.DataFrame(rows), columns, note=note, place="beside")
 
 

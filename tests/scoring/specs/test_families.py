@@ -342,7 +342,7 @@ def test_an_own_rubric_has_its_mean_bounds_and_canaries(data, tmp_path):
     bounds = (told["lowest possible"], told["highest possible"])
     assert (line.worst, line.best) == pytest.approx(bounds, abs=1e-6)
     grades = next(sheet for sheet in benchmark.sheets(report) if sheet.name == "grades")
-    assert grades.note == "Mean 1.50 on the rubric's scale from 0 to 2."
+    assert grades.note == "Mean 1.50 on the rubric's scale, 0 to 2."
     assert benchmark.checks(report) == [
         "Canaries: 0 of 4 answers that deserve nothing got more than the lowest grade from the judge."
     ]
