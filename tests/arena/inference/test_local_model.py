@@ -453,6 +453,21 @@ def test_a_template_s_own_space_before_an_answer_is_not_weighed_twice(inside, ti
     assert tokens == [1]
 
 
+def test_a_template_that_trims_answers_keeps_its_line_break_to_itself(
+    inside, model, tiny, tmp_path
+):
+    """Gemma 3's template is such: of an empty answer it would leave no line break either."""
+    folder = Path(changed(tiny, tmp_path / "trimming"))
+    trimmed = TEMPLATE.replace("{{ part['text'] }}", "{{ part['text'] | trim }}")
+    (folder / "chat_template.jinja").write_text(trimmed)
+    trimming = inside.LocalModel(str(folder), None, "float32", "cpu")
+    texts = ["red", "\u07d0", "\ua500", "\u07d0 red"]
+    found = weighed(trimming, texts, picture("red"))
+    assert found == pytest.approx(weighed(model, texts, picture("red")), rel=1e-5)
+    image = Image.open(io.BytesIO(picture("red"))).convert("RGB")
+    assert found == pytest.approx([-loss(model, text, image) for text in texts], rel=1e-4)
+
+
 def test_a_stop_ends_the_generation_at_the_next_token(model):
     stop, pieces = threading.Event(), []
 
