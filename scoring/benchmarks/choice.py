@@ -467,7 +467,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         line = self.headline(report)
         if told and line:
             between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
+            told[-1] = told[-1]._replace(text=f"{told[-1].text.removesuffix('.')}; {between}")
         caveats += told
         if found.without_answer:
             count = plural(found.without_answer, "question")
