@@ -389,7 +389,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
+            f"{stem}-audit.jsonl": lambda: "".join(
+                audit_lines(report.rows, report.chosen_by)
+            ).encode("ascii"),
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
@@ -406,7 +408,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         blind = [row for row in report.rows if row.question.split not in answered]
         if blind:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
-        return LazyFiles(makers | sheet_files(stem, self.sheets(report)))
+        first, *others = self.sheets(report)
+        if report.chosen_by == "likelihood":
+            first = replace(first, title=f"{first.title} ({WEIGHED})")
+        return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -462,7 +467,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         line = self.headline(report)
         if told and line:
             between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
+            told[-1] = told[-1]._replace(text=f"{told[-1].text.removesuffix('.')}; {between}")
         caveats += told
         if found.without_answer:
             count = plural(found.without_answer, "question")
