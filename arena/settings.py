@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 from urllib.parse import unquote
@@ -311,7 +312,7 @@ class Settings:
             name: given if variable in given else None for name, variable in optional.items()
         }
         try:
-            settings = TypeAdapter(cls).validate_python(given | groups)
+            settings = _adapter().validate_python(given | groups)
         except ValidationError as error:
             raise SettingError(one_line(error)) from None
         settings._check_logins()
@@ -370,6 +371,11 @@ class Settings:
     def public_dir(self) -> Path:
         """Folder for the public export that the server offers."""
         return self.data_dir / "public"
+
+
+@cache
+def _adapter() -> TypeAdapter[Settings]:
+    return TypeAdapter(Settings)
 
 
 class SettingRead(NamedTuple):

@@ -17,6 +17,7 @@ BENCHMARKS = (
     "fraud",
     "ratings",
     "choices",
+    "specs",
     "live",
     "voters",
     "attacks",

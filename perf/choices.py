@@ -86,7 +86,7 @@ def write_file(path: Path) -> int:
     head = [
         "index",
         "question",
-        *LETTERS,
+        *LETTERS[:9],
         "answer",
         "category",
         "l2-category",

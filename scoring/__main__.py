@@ -9,6 +9,10 @@ from arena.cli.lazy_group import INTERRUPTED, Command, LazyGroup
 
 COMMANDS = {
     "score": Command("score a file of a benchmark's outputs", "scoring.cli.score"),
+    "benchmarks": Command("list the benchmarks, or describe one", "scoring.cli.benchmarks"),
+    "check": Command(
+        "check a benchmark that is a YAML file, and how it reads answers", "scoring.cli.benchmarks"
+    ),
     "visit-board": Command("make a board of a file of votes or battles", "scoring.cli.visit_bench"),
     "visit-withdraw": Command(
         "delete the texts of a submission; its results stay", "scoring.cli.visit_bench"

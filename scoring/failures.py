@@ -7,7 +7,7 @@ which says that something failed.
 
 import re
 
-from arena.reasoning import answer_of
+from arena.reasoning import Answer
 
 SERVER = "an error of the server"
 NOTHING = "nothing"
@@ -158,12 +158,11 @@ _ANSWERS = re.compile(
 """What an answer says that begins like an error."""
 
 
-def failure(text: str) -> str | None:
-    """A short name of why the text is no answer of a model; None for an answer.
+def failure(answer: Answer) -> str | None:
+    """A short name of why a text is no answer of a model; None for an answer.
 
     Whoever knows options or references asks first whether one of them says the same: a screen may show an error.
     """
-    answer = answer_of(text)
     if answer.torn:
         return ENDLESS
     if is_nothing(answer.text):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from arena.reasoning import answer_of
+from arena.reasoning import Answer, answer_of
 from arena.types import folded, grouped
 from scoring.failures import NOTHING, failure
 
@@ -13,10 +13,15 @@ _SHOWN = 10
 
 def no_answer(text: str, references: Iterable[str] = ()) -> str:
     """Why a prediction is no answer of a model; "" for an answer, and for what one of the references says too."""
-    reason = failure(text)
+    return reason_for(answer_of(text), references)
+
+
+def reason_for(answer: Answer, references: Iterable[str] = ()) -> str:
+    """The same of a prediction whose reasoning is off."""
+    reason = failure(answer)
     if reason is None:
         return ""
-    said = _plain(answer_of(text).text)
+    said = _plain(answer.text)
     if said and said in map(_plain, references):
         return ""
     return EMPTY if reason == NOTHING else reason

@@ -32,31 +32,54 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
-from scoring.benchmarks.vqa import VQA
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, has_options
 from scoring.report import AnyReport, NoAnswersError, QuestionSet
+from scoring.specs.files import OURS, load_folder
+from scoring.specs.reading import has_truths
+from scoring.specs.report import SpecReport, spec_of_report
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS
 
 R = TypeVar("R", bound=AnyReport)
 
-BENCHMARKS: dict[str, Benchmark[Any]] = {
+SPECS = OURS
+"""The folder of benchmarks that are YAML files; each file is one."""
+_OF_CODE: dict[str, Benchmark[Any]] = {
     benchmark.key: benchmark
-    for benchmark in (MM_VET, MM_VET_V2, VISIT_BENCH, SEALED_ITEMS, MMBENCH, MMT_BENCH, *VQA)
+    for benchmark in (
+        MM_VET,
+        MM_VET_V2,
+        VISIT_BENCH,
+        SEALED_ITEMS,
+        MMBENCH,
+        MMT_BENCH,
+    )
+}
+"""Those that are more than a table of answers; a spec of the same key holds data of one."""
+BENCHMARKS = _OF_CODE | {
+    key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
+
+
+def benchmark_of(report: AnyReport) -> Benchmark[Any]:
+    """The benchmark of a report. One of a spec carries it, whatever has become of the file since."""
+    if isinstance(report, SpecReport):
+        return spec_benchmark(report.benchmark, spec_of_report(report))
+    return BENCHMARKS[report.benchmark]
 
 
 def open_upload(
     path: Path,
     limits: FileLimits = PAGE,
     name: str | None = None,
-    benchmark: str | None = None,
+    benchmark: str | FileBenchmark[Any] | None = None,
     questions: Mapping[Any, Any] | None = None,
     wanted: Callable[[], bool] = lambda: True,
 ) -> OpenedFile | None:
@@ -89,10 +112,10 @@ def open_upload(
     of_files = [
         one
         for one in reversed(BENCHMARKS.values())
-        if isinstance(one, FileBenchmark) and one.fits(first)
+        if isinstance(one, FileBenchmark) and one.is_named(label) and one.fits(first)
     ]
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
-        way = type(one).read  # benchmarks that read a file alike share what was read
+        way = one.reads_as
         if way not in read:
             with row_errors(label):
                 read[way] = one.read(while_wanted(records, wanted, label), questions)
@@ -112,7 +135,7 @@ def recognised(
 ) -> OpenedFile | Benchmark[Any]:
     """A file that holds its questions, opened; the benchmark of another: an edition of MM-Vet for free answers.
 
-    Questions with short answers, as VQA has, are MM-Vet's only if one of these `sets` has them; `choice` is where a
+    Questions with right answers are MM-Vet's only if one of these `sets` has them; `choice` is where a
     user names a benchmark. Raises RowsError and ChoicesError.
     """
     label = name or path.name
@@ -122,7 +145,7 @@ def recognised(
     if opened:
         return opened
     first = _first_row(path, limits, label)
-    if VQA[0].fits(first) and not answers_any(path, sets(), limits, name):
+    if _is_short_answer(first) and not answers_any(path, sets(), limits, name):
         raise unrecognised(path, choice, name)
     return BENCHMARKS[edition(path, limits)]
 
@@ -151,11 +174,10 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
     label = name or path.name
     first = _first_row(path, ANSWERS, label)
-    if VQA[0].fits(first):
+    if _is_short_answer(first):
         told = (
-            "found question, answer and prediction, as several benchmarks have. Only if it is one of these, say which: "
-            f"{option} {' or '.join(one.key for one in VQA)}; short answers of other data sets, such as OCR-VQA or "
-            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ..."
+            "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
+            f"files. Say which it is: {option} gqa, docvqa, ... Multiple choice needs options in columns A, B, ..."
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
@@ -168,8 +190,16 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
     return ChoicesError(f"{label}: {told}")
 
 
-def file_benchmark(key: str) -> FileBenchmark[Any]:
-    """The benchmark of this key. Raises ChoicesError if its files do not hold their questions."""
+def _is_short_answer(first: Record) -> bool:
+    """Whether a row is a question with its right answer and a model's, and without options."""
+    return has_truths([*first.values]) and not has_options(first)
+
+
+def file_benchmark(key: str | FileBenchmark[Any]) -> FileBenchmark[Any]:
+    """The benchmark of this key, or the one that is given. Raises ChoicesError if its files do not hold their
+    questions."""
+    if isinstance(key, FileBenchmark):
+        return key
     known = {one.key: one for one in BENCHMARKS.values() if isinstance(one, FileBenchmark)}
     if key not in known:
         raise ChoicesError(f"Choose a benchmark out of: {', '.join(known)}")
@@ -177,7 +207,7 @@ def file_benchmark(key: str) -> FileBenchmark[Any]:
 
 
 def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     assert isinstance(benchmark, MultipleChoice)
     return benchmark
 
@@ -185,14 +215,14 @@ def choice_benchmark(report: ChoiceReport) -> MultipleChoice:
 def quote(draft: AnyReport, spec: JudgeSpec, owner: str | None, cache: ReplyCache | None) -> Quote:
     """The cost of judging a draft; `owner` is who owns the judge, None for the operator's."""
     address = draft.judge.address if draft.judge else ""
-    return quote_tasks(BENCHMARKS[draft.benchmark].tasks(draft, spec), spec, address, owner, cache)
+    return quote_tasks(benchmark_of(draft).tasks(draft, spec), spec, address, owner, cache)
 
 
 async def score(
     draft: R, judge: Judge, cache: ReplyCache, tell: Callable[[Progress], None], stop: asyncio.Event
 ) -> R:
     """The draft with the judge's outcomes. Raises what `run_tasks` raises."""
-    benchmark = BENCHMARKS[draft.benchmark]
+    benchmark = benchmark_of(draft)
     outcomes = await run_tasks(benchmark.tasks(draft, judge.spec), judge, cache, tell, stop)
     return benchmark.graded(draft, outcomes)
 

@@ -248,6 +248,8 @@ class ScoreLine:
     """The mean if every unscored grade were 0.0, and if it were 1.0."""
     sample: Sample | None = field(default=None, compare=False, repr=False)
     """The answers that are right or wrong, for means of such shares; None for other scores."""
+    places: int = 1
+    """Digits behind the point, as people read it."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,25 @@ Label = Callable[[str], str]
 
 
 def line_sheet(
-    name: str, title: str, lines: Iterable[ScoreLine], head: str, label: Label = str, **how: Any
+    name: str,
+    title: str,
+    lines: Iterable[ScoreLine],
+    head: str,
+    label: Label = str,
+    measure: str = "Mean",
+    **how: Any,
 ) -> Sheet:
-    """A row for each line; `head` stands over their names, and `how` are other fields of the sheet."""
-    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in lines]
-    columns = (Column("name", head), Column("n", "n", "count"), _column("mean", "Mean"))
-    return Sheet(name, title, pd.DataFrame(rows), (*columns, *_unscored(rows, "mean")), **how)
+    """A row for each line; `head` stands over their names, `measure` over their scores.
+
+    `how` are other fields of the sheet.
+    """
+    told = [*lines]
+    rows = [{"name": label(line.name), "n": line.n, **_score("mean", line)} for line in told]
+    numbers = [_column("mean", measure), *_unscored(rows, "mean")]
+    places = max((line.places for line in told), default=1)
+    columns = [Column("name", head), Column("n", "n", "count")]
+    columns += [replace(column, places=places) for column in numbers]
+    return Sheet(name, title, pd.DataFrame(rows), tuple(columns), **how)
 
 
 def tree_sheet(

@@ -5,22 +5,23 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import certifi
 import pgserver
 import pytest
 from hypothesis import settings
 from playwright.sync_api import Browser, Expect, Page, sync_playwright
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
 import arena.database
-from arena.database import Database
+from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
 from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
@@ -123,6 +124,40 @@ def compiled_once() -> Iterator[None]:
             patched.setattr(dialect, "__hash__", lambda self: hash(type(self)))
         patched.setattr(arena.database, "create_engine", create)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables_written_once() -> Iterator[None]:
+    """A new database is made by the statements that made one like it before: to write them was most of its work."""
+    written: dict[tuple[str, frozenset[str]], list[tuple[str, Any]]] = {}
+    create_missing = arena.database._create_missing
+
+    def create_as_before(connection: Connection) -> None:
+        missing = METADATA.tables.keys() - {*inspect(connection).get_table_names()}
+        key = (connection.dialect.name, frozenset(missing))
+        if key not in written:
+            written[key] = _noted(connection, create_missing)
+            return
+        for statement, values in written[key]:
+            connection.exec_driver_sql(statement, values)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arena.database, "_create_missing", create_as_before)
+        yield
+
+
+def _noted(connection: Connection, work: Callable[[Connection], None]) -> list[tuple[str, Any]]:
+    """Do the work; return its statements that are no questions, with their values."""
+    noted: list[tuple[str, Any]] = []
+
+    def note(_connection: Connection, _cursor: object, said: str, values: Any, *_: object) -> None:
+        if said.lstrip().startswith(("CREATE", "INSERT", "ALTER")):
+            noted.append((said, values or None))
+
+    event.listen(connection, "before_cursor_execute", note)
+    work(connection)
+    event.remove(connection, "before_cursor_execute", note)
+    return noted
 
 
 @pytest.fixture(scope="session")

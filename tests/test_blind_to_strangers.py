@@ -53,7 +53,7 @@ FILES = (
 ).split()
 PLAIN = (
     "/ /own /results /judges /agreement /score /run /config /terms /you /you/code /you/reports "
-    "/healthz /readyz /robots.txt /sitemap.xml /login/who /live/item /live/models "
+    "/healthz /readyz /robots.txt /sitemap.xml /login /login/who /live/item /live/models "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
     "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"

@@ -28,9 +28,8 @@ from arena.thinking import ThinkingStream, parted, word_count
 from arena.types import folded
 from arena.web import cookies as identity
 from scoring import report as results
-from scoring.benchmarks import mm_vet, vqa_accuracy, vqa_answers, vqa_wrappers
+from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
-from scoring.benchmarks import vqa as vqa_marks
 from scoring.failures import failure
 from scoring.judges import client, injection
 from scoring.judges.replies import read_letter
@@ -38,6 +37,12 @@ from scoring.multiple_choice import named_options, phrases, plain_answers, state
 from scoring.multiple_choice.extract import extract, read_reply
 from scoring.people import text_metrics
 from scoring.report import Question
+from scoring.rules import short_answers, vqa_accuracy
+from scoring.rules.base import Item
+from scoring.rules.judging import extracted
+from scoring.rules.kinds import KINDS
+from scoring.rules.toolkit_letters import READERS as LETTER_READERS
+from scoring.text_lists import listed_texts
 from scoring.visit_bench import prompts as visit_bench
 from tests.support.growth import MOST, grows_too_fast, slow, units_of
 
@@ -170,6 +175,18 @@ def metric(name):
     )
 
 
+PLAIN_RULES = ("letter", "yes_no", "number", "relaxed", "anls", "text", "open")
+
+
+def rules(protocol, *kinds, **parameters):
+    """These kinds of rule with these parameters, as far as they have the protocol."""
+    given = [KINDS[kind].model_validate({"kind": kind, **parameters}) for kind in kinds]
+    item = Item("1", "What is it?", "['12.5', 'cat']", ANIMALS, {})
+    return lambda text: [
+        rule.reading(item, text, protocol) for rule in given if protocol in rule.protocols()
+    ]
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "an answer as HTML": answer_html,
     "a text as HTML": lambda text: plain_html(text) + instruction_html(text),
@@ -182,10 +199,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "mmt-paper": lambda text: extract(text, ANIMALS, "mmt-paper"),
     "an answer without reasoning": reasoning.answer_of,
     "the thinking of a text": parted,
-    "a failure": failure,
+    "a failure": lambda text: failure(reasoning.answer_of(text)),
     "a judge's letter": lambda text: (read_reply(text, ANIMALS), read_letter(text, ANIMALS)),
     "a judge's score": lambda text: (mm_vet.read_paper(text), mm_vet.read_strict(text)),
-    "a judge's mark": lambda text: (vqa_marks.read_mark(text), vqa_marks.read_strict(text)),
     "a judge's verdict": lambda text: [
         visit_bench.read_verdict(text, "paper"),
         visit_bench.read_verdict(text, "hardened"),
@@ -201,9 +217,19 @@ READERS: dict[str, Callable[[str], object]] = {
     "attacks": lambda text: injection.flags(text, QUESTION),
     "another truth": lambda text: injection.swapped(QUESTION, text, [Question("2", "", text, ())]),
     "a marked response": visit_bench.marked,
-    "reference answers": vqa_answers.references,
-    "VQA answers unwrapped": vqa_wrappers.unwrapped,
+    "reference answers": listed_texts,
+    "VQA answers unwrapped": short_answers.unwrapped,
     "VQA accuracy": lambda text: vqa_accuracy.consensus(text, (text, "cat")),
+    "two short answers": lambda text: short_answers.short_answer(text, ("cat",)),
+    "letters of toolkits": lambda text: [read(text, ANIMALS) for read in LETTER_READERS.values()],
+    "rules of vlmevalkit": rules("vlmevalkit", *PLAIN_RULES),
+    "rules of lmms-eval": rules("lmms-eval", *PLAIN_RULES),
+    "rules of authors": rules("authors", *PLAIN_RULES),
+    "our rules": rules("strict", *PLAIN_RULES[1:]),
+    "our formulas": rules("strict", "number", **{"as": "formula"}),
+    "formulas of vlmevalkit": rules("vlmevalkit", "number", **{"as": "formula"}),
+    "our parts of a text": rules("strict", "text", compare="contains"),
+    "a judge's short answer": extracted,
     "ids": lambda text: uploads._normal(text) + folded(text),
     "a cell of a CSV": csv_text.safe_cell,
     "a message": data_urls.without_data_urls,

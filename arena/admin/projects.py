@@ -173,19 +173,22 @@ class ProjectAdmin(SeatAdmin):
             most = self.drafting.most_cost(
                 spec, DraftState(instruction=longest, captions=("x" * LONGEST["caption"],))
             )
+            unpriced = " and ".join(self.drafting.unpriced(spec))
         except CatalogueError as error:
             without = "Nobody tries the questions without their pictures"
             return f"{without if spec.is_choice else 'People write the answers'}, since a model can't be used: {error}."
-        if spec.is_choice:
-            return (
-                f"{spec.blind_model} answers without the picture: ${most / 1e6:.4f} at most for a question with the "
-                f"longest texts, ${spec.budget:,.2f} at most in all."
-            )
         blind = f", and {spec.blind_model} blindly" if spec.blind_model else ""
-        return (
-            f"{spec.model} drafts answers{blind}: ${most / 1e6:.4f} at most for an item with the longest texts of one "
-            f"picture, ${spec.budget:,.2f} at most in all."
-        )
+        act = f"{spec.model} drafts answers{blind}"
+        each = "an item with the longest texts of one picture"
+        if spec.is_choice:
+            act = f"{spec.blind_model} answers without the picture"
+            each = "a question with the longest texts"
+        if unpriced:
+            return (
+                f"{act}. The models file has no price for {unpriced}, so the cost isn't known and the budget can't "
+                "limit it."
+            )
+        return f"{act}: ${most / 1e6:.4f} at most for {each}, ${spec.budget:,.2f} at most in all."
 
     def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
         """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""

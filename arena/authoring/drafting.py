@@ -88,6 +88,11 @@ class Drafting:
         """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
         return sum(self._most(request) for request in _requests(spec, state))
 
+    def unpriced(self, spec: ProjectSpec) -> list[str]:
+        """The project's models whose price the models file doesn't tell. Raises CatalogueError."""
+        models = filter(None, (spec.model, spec.blind_model))
+        return [model for model in models if self._vlm(model).card.price is None]
+
     def _most(self, request: DraftRequest) -> int:
         card = self._vlm(request.model).card
         return most_cost(card, [Turn("user", request.prompt)], card.generation)

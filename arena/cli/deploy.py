@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 _TOP = ("LICENSE", "README.md", "app.py", "requirements.lock", "requirements.txt")
 _FOLDERS = ("arena", "docs", "scoring")
 _KINDS = frozenset(
-    ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .bib .webp .png".split()
+    ".py .html .css .js .md .txt .json .jsonl .csv .tsv .toml .yaml .bib .webp .png".split()
 )
 """File suffixes uploaded from these folders; nothing else leaves this folder."""
 _CPU_TORCH = b"""# PyTorch for the processor alone: 0.2 GB instead of 2.7 GB with CUDA's libraries.

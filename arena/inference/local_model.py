@@ -26,6 +26,8 @@ _STEP_SECONDS = 0.5
 """Interval of a silent generation's signs of life."""
 _UNMARKABLE = frozenset({"Idefics3Processor"})
 """Processors, SmolVLM's among them, that fail where transformers is to take control tokens in user text for text."""
+_BEGINNINGS = ("\u07d0", "\ua500")
+"""Letters of N'Ko and Vai, which differ from their first byte on: no text begins like both."""
 BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
@@ -133,15 +135,16 @@ class LocalModel:
     ) -> tuple[list[float | None], int]:
         """The likelihood of each text as the answer, and the tokens read.
 
-        A text's tokens are those after what it shares with an empty answer: a tokenizer may join its first character
-        with the space before it. Rows are padded on the right, where nothing before reads what is added.
+        A text's tokens are those after what it shares with answers that begin otherwise: a tokenizer may join its first
+        character with the space before it. (From an empty answer, templates that trim take their own line break too.)
+        Rows are padded on the right, where nothing before reads what is added.
         """
-        unanswered = self._continued(asked, [""])["input_ids"][0].tolist()
+        others = self._continued(asked, _BEGINNINGS)["input_ids"].tolist()
         inputs = self._continued(asked, texts)
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         self._check_room(max(lengths))
         rows = [ids[:end] for ids, end in zip(inputs["input_ids"].tolist(), lengths, strict=True)]
-        starts = [_shared(unanswered, row) for row in rows]
+        starts = [min(_shared(other, row) for other in others) for row in rows]
         first = min(starts)
         kept = inputs["input_ids"].shape[1] - first + 1
         fewer = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}

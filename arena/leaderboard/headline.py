@@ -15,6 +15,13 @@ from arena.ratings.settled import ORDER_WORDS
 from arena.templates import plural
 
 MOST_NAMES = 3
+STATUS_WORDS = {
+    Status.UNBEATEN: "has not lost yet",
+    Status.WINLESS: "has not won yet",
+    Status.SEPARATED: "its group only won, or only lost, against the others",
+    Status.UNPLAYED: "has no battle yet",
+}
+"""Why votes alone don't determine a model's strength, in a few words."""
 _LETTERS = 48
 
 
@@ -143,9 +150,7 @@ def needs(line: Standing) -> str:
         return f"needs {plural(TRUSTED - line.votes, 'more vote')}"
     if line.status is Status.RATED:
         return "has too wide an interval"
-    return {Status.UNBEATEN: "has not lost yet", Status.WINLESS: "has not won yet"}.get(
-        line.status, str(line.status)
-    )
+    return STATUS_WORDS[line.status]
 
 
 def written(models: Iterable[str]) -> frozenset[str]:

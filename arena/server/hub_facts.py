@@ -116,6 +116,8 @@ def refresh(store: FactStore, hub: HfApi | None = None) -> None:
             store.keep_hub_facts(model, read_facts(model.repository, hub))
         except HubError as error:
             log.warning("facts of %s stay as they are: %s", model.repository, error)
+        except Exception:
+            log.exception("facts of %s could not be read; the others are", model.repository)
 
 
 @asynccontextmanager

@@ -8,7 +8,14 @@ from arena.battles.vote_table import LIVE_OWN
 from arena.interval_text import interval_text
 from arena.leaderboard.board import Board, ImportSummary, Span, Standing
 from arena.leaderboard.board_sheet import board_sheet, has_intervals, has_orders
-from arena.leaderboard.headline import names, needs, only_for, places_in_words, written
+from arena.leaderboard.headline import (
+    STATUS_WORDS,
+    names,
+    needs,
+    only_for,
+    places_in_words,
+    written,
+)
 from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.statistics import TRUSTED, Statistics
 from arena.leaderboard.takeover import EACH
@@ -456,7 +463,7 @@ def _doubts(line: Standing) -> list[str]:
     if line.votes < TRUSTED or line.status is Status.RATED:
         doubts += [needs(line)] if needs(line) else []
     if line.rating is not None and line.status is not Status.RATED:
-        doubts.append(line.status)
+        doubts.append(STATUS_WORDS[line.status])
     return [*doubts, *(["retired"] if line.retired else [])]
 
 

@@ -101,6 +101,13 @@ def routes(
         router.get(WITH_CREDITS)(login.begin_with_credits)
         router.get(CALLBACK)(login.come_back)
         router.post("/logout")(login.log_out)
+    else:
+
+        @router.get("/login")
+        async def no_login() -> RedirectResponse:
+            """Lead a bookmark of a site with a login back to this one without."""
+            return RedirectResponse("/", status_code=303, headers=NO_STORE)
+
     return router
 
 

@@ -39,12 +39,13 @@ class Total(NamedTuple):
 
 
 def score_total(name: str, line: ScoreLine) -> Total:
-    value = "–" if line.mean is None else f"{line.mean:.1f}"
-    reach = interval_text(line.low, line.high)
+    form = f".{line.places}f"
+    value = "–" if line.mean is None else f"{line.mean:{form}}"
+    reach = interval_text(line.low, line.high, form)
     if not line.unscored:
         return Total(name, value, (reach, f"n {line.n:,}"))
     decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
-    bounds = f"over all {line.n:,}: {line.worst:.1f} to {line.best:.1f}"
+    bounds = f"over all {line.n:,}: {line.worst:{form}} to {line.best:{form}}"
     return Total(name, value, (reach, decided, bounds))
 
 
@@ -100,6 +101,8 @@ class PublishedBoard:
     """Standard deviation of the report's number in the first column over its runs; None where there is one."""
     note: str = ""
     """What its rows have that is their own, in sentences."""
+    places: int = 1
+    """Digits behind the point of its first column."""
 
     @property
     def ordered(self) -> tuple[tuple[str, float], ...]:
@@ -127,12 +130,14 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    interval = interval_text(head.low, head.high)
+    form = f".{head.places}f"
+    interval = interval_text(head.low, head.high, form)
     sure = f", {interval}" if interval else ""
     what = f"{head.name} {covered}".strip()
-    places = {_place(mean, board) for mean in (head.worst, head.mean, head.best)} if board else {""}
+    ends = (head.worst, head.mean, head.best)
+    places = {_place(mean, board, form) for mean in ends} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
-    return f"{before}{title} reaches {head.mean:.1f} on {edition} ({what}{sure}){place}{_ends(groups)}."
+    return f"{before}{title} reaches {head.mean:{form}} on {edition} ({what}{sure}){place}{_ends(groups)}."
 
 
 def part_of(scored: int, of: int, unit: str) -> str:
@@ -140,9 +145,9 @@ def part_of(scored: int, of: int, unit: str) -> str:
     return f"over {scored:,} of {plural(of, unit)}" if scored < of else ""
 
 
-def _place(mean: float, board: PublishedBoard) -> str:
-    higher = [f"{name} ({score:.1f})" for name, score in board.ordered if score >= mean]
-    lower = [f"{name} ({score:.1f})" for name, score in board.ordered if score < mean]
+def _place(mean: float, board: PublishedBoard, form: str) -> str:
+    higher = [f"{name} ({score:{form}})" for name, score in board.ordered if score >= mean]
+    lower = [f"{name} ({score:{form}})" for name, score in board.ordered if score < mean]
     if higher and lower:
         where = f"between {higher[-1]} and {lower[0]}"
     elif lower:
@@ -182,7 +187,7 @@ def published_sheet(board: PublishedBoard, title: str, name: str = "published") 
         {"model": row.model, **row.scores, "runs": row.spread, "own": row is own} for row in ordered
     ]
     columns = [Column(name, name, "score") for name in board.columns]
-    columns[0] = replace(columns[0], runs="runs")
+    columns[0] = replace(columns[0], runs="runs", places=board.places)
     caption = f"{board.source[0].upper()}{board.source[1:]}"
     frame = pd.DataFrame(rows, columns=["model", *board.columns, "runs", "own"])
     shown = (Column("model", "Model"), *columns)

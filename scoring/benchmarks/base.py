@@ -28,7 +28,7 @@ from scoring.benchmarks.article import (
     sentence,
 )
 from scoring.judges.run import Task
-from scoring.judges.spec import JudgeSpec
+from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
@@ -75,7 +75,7 @@ class Benchmark(ABC, Generic[R]):
     key: str
     """Name in the job store and on the command line."""
     name: str
-    """Label in the list of benchmarks."""
+    """What it is called on pages and in reports."""
     report: type[R]
     """Type of its reports, which the job store writes and reads."""
     way: Workflow
@@ -90,7 +90,9 @@ class Benchmark(ABC, Generic[R]):
     parts: frozenset[Part] = frozenset()
     cited: str = ""
     """Key of its paper in `citations.bib`."""
-    protocol_papers: Mapping[str, str] = field(default_factory=dict)
+    protocol_papers: Mapping[str, str] = field(
+        default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
+    )
     """Keys of the papers that protocols come from."""
     notes: Mapping[str, str] = field(default_factory=dict)
     """What each protocol does, in a clause."""
@@ -98,6 +100,11 @@ class Benchmark(ABC, Generic[R]):
     """Why a question is shown without its picture."""
     options: type[BenchmarkOptions] = BenchmarkOptions
     """What only this benchmark lets its user choose on the command line."""
+
+    @property
+    def line(self) -> str:
+        """What a list of benchmarks says of it."""
+        return self.name
 
     def protocol_named(self, name: str | None) -> Any:
         """The protocol of this name, the first without one. Raises ChoicesError."""
@@ -155,6 +162,11 @@ class Benchmark(ABC, Generic[R]):
     def apart(self, report: R, other: R) -> str:
         """What sets two reports apart besides their models and judges, in a sentence; "" for nothing."""
         return ""
+
+    def counted_as(self, report: R) -> tuple[str, ...]:
+        """What reports must have in common to be compared: benchmark, protocol, and the number they are told by."""
+        head = self.headline(report)
+        return (report.benchmark, report.protocol, head.name if head else "no score")
 
     def remarks(self, report: R) -> Sequence[str]:
         """What the command line says above the report's tables."""
@@ -252,6 +264,15 @@ class FileBenchmark(Benchmark[R]):
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
+    @property
+    def reads_as(self) -> object:
+        """What benchmarks that read a file alike have in common."""
+        return type(self).read
+
+    def is_named(self, file: str) -> bool:
+        """Whether a file of this name may be the benchmark's."""
+        return True
+
     def recognises(self, rows: Sequence[Any], file: str) -> bool:
         """Whether the rows read of a file of this name are the benchmark's, and not those of another."""
         return True
@@ -279,6 +300,14 @@ class FileBenchmark(Benchmark[R]):
     def problems(self, opened: "OpenedFile") -> tuple[Problem, ...]:
         """Problems of a file that can be scored, and of its questions compared with the benchmark's."""
         return opened.file.problems
+
+    def pictured(self, report: R) -> Sequence[ScoredAnswer]:
+        """The answers that a judge reads beside their questions' pictures."""
+        return ()
+
+    def with_pictures(self, report: R, pictures: Mapping[str, tuple[ShownImage, ...]]) -> R:
+        """The draft with the pictures that the judge is shown, by question."""
+        return report
 
     @abstractmethod
     def stamped(self, report: R, spec: JudgeSpec, address: str) -> R:

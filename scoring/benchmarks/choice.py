@@ -1,5 +1,6 @@
 """Multiple-choice benchmarks: a file's letters as a report, a judge for what rules leave open, and downloads."""
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -153,25 +154,19 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     check: str = "Score by rules (free)"
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}"
-    protocol_papers: Mapping[str, str] = field(
-        default_factory=lambda: {"mmbench-paper": "liu2024mmbench", "mmt-paper": "ying2024mmtbench"}
-    )
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
-    called: Callable[[Sequence[ChoiceQuestion]], str]
-    """Name of the edition that these questions belong to."""
-    own: Callable[[Sequence[ChoiceQuestion]], bool]
-    """Whether these questions are the benchmark's."""
-    tabulate: Callable[
-        [Sequence[Decided], Protocol, Sequence[ChoiceQuestion] | None, str | None],
-        ChoiceTables[Any],
-    ]
-    """The tables of rows under a protocol, given the question file's rows without an answer and the file's name.
 
-    Without a question file (None), what the edition has more counts as missing, which the file's name may tell; without
-    a name too, nothing does.
-    """
-    compare: Callable[[Sequence[Decided], Sequence[Decided], Iterable[Any]], Sequence[Compared]]
-    """McNemar's comparisons of the rows of two files, given the tables of both."""
+    @abstractmethod
+    def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
+        """The tables of a report; without a question file, what the file lacks of its edition counts as missing."""
+
+    @abstractmethod
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> Sequence[Compared]:
+        """McNemar's comparisons of two reports on the same questions."""
+
+    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+        """Name of the edition that these questions belong to."""
+        return self.name
 
     def fits(self, first: Record) -> bool:
         return has_options(first)
@@ -186,9 +181,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
         check_scorable(path.name, problems)
         return found
-
-    def recognises(self, rows: Sequence[Answered], file: str) -> bool:
-        return self.own([row.question for row in rows])
 
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
@@ -334,7 +326,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
                 replace(row, decision=replace(row.decision, letter=None)) for row in report.rows
             )
             report = replace(report, protocol="strict", rows=rows)
-        return self.tabulate(report.rows, report.protocol, report.missing, report.file)
+        return self.tabulate(report)
 
     def words(self, name: str) -> str:
         """An ability, category or subtask in words."""
@@ -397,7 +389,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
             f"{stem}_acc.csv": found.accuracy_csv,
-            f"{stem}-audit.jsonl": lambda: "".join(audit_lines(report.rows)).encode("ascii"),
+            f"{stem}-audit.jsonl": lambda: "".join(
+                audit_lines(report.rows, report.chosen_by)
+            ).encode("ascii"),
             f"{stem}-problems.csv": lambda: problems_csv((*found.problems, *report.problems)),
             f"{stem}-differences.csv": lambda: differences_csv(
                 {report.protocol: report.rows}
@@ -414,7 +408,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         blind = [row for row in report.rows if row.question.split not in answered]
         if blind:
             makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
-        return LazyFiles(makers | sheet_files(stem, self.sheets(report)))
+        first, *others = self.sheets(report)
+        if report.chosen_by == "likelihood":
+            first = replace(first, title=f"{first.title} ({WEIGHED})")
+        return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -470,7 +467,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         line = self.headline(report)
         if told and line:
             between = f"{line.name} lies between {line.worst:.1f} and {line.best:.1f}"
-            told[-1] = told[-1]._replace(text=f"{told[-1].text}; {between}")
+            told[-1] = told[-1]._replace(text=f"{told[-1].text.removesuffix('.')}; {between}")
         caveats += told
         if found.without_answer:
             count = plural(found.without_answer, "question")
@@ -546,7 +543,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             for report in (first, second)
         ]
         check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
-        return self.compare(first.rows, second.rows, map(self.tabulated, (first, second)))
+        return self.compare(first, second)
 
 
 RULE_FAILURES: Mapping[Rule, str] = {

@@ -36,75 +36,44 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Comparison,
     Node,
-    Pair,
+    Scored,
     SplitScores,
-    compared,
+    compared_by,
     letter_counts,
     missing_problem,
+    parts_of,
     share,
     success,
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided, Protocol
+from scoring.multiple_choice.types import PASS, ChoiceQuestion, ChosenBy, Decided
 from scoring.report import ScoreLine
 from scoring.score_sheets import tree_sheet, worst_sheet
+from scoring.specs.files import OURS, load_spec
 
 Edition = Literal[
     "MMBench", "MMBench-CN", "MMBench v1.1", "MMBench-CN v1.1", "CCBench", "Multiple choice"
 ]
 """The last is of questions that are none of MMBench's."""
 
-L1: Mapping[str, tuple[str, ...]] = {
-    "perception": ("CP", "FP-S", "FP-C"),
-    "reasoning": ("AR", "RR", "LR"),
-}
-"""The paper's first level, which no file contains."""
-L2: Mapping[str, str] = {
-    "coarse_perception": "CP",
-    "finegrained_perception (instance-level)": "FP-S",
-    "finegrained_perception (cross-instance)": "FP-C",
-    "attribute_reasoning": "AR",
-    "relation_reasoning": "RR",
-    "logic_reasoning": "LR",
-}
-"""Names of the second level in the files."""
-L2_WORDS: Mapping[str, str] = {
-    "CP": "Coarse perception",
-    "FP-S": "Fine-grained perception, one instance",
-    "FP-C": "Fine-grained perception, across instances",
-    "AR": "Attribute reasoning",
-    "RR": "Relation reasoning",
-    "LR": "Logic reasoning",
-}
-L3: Mapping[str, tuple[str, ...]] = {
-    "CP": ("image_style", "image_topic", "image_scene", "image_emotion", "image_quality"),
-    "FP-S": ("object_localization", "attribute_recognition", "celebrity_recognition", "ocr"),
-    "FP-C": ("spatial_relationship", "attribute_comparison", "action_recognition"),
-    "AR": ("physical_property_reasoning", "function_reasoning", "identity_reasoning"),
-    "RR": ("social_relation", "physical_relation", "nature_relation"),
-    "LR": ("structuralized_imagetext_understanding", "future_prediction"),
-}
-"""The 20 abilities of the third level (Figure 2), as spelled in the files."""
-
-ABILITY_WORDS: Mapping[str, str] = {
-    **{
-        name: name.replace("_", " ").capitalize()
-        for name in (*L1, *(ability for abilities in L3.values() for ability in abilities))
-    },
-    "ocr": "OCR",
-}
-_L2_OF = {ability: group for group, abilities in L3.items() for ability in abilities}
+SPEC = load_spec(OURS / "mmbench.yaml")
+L2_OF = SPEC.names_of("l2")
+L2 = SPEC.names_of("l2_in_file")
+L2_WORDS = SPEC.names_of("l2_in_words")
+L3 = grouped((group, ability) for ability, group in L2_OF.items())
+"""Abilities of the third level by those of the second."""
+L1_OF = SPEC.names_of("l1")
+L1 = grouped((name, group) for group, name in L1_OF.items())
+ABILITY_WORDS = {name: name.replace("_", " ").capitalize() for name in (*L1, *L2_OF)}
+ABILITY_WORDS["ocr"] = "OCR"
 _V11 = re.compile(r"v1[._]?1(?!\d)", re.IGNORECASE)
 _SPLIT = re.compile(r"(?<![a-z])(?:(dev|val|validation)|test)(?![a-z])", re.IGNORECASE)
 _WHOLE_FILE = "all"
 SIZES: Mapping[str, tuple[int, ...]] = {"dev": (1_164, 1_176), "test": (1_784, 1_798)}
 """Number of questions in MMBench's splits, English and Chinese: in today's files, and in the first edition."""
 CCBENCH = 510
-_CCBENCH = frozenset(
-    "food_clothes cultural_relic scenery_building traditional_show calligraphy_painting sketch_reasoning "
-    "historical_figure".split()
-)
+_CCBENCH = SPEC.names_of("edition")
 """CCBench's categories."""
 _SIZED: tuple[Edition, ...] = ("MMBench", "MMBench-CN")
 _OF_OTHERS: tuple[Edition, ...] = ("CCBench", "Multiple choice")
@@ -120,13 +89,6 @@ class MMBenchScores(SplitScores):
     """Over base rows."""
     circular: Node | None
     """Over questions; None if the file has no passes, or not all of them."""
-
-
-@dataclass(frozen=True)
-class MMBenchReport(ChoiceTables[MMBenchScores]):
-    """MMBench results of one file under one protocol; the splits end with "all" if there are several."""
-
-    edition: Edition
 
 
 @dataclass(frozen=True)
@@ -171,67 +133,28 @@ def size(name: Edition, split: str, there: int) -> int | None:
     return next((known for known in sizes if there <= known), None)
 
 
-def tabulate(
-    rows: Sequence[Decided],
-    protocol: Protocol,
-    missing: Sequence[ChoiceQuestion] | None = None,
-    file: str | None = None,
-) -> MMBenchReport:
-    wrong = undecided_is_wrong(protocol)
-    scored = [row for row in rows if row.question.answer is not None]
-    questions = [row.question for row in scored]
-    found = circles(scored, wrong, missing)
-    unscored = [row.question for row in rows if row.question.answer is None]
-    problems = _circular_problems(questions, unscored, found, missing is None)
-    complete = not any(problem.blocks == "circular" for problem in problems)
-    if edition(questions) == "Multiple choice":  # nobody expects passes of it
-        problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
-    gaps = _Gaps(rows, found, missing, file)
-    splits = dict.fromkeys(question.split for question in questions)
-    names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
-    return MMBenchReport(
-        protocol,
-        tuple(
-            _split_scores(name, scored, found if complete else None, wrong, gaps) for name in names
-        ),
-        (*gaps.problems, *problems, *_unknown(questions)),
-        success(row.decision for row in rows),
-        letter_counts(rows),
-        len(rows) - len(scored),
-        gaps.missing,
-        gaps.partial,
-        gaps.edition,
-    )
-
-
 class _Gaps:
     """What a file lacks: the rows still needed from a question file, or the number of questions to fill its edition."""
 
-    def __init__(
-        self,
-        rows: Sequence[Decided],
-        found: Sequence[Circle],
-        missing: Sequence[ChoiceQuestion] | None,
-        file: str | None,
-    ) -> None:
-        questions = [row.question for row in rows]
-        self.edition: Edition = edition(questions, file or "")
+    def __init__(self, report: ChoiceReport, found: Sequence[Circle]) -> None:
+        questions = [row.question for row in report.rows]
+        self.edition: Edition = edition(questions, report.file)
         self._bases = {question.index % PASS for question in questions}
         circular = is_circular(questions)
         open_ = {circle.index for circle in found if circular and circle.outcome == "incomplete"}
         self.missing = tuple(
             question
-            for question in missing or ()
+            for question in report.missing or ()
             if question.index < PASS
             or (circular and (question.index % PASS in open_ or not self._has(question)))
         )
         self._lacking: dict[str, tuple[int, int]] = {}
         """Number of an edition's questions without a base row, and without any row, by split."""
         self.problems: tuple[Problem, ...] = ()
-        if missing is not None:
+        if report.missing is not None:
             self.problems = self._of_questions()
-        elif file is not None and self.edition != "Multiple choice":
-            self.problems = self._of_edition(questions, file)
+        elif report.file and self.edition != "Multiple choice":
+            self.problems = self._of_edition(questions, report.file)
         self.partial = bool(open_) or any(problem.blocks == "whole" for problem in self.problems)
 
     def _has(self, question: ChoiceQuestion) -> bool:
@@ -244,24 +167,12 @@ class _Gaps:
         return (missing_problem(len(gone), total, "the question file", known),) if gone else ()
 
     def _of_edition(self, questions: Sequence[ChoiceQuestion], file: str) -> tuple[Problem, ...]:
-        groups: dict[str, set[int]] = {}
-        for question in questions:
-            groups.setdefault(question.split, set()).add(question.index % PASS)
         bases = {question.index for question in questions if question.index < PASS}
         problems = []
-        unnamed = not any(map(_SPLIT.search, groups))
-        if unnamed and len(groups) > 1:
-            groups = {_WHOLE_FILE: set().union(*groups.values())}
-        sized = self.edition == "CCBench" or unnamed
-        for split, there in groups.items():
-            name = (
-                split
-                if _SPLIT.search(split)
-                else file
-                if (unnamed or not split) and _SPLIT.search(file)
-                else ""
-            )
-            known = size(self.edition, name, len(there)) if name or sized else None
+        for split, named, members in parts_of(questions, file, _SPLIT, _WHOLE_FILE):
+            there = {question.index % PASS for question in members}
+            is_sized = named is not None or self.edition == "CCBench"
+            known = size(self.edition, named or "", len(there)) if is_sized else None
             what = " ".join(filter(None, (self.edition, split)))
             if known is None:
                 text = f"{what}: {len(there):,} questions; not checked against an edition"
@@ -331,7 +242,7 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
         return ()
     text = "the category {!r} is no ability of MMBench; it has its own row"
     strange = sorted(
-        {question.named_category for question in questions if question.category not in _L2_OF}
+        {question.named_category for question in questions if question.category not in L2_OF}
     )
     return tuple(Problem(0, None, text.format(name), "nothing") for name in strange)
 
@@ -339,35 +250,23 @@ def _unknown(questions: Sequence[ChoiceQuestion]) -> tuple[Problem, ...]:
 def _split_scores(
     split: str, rows: Sequence[Decided], found: Sequence[Circle] | None, wrong: bool, gaps: _Gaps
 ) -> MMBenchScores:
-    def chosen(question: ChoiceQuestion) -> bool:
-        return split in (_WHOLE_FILE, question.split)
+    def tree(outcomes: Sequence[Scored], circular: bool) -> Node:
+        chosen = [one for one in outcomes if split in (_WHOLE_FILE, one.question.split)]
+        return _tree(chosen, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
 
-    def tree(outcomes: _Outcomes, circular: bool) -> Node:
-        return _tree(outcomes, wrong, gaps.keys(split, circular), gaps.unplaced(split, circular))
-
-    base = [
-        (row.question, row.right)
-        for row in rows
-        if row.question.index < PASS and chosen(row.question)
-    ]
-    vanilla = tree(base, False)
-    if found is None:
-        return MMBenchScores(split, vanilla, vanilla, None)
-    circular = tree([(one.question, one.right) for one in found if chosen(one.question)], True)
-    return MMBenchScores(split, circular, vanilla, circular)
-
-
-_Outcomes = Sequence[tuple[ChoiceQuestion, bool | None]]
+    vanilla = tree(_base(rows), False)
+    circular = tree(found, True) if found is not None else None
+    return MMBenchScores(split, circular or vanilla, vanilla, circular)
 
 
 def _tree(
-    outcomes: _Outcomes, wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
+    outcomes: Sequence[Scored], wrong: bool, missing: Mapping[tuple[str, str], int], unplaced: int
 ) -> Node:
     """Accuracies from Overall down; `missing` questions are unscored in their ability, `unplaced` ones in Overall."""
     by_l3: dict[tuple[str, str], Sequence[tuple[bool | None, str]]] = {key: [] for key in missing}
     by_l3 |= grouped(
-        ((ability(question), question.named_category), (right, question.picture))
-        for question, right in outcomes
+        ((ability(one.question), one.question.named_category), (one.right, one.question.picture))
+        for one in outcomes
     )
 
     def over(
@@ -412,40 +311,27 @@ def _tree(
 def ability(question: ChoiceQuestion) -> str:
     """A question's L-2 ability: the file's own if given, else that of its category; "" if neither."""
     group = question.group
-    return L2.get(group.lower(), group) if group else _L2_OF.get(question.category, "")
+    return L2.get(group.lower(), group) if group else L2_OF.get(question.category, "")
 
 
 def comparison(
     first: Sequence[Decided], second: Sequence[Decided], circular: bool
 ) -> tuple[Comparison, ...]:
     """McNemar's comparison of two models, Overall and by ability: over questions if circular, else over base rows."""
-    base = ([row for row in rows if row.question.index < PASS] for rows in (first, second))
-    one, other = map(circles, (first, second)) if circular else base
-    known = {each.question.index % PASS: each.right for each in other}
-    groups: dict[str, list[tuple[Pair, str]]] = {"Overall": []}
-    l1_of = {group: name for name, members in L1.items() for group in members}
-    for each in one:
-        if (index := each.question.index % PASS) in known:
-            names = (
-                "Overall",
-                l1_of.get(ability(each.question)),
-                ability(each.question),
-                each.question.named_category,
-            )
-            for name in filter(None, dict.fromkeys(names)):
-                pair = (each.right, known[index])
-                groups.setdefault(name, []).append((pair, each.question.picture))
-    return tuple(compared(name, *zip(*given, strict=True)) for name, given in groups.items())
+
+    def outcomes(rows: Sequence[Decided]) -> Mapping[int, Scored]:
+        found = circles(rows) if circular else _base(rows)
+        return {one.question.index % PASS: one for one in found}
+
+    def names(question: ChoiceQuestion) -> tuple[str, ...]:
+        group = ability(question)
+        return L1_OF.get(group, ""), group, question.named_category
+
+    return compared_by(outcomes(first), outcomes(second), names)
 
 
-def comparisons(
-    first: Sequence[Decided], second: Sequence[Decided], tables: Iterable[MMBenchReport]
-) -> list[Compared]:
-    """McNemar's comparisons over base rows, and over whole questions if both files are circular."""
-    found = [Compared("base rows", comparison(first, second, circular=False))]
-    if all(one.splits[-1].circular for one in tables):
-        found.append(Compared("whole questions", comparison(first, second, circular=True)))
-    return found
+def _base(rows: Iterable[Decided]) -> list[Decided]:
+    return [row for row in rows if row.question.index < PASS]
 
 
 @cache
@@ -461,12 +347,51 @@ def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
 
 
 class MMBench(MultipleChoice):
-    """MMBench and its editions: CircularEval where a file has all passes."""
+    """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
 
-    def tabulated(self, report: ChoiceReport) -> MMBenchReport:
-        found = super().tabulated(report)
-        assert isinstance(found, MMBenchReport)
+    spec = SPEC
+
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
+    def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
+        rows = report.rows
+        wrong = undecided_is_wrong(report.protocol)
+        scored = [row for row in rows if row.question.answer is not None]
+        questions = [row.question for row in scored]
+        found = circles(scored, wrong, report.missing)
+        unscored = [row.question for row in rows if row.question.answer is None]
+        problems = _circular_problems(questions, unscored, found, report.missing is None)
+        complete = not any(problem.blocks == "circular" for problem in problems)
+        if edition(questions) == "Multiple choice":  # nobody expects passes of it
+            problems = tuple(problem for problem in problems if problem.text != _NO_PASSES)
+        gaps = _Gaps(report, found)
+        splits = dict.fromkeys(question.split for question in questions)
+        names = [*splits, _WHOLE_FILE] if len(splits) > 1 else list(splits)
+        whole = found if complete else None
+        return ChoiceTables(
+            report.protocol,
+            tuple(_split_scores(name, scored, whole, wrong, gaps) for name in names),
+            (*gaps.problems, *problems, *_unknown(questions)),
+            success(row.decision for row in rows),
+            letter_counts(rows),
+            len(rows) - len(scored),
+            gaps.missing,
+            gaps.partial,
+        )
+
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
+        """Over base rows, and over whole questions if both files are circular."""
+        reports = (first, second)
+        found = [Compared("base rows", comparison(first.rows, second.rows, circular=False))]
+        if all(self.tabulated(report).splits[-1].circular for report in reports):
+            whole = comparison(first.rows, second.rows, circular=True)
+            found.append(Compared("whole questions", whole))
         return found
+
+    def called(self, questions: Sequence[ChoiceQuestion]) -> str:
+        return edition(questions)
 
     def words(self, name: str) -> str:
         if name in L2_WORDS:
@@ -524,7 +449,8 @@ class MMBench(MultipleChoice):
     def published(self, report: ChoiceReport) -> PublishedBoard | None:
         """Table 5 (dev) or 6 (test); none for a part of the questions."""
         found = self.tabulated(report)
-        if found.edition in _OF_OTHERS or not found.splits or found.partial:
+        name = edition([row.question for row in report.rows], report.file)
+        if name in _OF_OTHERS or not found.splits or found.partial:
             return None
         scores = found.splits[-1]
         columns = ("Overall", *L2_WORDS)
@@ -538,8 +464,8 @@ class MMBench(MultipleChoice):
         reasons = []
         if scores.circular is None:
             reasons.append("this is vanilla accuracy, the table is CircularEval")
-        if found.edition != "MMBench":
-            reasons.append(f"this is {found.edition}, the table is MMBench")
+        if name != "MMBench":
+            reasons.append(f"this is {name}, the table is MMBench")
         if scores.split != rows[0].split:
             reasons.append(
                 f"these are questions of {scores.split or 'no split'}, the table is {rows[0].split}"
@@ -562,10 +488,6 @@ class MMBench(MultipleChoice):
 
 MMBENCH = MMBench(
     key="mmbench",
-    cited="liu2024mmbench",
-    name="MMBench, CN, v1.1, CCBench, other multiple choice",
-    called=edition,
-    own=lambda questions: True,  # any file with options that no other benchmark takes
-    tabulate=tabulate,
-    compare=comparisons,
+    cited=SPEC.cite or "",
+    name=SPEC.name,
 )

@@ -6,7 +6,7 @@ the 127 subtasks outside Visual Recognition: each is computed under its own name
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Annotated, NamedTuple
@@ -24,20 +24,20 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Comparison,
     Node,
-    Pair,
     SplitScores,
     Success,
-    compared,
+    compared_by,
     fractions_csv,
     letter_counts,
     mean_of,
     missing_problem,
+    parts_of,
     share,
     success,
     undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import NO_CATEGORY, ChoiceQuestion, Decided, Protocol
+from scoring.multiple_choice.types import NO_CATEGORY, Answered, ChoiceQuestion, Decided
 from scoring.report import ScoreLine
 from scoring.score_sheets import line_sheet, tree_sheet, worst_sheet
 
@@ -184,48 +184,15 @@ def recognises(questions: Sequence[ChoiceQuestion]) -> bool:
     return 2 * sum(question.category in subtasks() for question in questions) > len(questions)
 
 
-def sizes(split: str) -> Mapping[str, int] | None:
+def sizes(split: str) -> Counter[str] | None:
     """Samples of each subtask in a split of the published files; None for any other split."""
     parts = {"ALL": lambda one: one.samples, "VAL": lambda one: one.val_samples}
     parts["TEST"] = lambda one: one.samples - one.val_samples
     part = parts.get(split.upper())
-    return part and {key: part(one) for key, one in subtasks().items()}
+    return part and Counter({key: part(one) for key, one in subtasks().items()})
 
 
-def tabulate(
-    rows: Sequence[Decided],
-    protocol: Protocol,
-    missing: Sequence[ChoiceQuestion] | None = None,
-    file: str | None = None,
-) -> MMTBenchReport:
-    """Accuracies of each split and of all, with both baselines on the same questions."""
-    wrong = undecided_is_wrong(protocol)
-    scored = [row for row in rows if row.question.answer is not None]
-    splits = [split for split in dict.fromkeys(row.question.split for row in scored) if split]
-    gaps = {}
-    problems = ()
-    if missing is not None:
-        gaps, problems = _gaps_of_questions(missing, len(rows))
-    elif file is not None:
-        gaps, problems = _gaps_of_split([row.question for row in rows], file)
-    parts = [(split, [row for row in scored if row.question.split == split]) for split in splits]
-    whole = ALL if splits else _told_split([row.question for row in rows], file or "")
-    return MMTBenchReport(
-        protocol,
-        tuple(
-            [_split_scores(split, part, wrong, gaps.get(split, {})) for split, part in parts]
-            + [_split_scores(whole, scored, wrong, sum(map(Counter, gaps.values()), Counter()))]
-        ),
-        (*problems, *_unknown(scored)),
-        success(row.decision for row in rows),
-        letter_counts(rows),
-        len(rows) - len(scored),
-        tuple(missing or ()),
-        any(problem.blocks == "whole" for problem in problems),
-    )
-
-
-_Gaps = Mapping[str, Mapping[str, int]]
+_Gaps = Mapping[str, Counter[str]]
 """Number of samples without an answer, by split and subtask."""
 
 
@@ -245,45 +212,27 @@ def _gaps_of_split(
     questions: Sequence[ChoiceQuestion], file: str
 ) -> tuple[_Gaps, tuple[Problem, ...]]:
     """What the file lacks of the published splits that its rows belong to; if unnamed, of the smallest that fits."""
-    there: dict[str, Counter[str]] = {}
-    for question in questions:
-        there.setdefault(question.split, Counter())[question.named_category] += 1
-    unnamed = not any(map(_SPLIT.search, there))
-    if unnamed and len(there) > 1:
-        there = {ALL: sum(there.values(), Counter())}
-    gaps: dict[str, Mapping[str, int]] = {}
+    gaps: dict[str, Counter[str]] = {}
     problems = []
-    for split, times in there.items():
-        named = _SPLIT.search(split) or ((unnamed or not split) and _SPLIT.search(file))
-        known = sizes(_fitting((named[1],) if named else _SPLITS if unnamed else (), times))
+    for split, named, members in parts_of(questions, file, _SPLIT, ALL):
+        times = Counter(question.named_category for question in members)
+        known = sizes(_fitting(times, named))
         if known is None:
             text = f"MMT-Bench {split or '(no split)'}: {times.total():,} questions; not checked against an edition"
             problems.append(Problem(0, None, text, "nothing"))
             continue
-        gaps[split] = {
-            name: number - times[name] for name, number in known.items() if number > times[name]
-        }
-        total = sum(known.values())
-        lacking = sum(gaps[split].values())
-        if lacking:
-            problems.append(missing_problem(lacking, total, f"MMT-Bench {split}".rstrip(), None))
+        gaps[split] = known - times
+        if lacking := gaps[split].total():
+            what = f"MMT-Bench {split}".rstrip()
+            problems.append(missing_problem(lacking, known.total(), what, None))
     return gaps, tuple(sorted(problems, key=lambda problem: problem.blocks != "whole"))
 
 
-def _fitting(names: Iterable[str], times: Counter[str]) -> str:
-    """The first of the published splits that has so many samples of each subtask; "" if none has."""
-    return next(
-        (name.upper() for name in names if (part := sizes(name)) and times <= Counter(part)), ""
-    )
-
-
-def _told_split(questions: Sequence[ChoiceQuestion], file: str) -> str:
-    """The split of a file whose rows name none: by its own name, else the smallest that it fits in; "" if neither."""
-    named = _SPLIT.search(file)
-    return _fitting(
-        (named[1],) if named else _SPLITS,
-        Counter(question.named_category for question in questions),
-    )
+def _fitting(times: Counter[str], named: str | None) -> str:
+    """The published split that a text names, else the smallest, if it has so many samples of each subtask; else ""."""
+    found = _SPLIT.search(named or "")
+    names = (found[1].upper(),) if found else _SPLITS if named is not None else ()
+    return next((name for name in names if (part := sizes(name)) and times <= part), "")
 
 
 def _unknown(rows: Sequence[Decided]) -> tuple[Problem, ...]:
@@ -308,30 +257,26 @@ def _split_scores(
         name: _share(name, by_subtask.get(name, ()), wrong, missing.get(name, 0))
         for name in dict.fromkeys([*by_subtask, *metas])
     }
-    chance = {}
-    frequent = {}
-    for name, members in by_subtask.items():
-        chance[name] = _guessed(
-            name, members, sum(1 / len(row.question.options) for row in members)
-        )
-        frequent[name] = _guessed(
-            name, members, max(Counter(row.question.answer for row in members).values())
-        )
+    chance = {
+        name: _guessed(name, members, sum(1 / len(row.question.options) for row in members))
+        for name, members in by_subtask.items()
+    }
+    frequent = {
+        name: _guessed(name, members, max(Counter(row.question.answer for row in members).values()))
+        for name, members in by_subtask.items()
+    }
+    numbered = grouped((one.cluster, key) for key, one in subtasks().items())
+    clusters = {f"cluster {number}": numbered[number] for number in sorted(numbered)}
     samples = _share("Overall (mean over samples)", rows, wrong, sum(missing.values()))
     return MMTBenchScores(
         split,
         _tree(lines, metas),
-        _overalls(lines, metas)._replace(samples=samples),
-        _board(lines, {key: subtask.image_types for key, subtask in subtasks().items()}),
-        _board(lines, {key: subtask.capabilities for key, subtask in subtasks().items()}),
-        tuple(
-            ClusterScores(own=own, random=random, frequency=frequency)
-            for own, random, frequency in zip(
-                _clusters(lines), _clusters(chance), _clusters(frequent), strict=True
-            )
-        ),
-        _overalls(chance, metas),
-        _overalls(frequent, metas),
+        _overalls(lines, metas, samples),
+        _board(lines, _largest_first(lambda subtask: subtask.image_types)),
+        _board(lines, _largest_first(lambda subtask: subtask.capabilities)),
+        tuple(map(ClusterScores, *(_board(each, clusters) for each in (lines, chance, frequent)))),
+        _overalls(chance, metas, _over_samples(chance)),
+        _overalls(frequent, metas, _over_samples(frequent)),
     )
 
 
@@ -340,34 +285,25 @@ def _share(name: str, rows: Sequence[Decided], wrong: bool, missing: int) -> Sco
     return share(name, rights, wrong, missing, [row.question.picture for row in rows])
 
 
-def _overalls(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Overalls:
-    """Overalls of the subtasks' lines; the mean over samples weighs each line by its samples."""
-    n = sum(line.n for line in lines.values())
-    known = [(line.mean, line.n) for line in lines.values() if line.mean is not None]
-    mean = (
-        sum(value * size for value, size in known) / sum(size for _, size in known)
-        if known
-        else None
-    )
-    bound = 0.0 if mean is None else mean
-    over_samples = ScoreLine(
-        name="Overall (mean over samples)",
-        n=n,
-        unscored=0,
-        mean=mean,
-        low=None,
-        high=None,
-        worst=bound,
-        best=bound,
-    )
+def _overalls(
+    lines: Mapping[str, ScoreLine], metas: Mapping[str, str], samples: ScoreLine
+) -> Overalls:
     return Overalls(
         subtasks=mean_of("Overall (mean over subtasks)", lines.values()),
-        samples=over_samples,
+        samples=samples,
         star=mean_of(
             "Overall* (mean over subtasks, without Visual Recognition)",
             (line for name, line in lines.items() if metas[name] != VISUAL_RECOGNITION),
         ),
     )
+
+
+def _over_samples(guesses: Mapping[str, ScoreLine]) -> ScoreLine:
+    """The mean of guesses, each subtask by its samples."""
+    n = sum(line.n for line in guesses.values())
+    mean = sum((line.mean or 0.0) * line.n for line in guesses.values()) / n if n else None
+    bound = mean or 0.0
+    return ScoreLine("Overall (mean over samples)", n, 0, mean, None, None, bound, bound)
 
 
 def _tree(lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) -> Node:
@@ -394,22 +330,17 @@ def _branch(key: str, lines: Mapping[str, ScoreLine], metas: Mapping[str, str]) 
 def _board(
     lines: Mapping[str, ScoreLine], groups: Mapping[str, Sequence[str]]
 ) -> tuple[ScoreLine, ...]:
-    """Mean of each group's subtasks, for all groups of the paper, the largest group first."""
-    sizes = Counter(group for members in groups.values() for group in members)
+    """Mean of each group's subtasks."""
     return tuple(
-        mean_of(group, [line for name, line in lines.items() if group in groups.get(name, ())])
-        for group, _ in sizes.most_common()
+        mean_of(name, [line for key, line in lines.items() if key in members])
+        for name, members in groups.items()
     )
 
 
-def _clusters(lines: Mapping[str, ScoreLine]) -> Iterator[ScoreLine]:
-    for number in sorted({one.cluster for one in subtasks().values()}):
-        own = [
-            line
-            for name, line in lines.items()
-            if name in subtasks() and subtasks()[name].cluster == number
-        ]
-        yield mean_of(f"cluster {number}", own)
+def _largest_first(groups_of: Callable[[Subtask], Iterable[str]]) -> Mapping[str, Sequence[str]]:
+    """The subtasks of each of the paper's groups, the largest group first."""
+    groups = grouped((name, key) for key, one in subtasks().items() for name in groups_of(one))
+    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
 def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
@@ -420,33 +351,10 @@ def _guessed(name: str, rows: Sequence[Decided], right: float) -> ScoreLine:
 
 def comparison(first: Sequence[Decided], second: Sequence[Decided]) -> tuple[Comparison, ...]:
     """McNemar's comparison of two runs over their shared questions: Overall, by meta-task and by subtask."""
-    other = {row.question.index: row.right for row in second}
-    groups: dict[str, list[tuple[Pair, str]]] = {
-        "Overall": [],
-        **{key: [] for key in meta_tasks()},
-    }
-    for row in first:
-        if row.question.index in other:
-            for name in dict.fromkeys(
-                ("Overall", meta_task(row.question), row.question.named_category)
-            ):
-                pair = (row.right, other[row.question.index])
-                groups.setdefault(name, []).append((pair, row.question.picture))
-    return tuple(
-        compared(name, *zip(*given, strict=True)) for name, given in groups.items() if given
+    one, other = ({row.question.index: row for row in rows} for rows in (first, second))
+    return compared_by(
+        one, other, lambda question: (meta_task(question), question.named_category), meta_tasks()
     )
-
-
-def comparisons(first: Sequence[Decided], second: Sequence[Decided], _: object) -> list[Compared]:
-    """McNemar's comparisons over all questions, and over the 28 subtasks that take several images (Figure 3)."""
-    several = subtasks_of_several_images()
-    one, other = (
-        [row for row in rows if row.question.category in several] for rows in (first, second)
-    )
-    return [
-        Compared("all questions", comparison(first, second)),
-        Compared("subtasks that take several images", comparison(one, other)),
-    ]
 
 
 _OVERLAP = "Means over subtasks; a subtask counts in every image type and capability it has."
@@ -504,6 +412,52 @@ def success_sheet(title: str, read: Success) -> Sheet:
 
 class MMTBench(MultipleChoice):
     """MMT-Bench: the mean over subtasks stands for a report."""
+
+    def tabulate(self, report: ChoiceReport) -> MMTBenchReport:
+        """Accuracies of each split and of all, with both baselines on the same questions."""
+        rows = report.rows
+        wrong = undecided_is_wrong(report.protocol)
+        scored = [row for row in rows if row.question.answer is not None]
+        splits = grouped((row.question.split, row) for row in scored if row.question.split)
+        questions = [row.question for row in rows]
+        gaps = {}
+        problems = ()
+        if report.missing is not None:
+            gaps, problems = _gaps_of_questions(report.missing, len(rows))
+        elif report.file:
+            gaps, problems = _gaps_of_split(questions, report.file)
+        parts = [
+            _split_scores(split, part, wrong, gaps.get(split, Counter()))
+            for split, part in splits.items()
+        ]
+        times = Counter(question.named_category for question in questions)
+        whole = ALL if splits else _fitting(times, report.file)
+        lacking = sum(gaps.values(), Counter[str]())
+        return MMTBenchReport(
+            report.protocol,
+            (*parts, _split_scores(whole, scored, wrong, lacking)),
+            (*problems, *_unknown(scored)),
+            success(row.decision for row in rows),
+            letter_counts(rows),
+            len(rows) - len(scored),
+            tuple(report.missing or ()),
+            any(problem.blocks == "whole" for problem in problems),
+        )
+
+    def compare(self, first: ChoiceReport, second: ChoiceReport) -> list[Compared]:
+        """Over all questions, and over the 28 subtasks that take several images (Figure 3)."""
+        several = subtasks_of_several_images()
+        one, other = (
+            [row for row in report.rows if row.question.category in several]
+            for report in (first, second)
+        )
+        return [
+            Compared("all questions", comparison(first.rows, second.rows)),
+            Compared("subtasks that take several images", comparison(one, other)),
+        ]
+
+    def recognises(self, rows: Sequence[Answered], file: str) -> bool:
+        return recognises([row.question for row in rows])
 
     def words(self, name: str) -> str:
         known = subtasks().get(name) or meta_tasks().get(name)
@@ -580,8 +534,4 @@ MMT_BENCH = MMTBench(
     key="mmt-bench",
     cited="ying2024mmtbench",
     name="MMT-Bench",
-    called=lambda questions: "MMT-Bench",
-    own=recognises,
-    tabulate=tabulate,
-    compare=comparisons,
 )

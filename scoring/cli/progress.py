@@ -36,7 +36,7 @@ from scoring.judges.client import Judge, JudgeError, JudgeUnknown, JudgeUnreadab
 from scoring.judges.rate_limit import RateLimits
 from scoring.judges.run import Progress, Quote, Task, quote_tasks, run_tasks
 from scoring.judges.spec import JudgeSpec, ShownImage, prices_date, read_prices, with_price
-from scoring.registry import BENCHMARKS, quote, score
+from scoring.registry import benchmark_of, quote, score
 from scoring.report import AnyReport, file_stem
 from scoring.score_sheets import sheet_files
 
@@ -247,7 +247,7 @@ def finished(
     report: AnyReport, lines: Iterable[str], folder: Path, read: Iterable[Path | None]
 ) -> Iterator[str]:
     """Write a report's files and yield its lines. Raises as `written`, and NothingGradedError if nothing was graded."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     kept = written(benchmark.files(report), folder, read)
     ungraded = benchmark.ungraded(report)
     if ungraded:
@@ -260,7 +260,7 @@ def finished(
 
 def report_lines(report: AnyReport) -> Iterator[str]:
     """What a benchmark says of a report, with its tables."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     yield BRACKETS
     yield from benchmark.remarks(report)
     yield f"\n{benchmark.sentence(report)}"
@@ -270,7 +270,7 @@ def report_lines(report: AnyReport) -> Iterator[str]:
 
 def compared(report: AnyReport, other: AnyReport, folder: Path) -> Iterator[str]:
     """Yield the tables that set a report beside another, and write them."""
-    sheets = BENCHMARKS[report.benchmark].compared(report, other)
+    sheets = benchmark_of(report).compared(report, other)
     yield from sheet_lines(sheets)
     ours, theirs = (one.judge.versions if one.judge else () for one in (report, other))
     if ours and theirs and ours != theirs:
@@ -289,7 +289,7 @@ def sheet_lines(sheets: Iterable[Sheet]) -> Iterator[str]:
 
 def check_unread_files(report: AnyReport, folder: Path, read: Iterable[Path | None]) -> None:
     """Raise OutputError if a report's files would be written over one that was read: a draft's are named alike."""
-    check_unread((folder / name for name in BENCHMARKS[report.benchmark].files(report)), *read)
+    check_unread((folder / name for name in benchmark_of(report).files(report)), *read)
 
 
 def written(files: Mapping[str, bytes], folder: Path, read: Iterable[Path | None] = ()) -> str:

@@ -9,6 +9,7 @@ from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
+from scoring.jobs.report_pictures import file_pictures
 from scoring.registry import open_upload
 
 
@@ -17,7 +18,7 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     asked = benchmark.own_questions(request.questions) if request.questions else None
 
     def opened(path: Path) -> OpenedFile:
-        found = open_upload(path, ANSWERS, benchmark=benchmark.key, questions=asked)
+        found = open_upload(path, ANSWERS, benchmark=benchmark, questions=asked)
         assert found, "a benchmark that is given takes any file"
         return found
 
@@ -27,14 +28,16 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     other = against.report(protocol) if against else None
     if other:
         benchmark.compared(ruled, other)  # refuses other questions before a judge is paid
-    report = yield from _judged(file, ruled, request)
+    report = yield from _judged(file, request.file, ruled, request)
     yield from progress.finished(report, progress.report_lines(report), request.out, request.read)
-    if against:
-        other = yield from _judged(against, other, request)
+    if against and request.against:
+        other = yield from _judged(against, request.against, other, request)
         yield from progress.compared(report, other, request.out)
 
 
-def _judged(found: OpenedFile, report: Any, request: ScoreRequest) -> progress.Lines[Any]:
+def _judged(
+    found: OpenedFile, path: Path, report: Any, request: ScoreRequest
+) -> progress.Lines[Any]:
     """A report by rules, with a judge for what they leave open if one is chosen."""
     benchmark = found.benchmark
     yield from benchmark.lines(found.file)
@@ -52,4 +55,9 @@ def _judged(found: OpenedFile, report: Any, request: ScoreRequest) -> progress.L
     spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
     draft = benchmark.stamped(report, spec, serving.address.shown)
+    if wanted := benchmark.pictured(report):
+        answers = benchmark.scored_answers(report)
+        pictures = serving.shown(file_pictures(path, found.name, answers, wanted))
+        yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
+        draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))

@@ -8,7 +8,8 @@ from typer import Argument, BadParameter, Option, Typer
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
-from scoring.benchmarks.base import Benchmark, OpenedFile, Workflow
+from scoring.benchmarks.base import Benchmark, ChoicesError, OpenedFile, Workflow
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
@@ -17,6 +18,8 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
+from scoring.specs.files import SPEC_ENDINGS
+from scoring.specs.other_forms import load_benchmarks
 from scoring.visit_bench.sealed import SEALED_ITEMS
 
 app = Typer(rich_markup_mode=None)
@@ -40,7 +43,11 @@ def score(
     ] = None,
     benchmark: Annotated[
         str | None,
-        Option(metavar="NAME", help=f"{', '.join(_NAMES)}; recognised from the file without"),
+        Option(
+            metavar="NAME",
+            help="as `python -m scoring benchmarks` lists it, or a spec of your own, as in animals.yaml; recognised "
+            "from the file without",
+        ),
     ] = None,
     questions: Annotated[
         Path | None,
@@ -78,12 +85,7 @@ def score(
             "here, use visit-bench.",
             param_hint="--benchmark",
         )
-    if benchmark is not None and benchmark not in _NAMES:
-        raise BadParameter(
-            f"expected one of {', '.join(_NAMES)}, found {benchmark!r}",
-            param_hint="--benchmark",
-        )
-    found = BENCHMARKS[benchmark] if benchmark else _recognised(file)
+    found = _named(benchmark) if benchmark else _recognised(file)
     opened = found if isinstance(found, OpenedFile) else None
     record = found.benchmark if isinstance(found, OpenedFile) else found
     request = ScoreRequest(
@@ -103,6 +105,23 @@ def score(
         budget=budget,
     )
     yield from WAYS[record.way](record, request)
+
+
+def _named(benchmark: str) -> Benchmark[Any]:
+    """A benchmark by its name, or that of a spec's file. Raises BadParameter and SpecError."""
+    if benchmark.lower().endswith(SPEC_ENDINGS):
+        read = load_benchmarks(Path(benchmark))[0]
+        if read.form:
+            way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
+            raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")
+        return spec_benchmark(OWN, read.spec)
+    if benchmark not in _NAMES:
+        names = ", ".join(_NAMES)
+        raise BadParameter(
+            f"expected one of {names}, or a spec as in animals.yaml, found {benchmark!r}",
+            param_hint="--benchmark",
+        )
+    return BENCHMARKS[benchmark]
 
 
 def _recognised(file: Path | None) -> OpenedFile | Benchmark[Any]:

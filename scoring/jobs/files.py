@@ -434,4 +434,10 @@ def _opened(
 def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
     if not report.left:
         raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
-    return file_benchmark(report.benchmark).stamped(report, spec, address)
+    benchmark = file_benchmark(report.benchmark)
+    if benchmark.pictured(report):
+        raise JobServiceError(
+            f"The judge of {benchmark.name} reads answers beside their pictures, which this page can't send. "
+            "Score the file with python -m scoring score"
+        )
+    return benchmark.stamped(report, spec, address)

@@ -31,7 +31,7 @@ from scoring.jobs.files import Source
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.registry import BENCHMARKS
+from scoring.registry import BENCHMARKS, benchmark_of
 
 REPORT_PICTURE = Table(
     "report_picture",
@@ -145,7 +145,7 @@ def report_pictures(
     report = jobs.report(link)
     if report is None:
         return []
-    answers = BENCHMARKS[report.benchmark].scored_answers(report)
+    answers = benchmark_of(report).scored_answers(report)
     found = file_pictures(arrived.path, arrived.name, answers, wanted or wrong_answers(answers))
     return [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
 

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import replace
 from typing import NamedTuple
 
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport
 from scoring.serialize import record_json
 
@@ -42,5 +42,5 @@ def written(report: AnyReport, is_done: bool = False) -> Written:
 
 
 def score_text(report: AnyReport) -> str:
-    head = BENCHMARKS[report.benchmark].headline(report)
-    return "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+    head = benchmark_of(report).headline(report)
+    return "no score" if head is None or head.mean is None else f"{head.mean:.{head.places}f}"

@@ -30,13 +30,19 @@ class Scale:
 
     low: float
     high: float
-    whole: bool = False
-    """Whether only whole numbers are scores."""
+    step: float | None = None
+    """How far apart two scores are, from the lowest on; None for any number between the ends."""
 
     def score(self, number: float, out_of: float | None = None) -> float | None:
         """The score that a number means, or a number out of a most; None outside the scale."""
         fits = self.low <= number <= self.high and (out_of is None or out_of == self.high)
-        return abs(number) if fits and (number.is_integer() or not self.whole) else None
+        return number + 0.0 if fits and self._is_step(number) else None
+
+    def _is_step(self, number: float) -> bool:
+        if self.step is None:
+            return True
+        steps = (number - self.low) / self.step
+        return abs(steps - round(steps)) < 1e-9
 
 
 class _Claim(NamedTuple, Generic[T]):
@@ -202,6 +208,10 @@ _OUTPUT_SCORE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A line of its own: a number that is called a result in a sentence may be that of a sum."""
+_NAMED_SCORE = re.compile(
+    rf"(?:{_SCORE_WORD})[ \t]{_AHEAD}{{0,6}}{_VAGUE}(?P<number>{_NUMBER})", re.IGNORECASE
+)
+"""At the end of a line: a grade that a reply names, its own or one that the answer asks for."""
 _FITTING_SCORE = re.compile(
     rf"\bscore[ \t]of{_AHEAD}{{1,6}}{_VAGUE}(?P<number>{_NUMBER}){_CLOSE}{{0,6}}[ \t](?:is|seems)[ \t]"
     r"(?:[a-z]{1,12}ly[ \t])?(?:appropriate|fair|fitting|justified|reasonable|suitable|warranted)"
@@ -241,10 +251,11 @@ def _scores(text: str, scale: Scale) -> Iterator[_Claim[float]]:
             yield claim._replace(value=None) if supposed else claim
     if whole := _OBJECT_SCORE.fullmatch(text):
         yield _number(text, whole, scale)
-    for found in _OUTPUT_SCORE.finditer(text):
-        claim = _number(text, found, scale)
-        if _END.match(text, claim.end):
-            yield claim
+    for pattern in (_OUTPUT_SCORE, _NAMED_SCORE):
+        for found in pattern.finditer(text):
+            claim = _number(text, found, scale)
+            if _END.match(text, claim.end):
+                yield claim
     yield from _scores_of_lines(text, scale)
 
 

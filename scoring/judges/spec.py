@@ -99,15 +99,21 @@ def prompt_text(name: str) -> str:
 
 
 def closed_schema(
-    name: str, kind: Literal["integer", "number", "string"], values: Sequence[object] = ()
+    names: str | Sequence[str],
+    kind: Literal["integer", "number", "string"],
+    values: Sequence[object] = (),
 ) -> str:
-    """JSON schema of a reply that is an object with one of these values, if any are given, and nothing else."""
+    """JSON schema of a reply that is an object with this member, or these, and nothing else.
+
+    Each is one of the values, if any are given.
+    """
+    members = [names] if isinstance(names, str) else [*names]
     field = {"type": kind, "enum": values} if values else {"type": kind}
     return json.dumps(
         {
             "type": "object",
-            "properties": {name: field},
-            "required": [name],
+            "properties": dict.fromkeys(members, field),
+            "required": members,
             "additionalProperties": False,
         }
     )

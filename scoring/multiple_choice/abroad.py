@@ -84,7 +84,7 @@ def _of_all(field: str) -> str:
     return _words(",".join(words for one in LANGUAGES.values() if (words := getattr(one, field))))
 
 
-_PART = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_PART = r"(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])"
 _DENIAL = rf"{_of_all('denials')}(?!\w)"
 _LETTER = rf"[\"'“(\[*]*+(?-i:[A-Z])(?!{_PART}|['’+#-])"
 _ARTICLE = (
@@ -96,7 +96,7 @@ _ALONE = rf"\s(?={_LETTER}[\"'”)\]*]*+\s?(?:입니다|है)?\s?[.!。]?\s?$)
 
 def _frame(language: Language) -> str:
     link = (
-        rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=[\u3040-\ud7af])|(?!{_PART}))"
+        rf"|\s?{_words(language.link)}(?:\s?:)?(?:(?<=(?-i:[\u3040-\ud7af]))|(?!{_PART}))"
         if language.link
         else ""
     )
@@ -104,9 +104,19 @@ def _frame(language: Language) -> str:
     return rf"{_words(language.answer)}{gap}(?:\s?[:=→]|\s[-–—]\s{link}|{_ALONE})\s*+"
 
 
+def _begins(field: str) -> str:
+    """A look at the first two signs, which few places pass: trying all languages at each place is slow."""
+    told = [word for one in LANGUAGES.values() for word in getattr(one, field).split(",") if word]
+    firsts = "".join(sorted({word[0] for word in told}))
+    seconds = "".join(sorted({word[1] for word in told if len(word) > 1}))
+    alone = "".join(f"|{word}" for word in told if len(word) == 1)
+    return f"(?=[{firsts}][{seconds}]{alone})"
+
+
+_FRAMES = "|".join(map(_frame, LANGUAGES.values()))
 STATED = (
-    rf"(?:\b|(?<=[^\W\d_]))(?:{'|'.join(map(_frame, LANGUAGES.values()))})(?:(?:{_ARTICLE}\s?){{1,2}}(?={_LETTER}))?"
-    rf"|(?<!\w){_of_all('choose')}\s(?:{_ARTICLE}\s?){{0,2}}(?={_LETTER})"
+    rf"{_begins('answer')}(?:\b|(?<=[^\W\d_]))(?:{_FRAMES})(?:(?:{_ARTICLE}\s?){{1,2}}(?={_LETTER}))?"
+    rf"|{_begins('choose')}(?<!\w){_of_all('choose')}\s(?:{_ARTICLE}\s?){{0,2}}(?={_LETTER})"
 )
 """Text before an option: "Die Antwort ist", "Je choisis l'option"."""
 CALLED_RIGHT = rf"\s?{_of_all('right')}{_DENIED_BEHIND}"

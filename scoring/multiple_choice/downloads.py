@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, Decided, Decision
+from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, ChosenBy, Decided, Decision
 from scoring.report import csv_bytes
 
 _CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
 
 
-def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
+def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterator[str]:
     """One complete JSON line per row; `letter` is null if undecided, "Z" for none of the options."""
     for row in rows:
         question = row.question
@@ -18,6 +18,7 @@ def audit_lines(rows: Iterable[Decided]) -> Iterator[str]:
         record = {
             "index": question.index,
             "prediction": row.prediction,
+            "chosen_by": chosen_by,
             "letter": decision.letter,
             "rule": decision.rule,
             "span": decision.span,

@@ -85,12 +85,18 @@ def extraction(
     decision = extract(prediction, question.options, protocol)
     if not decision.open:
         return decision
-    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
-    schema = (
-        closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
-    )
-    texts = {"question": question.text, "options": options}
-    ask = closed_ask(PROMPTS[language(question)], prediction, protocol == "strict", schema, **texts)
+    return (yield from judged_letter(question, prediction, decision, protocol, spec))
+
+
+def judged_letter(
+    question: ChoiceQuestion,
+    prediction: str,
+    decision: Decision,
+    protocol: Protocol,
+    spec: JudgeSpec,
+) -> Generator[Ask, Reply, Decision]:
+    """Ask a judge about an answer that the rules left open with this decision."""
+    ask = letter_ask(question, prediction, protocol == "strict", spec)
     read = read_strict if protocol == "strict" else read_reply
     letter, replies, model, finish = yield from asked(
         ask, lambda text, finish: read(text, question.options, finish)
@@ -102,13 +108,25 @@ def extraction(
     return Decision(clue.letter, (*decision.trail, clue), replies, model)
 
 
-def asked(ask: Ask, read: Callable[[str, str], T | None]) -> Generator[Ask, Reply, Asked[T]]:
+def letter_ask(question: ChoiceQuestion, prediction: str, strictly: bool, spec: JudgeSpec) -> Ask:
+    """The request for a letter, with the paper's prompt."""
+    options = " ".join(f"{letter}. {text}" for letter, text in question.options.items())
+    schema = (
+        closed_schema("choice", "string", [*question.options, "X"]) if spec.json_schema else None
+    )
+    texts = {"question": question.text, "options": options}
+    return closed_ask(PROMPTS[language(question)], prediction, strictly, schema, **texts)
+
+
+def asked(
+    ask: Ask, read: Callable[[str, str], T | None], attempts: int = ATTEMPTS
+) -> Generator[Ask, Reply, Asked[T]]:
     """Ask until a reply and its finish reason can be read."""
     replies: list[str] = []
     found = None
     model = ""
     finish = ""
-    while found is None and len(replies) < ATTEMPTS:
+    while found is None and len(replies) < attempts:
         reply = yield ask
         replies.append(reply.texts[0] if reply.texts else "")
         finish = reply.finish[0] if reply.finish else "no reply"

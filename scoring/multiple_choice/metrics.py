@@ -1,15 +1,18 @@
 """Multiple-choice metrics: accuracies with intervals and their means, extraction success rates, McNemar comparisons."""
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from arena.types import grouped
 from scoring.intervals import Sample, mean_of_shares, percent, share_ends
+from scoring.multiple_choice.circular_eval import Circle
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import (
@@ -160,6 +163,22 @@ def missing_problem(
     return Problem(0, None, text, "whole")
 
 
+def parts_of(
+    questions: Sequence[ChoiceQuestion], file: str, published: re.Pattern[str], whole: str
+) -> Iterator[tuple[str, str | None, Sequence[ChoiceQuestion]]]:
+    """Yield a file's splits, the text that names a published one, and the questions: all as one if no split is named.
+
+    The text is the split, or the file's name; "" if neither names any, and None if only other splits are named.
+    """
+    splits = grouped((question.split, question) for question in questions)
+    unnamed = not any(map(published.search, splits))
+    if unnamed and len(splits) > 1:
+        splits = {whole: [*questions]}
+    for split, members in splits.items():
+        texts = (split, file if unnamed or not split else "")
+        yield split, next(filter(published.search, texts), "" if unnamed else None), members
+
+
 def picture_problems(questions: Iterable[ChoiceQuestion]) -> tuple[Problem, ...]:
     """How many questions share a picture; or, where the file does not tell pictures apart, how many may."""
     base = [question for question in questions if question.index < PASS]
@@ -266,6 +285,8 @@ class Comparison:
     """Two-sided exact McNemar test, over pictures where they are known; 1.0 if the models never differ."""
 
 
+Scored = Decided | Circle
+"""What is right, wrong or neither: an answer, or a question with all its passes."""
 Pair = tuple[bool | None, bool | None]
 """Two models' outcomes on a question."""
 
@@ -287,6 +308,29 @@ def compared(name: str, pairs: Iterable[Pair], pictures: Iterable[str] | None = 
         times[False, True],
         times[False, False],
         _mcnemar([total for total in sums.values() if total]),
+    )
+
+
+def compared_by(
+    first: Mapping[int, Scored],
+    second: Mapping[int, Scored],
+    names: Callable[[ChoiceQuestion], Iterable[str]],
+    order: Iterable[str] = (),
+) -> tuple[Comparison, ...]:
+    """Comparisons over the questions that both have, by index: Overall, then by what `names` calls each of them.
+
+    Groups come in this `order`, others as they are met.
+    """
+    groups: dict[str, list[tuple[Pair, str]]] = {name: [] for name in ("Overall", *order)}
+    for index, one in first.items():
+        if index not in second:
+            continue
+        pair = (one.right, second[index].right)
+        question = one.question
+        for name in dict.fromkeys(("Overall", *filter(None, names(question)))):
+            groups.setdefault(name, []).append((pair, question.picture))
+    return tuple(
+        compared(name, *zip(*given, strict=True)) for name, given in groups.items() if given
     )
 
 

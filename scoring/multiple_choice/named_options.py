@@ -384,6 +384,11 @@ class AnswerText:
         return words_of(self.lower)
 
     @cached_property
+    def plain(self) -> str:
+        """The text as options are compared with it."""
+        return plain_content(self.text)
+
+    @cached_property
     def mentions(self) -> list[Mention]:
         return self.contents.mentions(self.text, self.lower)
 

@@ -60,7 +60,7 @@ def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
 
 def is_compound(answer: AnswerText, letter: str) -> bool:
     """Whether a word behind an option's only word makes another thing of it: "dog food"; "hot dog" is none either."""
-    said = ARTICLE.sub("", _IT_IS.sub("", plain_content(answer.text)))
+    said = ARTICLE.sub("", _IT_IS.sub("", answer.plain))
     content = answer.contents.texts[letter]
     pair = said.split(" ")
     if len(pair) != 2 or content not in pair or not content.isalpha():

@@ -1,7 +1,8 @@
 """Paper extraction: how the papers' public tools read letters from free text, unchanged.
 
 MMBench's step 1 takes a whole word that is a letter. OpenCompass, with which MMT-Bench was scored, takes a token that
-is a letter, then an option that is part of the text.
+is a letter, then an option that is part of the text. Its toolkit of 2026 takes a token only near the end, and an option
+only from a short text.
 """
 
 import re
@@ -27,6 +28,9 @@ _REFUSALS = (
     "Cannot determine the answer",
 )
 _WORD = re.compile(r"\S+")
+_LAST_WORDS = 4
+"""Words at the end of an answer among which the toolkit of 2026 looks for a letter."""
+_ANSWER_IS = re.compile(r"answer\s++is\s++\*{0,}+([A-D])", re.IGNORECASE)
 _TOKEN_MARKS = str.maketrans(dict.fromkeys(".()[],:;!*#{}", " "))
 
 
@@ -78,14 +82,48 @@ def _token(prediction: str, options: Mapping[str, str]) -> Clue | None:
     """The only option letter among the tokens; a known refusal, or else a lone Z, is none of the options."""
     if FAILURE in prediction:
         return None
-    for refusal in _REFUSALS:
-        if refusal in prediction:
-            return Clue(Rule.REFUSAL, none_of(options), refusal)
+    if refusal := _refusal(prediction):
+        return Clue(Rule.REFUSAL, none_of(options), refusal)
     tokens = set(prediction.translate(_TOKEN_MARKS).split())
     letters = [letter for letter in options if letter in tokens]
     if not letters and NONE in tokens:
         return Clue(Rule.REFUSAL, NONE, NONE)
     return Clue(Rule.TOKEN, letters[0], letters[0]) if len(letters) == 1 else None
+
+
+def _refusal(prediction: str) -> str:
+    """The first of the known refusals that an answer has; "" if it has none."""
+    return next((refusal for refusal in _REFUSALS if refusal in prediction), "")
+
+
+def vlmevalkit(prediction: str, options: Mapping[str, str]) -> Decision:
+    """The letter as OpenCompass' tool reads it since 2026 (VLMEvalKit e8e78f05), with its known errors.
+
+    "Answer is" and a letter is read inside words too: "the answer is because" is B.
+    """
+    clue = _late_token(prediction, options)
+    if clue is None and len(prediction.lower()) <= 2 * sum(map(len, options.values())):
+        clue = _substring(prediction, options)
+    return Decision(clue.letter, (clue,)) if clue else _undecided(prediction)
+
+
+def _late_token(prediction: str, options: Mapping[str, str]) -> Clue | None:
+    """The only option letter among the tokens if it first stands among the last four; else that of "answer is"."""
+    if FAILURE in prediction:
+        return None
+    if refusal := _refusal(prediction):
+        return Clue(Rule.REFUSAL, NONE, refusal)
+    tokens = prediction.translate(_TOKEN_MARKS).split()
+    there = set(tokens)
+    letters = [letter for letter in options if letter in there]
+    if not letters and NONE in there:
+        return Clue(Rule.REFUSAL, NONE, NONE)
+    if len(letters) == 1 and tokens.index(letters[0]) >= len(tokens) - _LAST_WORDS:
+        return Clue(Rule.TOKEN, letters[0], letters[0])
+    said = _ANSWER_IS.search(prediction)
+    if said and said[1].upper() in options:
+        return Clue(Rule.ANSWER_IS, said[1].upper(), said[0])
+    return None
 
 
 def _substring(prediction: str, options: Mapping[str, str]) -> Clue | None:

@@ -7,8 +7,11 @@ import re
 
 from scoring.multiple_choice.abroad import CALLED_RIGHT, STATED, STATED_WORDS
 
-IN_A_WORD = r"(?:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|['’&+#])"
-"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not."""
+IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
+"""A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not.
+
+Those have no case, which `re` would look up for each of them, in a third of a second for all patterns.
+"""
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
 
@@ -61,16 +64,16 @@ _CHOOSE = one_of(
 )
 _SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
 FRAMES = re.compile(
-    rf"\b{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
+    rf"\b(?:{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
     rf"(?:{_GAP}\s+{_IS}\b|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+[-–—]\s|\s*\n)\s*{_SURELY}"
-    rf"|\b{_CHOOSE}\b{_SURELY}"
-    rf"|\b(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
-    rf"|\b{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
-    rf"|\bnot\s(?!only\b|just\b|merely\b)[^.;!?\n]{{1,40}}?\bbut\s(?:rather\s|it\sis\s)?(?=[\s\"'“(\[*]*(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
+    rf"|{_CHOOSE}\b{_SURELY}"
+    rf"|(?:it|this|that|which)(?:'s|’s|\s+{_IS}){_SURELY}(?=[\s\"'“(\[*]*+(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w))"
+    rf"|{_SO}\b[,:]?\s+(?=[\"'(\[*]*(?-i:[A-Z])[\"')\]*]*[.!]?\s*$)"
+    rf"|not\s(?!only\b|just\b|merely\b)[^.;!?\n]{{1,40}}?\bbut\s(?:rather\s|it\sis\s)?(?=[\s\"'“(\[*]*(?:option\s+[\"'(\[*]*+)?(?-i:[A-Z])(?!\w)))"
     rf"|(?P<abroad>{STATED})"
-    r"|(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s】\]]*(?:选项)?"
+    r"|(?=[答正最选结選是])(?:(?:答案|正确选项|正确的选项|最佳选项|选项|结论|答)(?:应该|应当|应|就|可能|大概|肯定|确实|选择)*(?:是|为|选|選)?[:\s】\]]*(?:选项)?"
     r"|(?<![不挑可])(?<!不能)(?<!不要)(?<!不应)(?<!不该)(?<!不会)(?:选择|选擇|選擇|选|選)(?:的)?(?:是|为)?[:\s]*(?:选项)?"
-    r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?![^\W\u3400-\u9fff]))",
+    r"|(?<![不还可])是[:\s]*(?=[\"'(\[]*(?-i:[A-Z])(?![^\W\u3400-\u9fff])))",
     re.IGNORECASE | re.MULTILINE,
 )
 """Text before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
@@ -213,24 +216,24 @@ _THINGS = one_of(
 _NEW_LINE = r"(?<!\s)[^\S\n]*+\n"
 """The first line break among blanks: starting from later ones would read all the following blanks again."""
 SPEAKS = re.compile(
-    r"\byour (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
-    r"|\byour (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
-    rf"|\b(?:ignore|disregard|forget|override|bypass|skip|overlook|never mind)\b.{{0,50}}\b{_THINGS}\b"
-    rf"|\b{_READER}\b[^.\n]{{0,30}}\b{_MUST}\b[^.\n]{{0,40}}\b{_PUT_OUT}\b"
+    r"\b(?:your (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
+    r"|your (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
+    rf"|(?:ignore|disregard|forget|override|bypass|skip|overlook|never mind)\b.{{0,50}}\b{_THINGS}\b"
+    rf"|{_READER}\b[^.\n]{{0,30}}\b{_MUST}\b[^.\n]{{0,40}}\b{_PUT_OUT}\b"
+    r"|example\s*\d+\s*:|question\s*:(?:(?!\bquestion\s*:).){0,2000}\boptions?\s*:"
+    rf"|(?:note|message|instruction|hint)s?\s+(?:to|for)\s+(?:the\s+)?{_READER}\b"
+    rf"|for (?:the )?(?:grading|scoring|extraction|evaluation|{_READER})\b"
+    rf"|(?:dear|hey|hi|hello|attention)\s+(?:the\s+)?{_READER}\b|extraction\b"
+    r"|(?:count|treat|accept|consider|regard|mark|grade|score|match)\s+"
+    r"(?:this|it|that|me|my (?:answer|response)|any\w*|everything)\b.{0,40}\b(?:as|correct|with|to)\b"
+    r"|most similar (?:option|to (?:this|the|my) answer)|(?:new|updated) instructions?\b"
+    r"|system (?:prompt|message|override)\b)"
     rf"|(?:^|{_NEW_LINE}|[.!,]|\b(?:and|then|please|just|now|simply))\s*+"
     r"(?:output|print|return|extract|reply with|respond with|answer only|emit|write|give)\b\s*"
     r"(?:only\s+|the\s+|just\s+|letter\s+|option\s+|choice\s+|single\s+|character\s+|:\s*)*[\"'(\[*]*(?-i:[A-Z])\b"
-    r"|\bexample\s*\d+\s*:|\bquestion\s*:(?:(?!\bquestion\s*:).){0,2000}\boptions?\s*:|<\|?(?:system|user|im_start)"
-    rf"|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:"
-    rf"|\b(?:note|message|instruction|hint)s?\s+(?:to|for)\s+(?:the\s+)?{_READER}\b"
-    rf"|\bfor (?:the )?(?:grading|scoring|extraction|evaluation|{_READER})\b"
-    rf"|\b(?:dear|hey|hi|hello|attention)\s+(?:the\s+)?{_READER}\b|\bextraction\b"
-    r"|\b(?:count|treat|accept|consider|regard|mark|grade|score|match)\s+"
-    r"(?:this|it|that|me|my (?:answer|response)|any\w*|everything)\b.{0,40}\b(?:as|correct|with|to)\b"
-    r"|\bmost similar (?:option|to (?:this|the|my) answer)|\b(?:new|updated) instructions?\b"
-    r"|\bsystem (?:prompt|message|override)\b"
-    r"|忽略|无视|不要管|请输出|请直接输出|只输出|输出[:\s]*[\"'(\[]*[A-Z]|你(?:的输出|的答案|应该|必须|需要)"
-    r"|评(?:分|判|审)(?:者|人|员)|提取器|新指令",
+    rf"|<\|?(?:system|user|im_start)|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:"
+    r"|(?=[忽无不请只输你评提新])(?:忽略|无视|不要管|请输出|请直接输出|只输出|输出[:\s]*[\"'(\[]*[A-Z]"
+    r"|你(?:的输出|的答案|应该|必须|需要)|评(?:分|判|审)(?:者|人|员)|提取器|新指令)",
     re.IGNORECASE | re.DOTALL,
 )
 """Text that tells an extractor, a judge or a chat what to output, or plays the next part of its prompt."""

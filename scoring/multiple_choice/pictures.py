@@ -5,10 +5,10 @@ write it where several rows share one.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from arena.io.bounded_reader import DIGEST
-from arena.io.tables import Record
 from scoring.report import EMPTY_CELLS, NO_ANSWERS
 
 _COLUMNS = (
@@ -29,10 +29,15 @@ _PLACE = "<"
 """Start of what marks a picture's place, such as <image>."""
 
 
-def picture_cell(columns: Mapping[str, str], record: Record) -> str:
-    """What a record says of its picture; "" if nothing. `columns` are its columns by their names in one spelling."""
-    for name in _COLUMNS:
-        cell = record.values[columns[name]] if name in columns else None
+def picture_cell(
+    columns: Mapping[str, str], cells: Mapping[str, Any], named: Iterable[str] = ()
+) -> str:
+    """What a row says of its picture; "" if nothing. `columns` are its columns by their names in one spelling.
+
+    It is looked for in the `named` columns, then in those that toolkits have.
+    """
+    for name in (*named, *_COLUMNS):
+        cell = cells[columns[name]] if name in columns else None
         text = str(cell).strip() if isinstance(cell, str | int) else ""
         if text and text not in _NO_PICTURE and not text.startswith(_PLACE):
             return text

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar, get_args
 
@@ -153,7 +153,7 @@ class _Reader:
         if question is not None:
             self.rows.append(Answered(question, prediction or ""))
             self._truths.append(self._truth(record))
-            self._pictures.append(picture_cell(self._columns, record))
+            self._pictures.append(picture_cell(self._columns, record.values))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
             self._take_mode(record)
@@ -271,15 +271,8 @@ class _Reader:
             self._tell(
                 f"the file mixes the splits {named}; each is reported on its own", blocks="nothing"
             )
-        if echoes := sum(repeats(row.prediction, row.question.text) for row in self.rows):
-            text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
-            self._tell(text, blocks="nothing")
-        if said := Counter(
-            word for row in self.rows if (word := row.prediction.strip()) in NO_ANSWERS
-        ):
-            text = f"{said.total():,} of {len(self.rows):,} predictions say {' or '.join(said)}"
-            text += ", read as the model's words; where it gave no answer, empty the cell"
-            self._tell(text, blocks="nothing")
+        said = [(row.prediction, row.question.text) for row in self.rows]
+        self._problems += told_oddities(said)
         if self._unnamed_options:
             text = (
                 f'{self._unnamed_options:,} option cells say "nan" or "NA" behind the last option'
@@ -423,7 +416,7 @@ class _Reader:
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The options that exist: in columns A, B, ..., else in one list, else in the question's text."""
-        if option_columns(record):
+        if option_columns(record.values):
             return self._lettered_options(record)
         column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
         texts = listed_options(record.values[column]) if column else None
@@ -436,7 +429,7 @@ class _Reader:
     def _listed_badly(self, record: Record) -> str:
         """What is wrong with the cell of a list column; "" without such a column."""
         column = next((self._columns[name] for name in LIST_COLUMNS if name in self._columns), None)
-        if column is None or option_columns(record):
+        if column is None or option_columns(record.values):
             return ""
         cell = record.values[column]
         found = cell if isinstance(cell, str) else json.dumps(cell, ensure_ascii=False)
@@ -446,19 +439,9 @@ class _Reader:
 
     def _lettered_options(self, record: Record) -> dict[str, str]:
         """Cells of the letters' columns; `EMPTY_CELLS` after the last of them is a cell without an option."""
-        cells = {letter: _written(record, letter) for letter in option_columns(record)}
-        options = {letter: text for letter, text in cells.items() if text.strip()}
-        answer = (self._text(record, ("answer",)) or "").strip()
-        filled = len(options)
-        while (
-            len(options) > 1
-            and (last := next(reversed(options))) != answer
-            and options[last] in EMPTY_CELLS
-        ):
-            if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
-                break
-            del options[last]
-            self._unnamed_options += 1
+        cells = {letter: _written(record, letter) for letter in option_columns(record.values)}
+        options = lettered_options(cells, (self._text(record, ("answer",)) or "").strip())
+        self._unnamed_options += sum(bool(text.strip()) for text in cells.values()) - len(options)
         return options
 
     def _truth(self, record: Record) -> str:
@@ -496,22 +479,57 @@ def columns_by_name(record: Record, answers: Sequence[str]) -> dict[str, str]:
 
 def has_options(record: Record) -> bool:
     """Whether a row has options: in columns A, B, ..., in one list, or in its text, as circular files may."""
-    if len(option_columns(record)) > 1:
+    if len(option_columns(record.values)) > 1:
         return True
     names = {column.strip().lower(): column for column in record.values}
     listed = [record.values[names[name]] for name in LIST_COLUMNS if name in names]
     return "g_index" in names or any(listed_options(cell) is not None for cell in listed)
 
 
-def option_columns(record: Record) -> list[str]:
+def spelled(columns: Iterable[str]) -> dict[str, str]:
+    """Columns by their names in one spelling; of two with one name, the first."""
+    names: dict[str, str] = {}
+    for column in columns:
+        names.setdefault(_name(column), column)
+    return names
+
+
+def option_columns(columns: Container[str]) -> list[str]:
     """Columns named A, B, ... I, and from J on those that follow one another: a lone column X is no option."""
-    columns = [letter for letter in USUAL if letter in record.values]
-    if len(columns) == len(USUAL):
+    found = [letter for letter in USUAL if letter in columns]
+    if len(found) == len(USUAL):
         for letter in LETTERS[len(USUAL) :]:
-            if letter not in record.values:
+            if letter not in columns:
                 break
-            columns.append(letter)
-    return columns
+            found.append(letter)
+    return found
+
+
+def lettered_options(cells: Mapping[str, str], answer: str) -> dict[str, str]:
+    """The cells with an option, by letter; one of `EMPTY_CELLS` after the last of them is a cell without an option."""
+    options = {letter: text for letter, text in cells.items() if text.strip()}
+    filled = len(options)
+    while (
+        len(options) > 1
+        and (last := next(reversed(options))) != answer
+        and options[last] in EMPTY_CELLS
+    ):
+        if len(options) == filled == 2:  # no empty cell after it is written so: it is an option
+            break
+        del options[last]
+    return options
+
+
+def told_oddities(said: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """Yield what to know of predictions, given beside their questions: echoes, and words for no answer."""
+    if echoes := sum(repeats(prediction, question) for prediction, question in said):
+        text = f"answers that repeat their question: {echoes:,}; was the prompt written into the file? cut it off"
+        yield Problem(0, None, text, "nothing")
+    words = Counter(word for prediction, _ in said if (word := prediction.strip()) in NO_ANSWERS)
+    if words:
+        text = f"{words.total():,} of {len(said):,} predictions say {' or '.join(words)}"
+        text += ", read as the model's words; where it gave no answer, empty the cell"
+        yield Problem(0, None, text, "nothing")
 
 
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:

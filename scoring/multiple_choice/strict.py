@@ -287,7 +287,7 @@ def _initial(letter: str, span: str, options: Mapping[str, str]) -> Clue:
 def _content_alone(answer: AnswerText) -> Clue | None:
     """One option's text, which may be a number, and nothing else."""
     differ = answer.contents.differ_in_brackets
-    said = with_brackets(answer.text) if differ else plain_content(answer.text)
+    said = with_brackets(answer.text) if differ else answer.plain
     letters = answer.contents.equal(said)
     if not letters:
         return None
@@ -299,7 +299,7 @@ def _content_alone(answer: AnswerText) -> Clue | None:
 
 def _same_in_other_words(answer: AnswerText) -> Clue | None:
     """A whole answer that says what one option says: "nope", "No one" where an option is "nobody", "none" for 0."""
-    said = plain_content(answer.text)
+    said = answer.plain
     introduction = INTRODUCED.match(said)
     said = said[introduction.end() :] if introduction else said
     texts = answer.contents.texts

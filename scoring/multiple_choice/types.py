@@ -90,6 +90,8 @@ class Rule(StrEnum):
     """MMBench's step 1."""
     TOKEN = "token that is a letter"
     """OpenCompass' first step."""
+    ANSWER_IS = '"answer is" before a letter'
+    """The same tool's since 2026."""
     SUBSTRING = "content as part of the text"
     """OpenCompass' second step."""
     JUDGE = "judge"
@@ -107,7 +109,16 @@ class Rule(StrEnum):
 STEPS: Mapping[Rule, Step] = {
     **dict.fromkeys(Rule, "undecided"),
     **dict.fromkeys(
-        (Rule.ALONE, Rule.STATEMENT, Rule.LABEL, Rule.LINE, Rule.FILLERS, Rule.WORD, Rule.TOKEN),
+        (
+            Rule.ALONE,
+            Rule.STATEMENT,
+            Rule.LABEL,
+            Rule.LINE,
+            Rule.FILLERS,
+            Rule.WORD,
+            Rule.TOKEN,
+            Rule.ANSWER_IS,
+        ),
         "letter",
     ),
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),

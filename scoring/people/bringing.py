@@ -15,7 +15,7 @@ from scoring.people.marks import judged_file
 from scoring.people.open_answers import open_answers
 from scoring.people.plan import answer_key
 from scoring.people.reading_files import read_readings
-from scoring.people.readings import AnswerKey, Reading
+from scoring.people.readings import AnswerKey, PersonReading
 from scoring.people.store import LONGEST_NOTE, Mark, Said
 from scoring.report import AnyReport, Report
 
@@ -100,7 +100,7 @@ def bring_marks(
 def _brought(
     job: Job,
     answer: str,
-    row: PersonMark | Label | Reading,
+    row: PersonMark | Label | PersonReading,
     marker: str,
     value: str,
     further: tuple[str, ...] = (),

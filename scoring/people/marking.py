@@ -18,7 +18,7 @@ from scoring.people.open_answers import draw_open, open_answers
 from scoring.people.plan import Planned, answer_key, mark_plan, planned
 from scoring.people.spec import KINDS, MarkKind, MarkSpec, campaign_name
 from scoring.people.store import OWNER, MarkError, MarkStore, ShownAnswer
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport
 
 MOST = 1000
@@ -149,7 +149,7 @@ def shown_answers(kind: MarkKind, report: AnyReport) -> Sequence[ScoredAnswer]:
     """The answers of a report that may be marked or read, or hold errors to be labelled."""
     if kind == "readings":
         return open_answers(report)
-    benchmark: Any = BENCHMARKS[report.benchmark]
+    benchmark: Any = benchmark_of(report)
     answers: Sequence[ScoredAnswer] = benchmark.scored_answers(report)
     is_marked_in_tenths = isinstance(benchmark, MMVet)
     return [

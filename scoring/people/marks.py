@@ -20,7 +20,7 @@ from scoring.people.marking import Marking
 from scoring.people.measures import MarksError, Measures
 from scoring.people.plan import answer_key
 from scoring.people.store import Mark
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import Report
 
 PER = 218
@@ -91,7 +91,7 @@ def mark_results(marking: Marking, job: Job, report: Report, beside: bool = True
 
 def judged_file(report: Report) -> JudgedFile:
     """A judged report as calibration reads it, by the hashes of its answers."""
-    shown = BENCHMARKS[report.benchmark].scored_answers(report)
+    shown = benchmark_of(report).scored_answers(report)
     answers = {
         answer_key(one): JudgedAnswer(row.question, one.answer, one.score)
         for row, one in zip(report.rows, shown, strict=True)

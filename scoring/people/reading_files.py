@@ -20,7 +20,7 @@ from scoring.people.readings import (
     Alignment,
     AnswerKey,
     PairedChoice,
-    Reading,
+    PersonReading,
     by_model,
     people_choose,
 )
@@ -44,7 +44,7 @@ def drawn_csv(drawn: Iterable[ScoredAnswer]) -> str:
     return csv_text([DRAWN, *rows])
 
 
-def readings_csv(readings: Iterable[Reading]) -> str:
+def readings_csv(readings: Iterable[PersonReading]) -> str:
     """Readings as `read_readings` reads them."""
     rows = [(*one.answer, one.reader, one.round, one.option, one.note) for one in readings]
     return csv_text([COLUMNS, *rows])
@@ -82,7 +82,7 @@ class _ReadingRow(FileRow):
 class ReadReadings(NamedTuple):
     """Readings that can be used, and what was said against others."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[PersonReading, ...]
     problems: tuple[str, ...]
 
 
@@ -111,7 +111,7 @@ def read_readings(path: Path, answers: Mapping[AnswerKey, Collection[str]]) -> R
             twice="this person read this answer in a row before",
         )
     readings = (
-        Reading(
+        PersonReading(
             answer=AnswerKey(row.item, row.answer_sha256),
             reader=row.reader,
             option=row.option,
@@ -198,7 +198,7 @@ def _extracted(path: Path) -> ExtractedFile:
     return ExtractedFile(model, judge, options, answers)
 
 
-def aligned(files: Sequence[ExtractedFile], readings: Sequence[Reading]) -> list[Alignment]:
+def aligned(files: Sequence[ExtractedFile], readings: Sequence[PersonReading]) -> list[Alignment]:
     """How far each extractor is from people, over all models' answers, where there are several, and by model."""
     people = people_choose(readings)
     by_extractor = grouped(

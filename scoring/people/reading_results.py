@@ -14,7 +14,7 @@ from scoring.people.readings import (
     Alignment,
     AnswerKey,
     PairedChoice,
-    Reading,
+    PersonReading,
     between_people,
     by_model,
     option_of,
@@ -38,7 +38,7 @@ class MatchedAnswer(NamedTuple):
 class ReadingResults(NamedTuple):
     """What people's readings say of a report, and of others of its owner beside it."""
 
-    readings: tuple[Reading, ...]
+    readings: tuple[PersonReading, ...]
     """Of the report's own answers."""
     open: int
     """Answers of the report that its rules leave open."""
@@ -62,7 +62,7 @@ class _ReadReport(NamedTuple):
     model: str
     report: ChoiceReport
     rows: Mapping[AnswerKey, Decided]
-    readings: Sequence[Reading]
+    readings: Sequence[PersonReading]
     cannot: int
     """Readings that said that nobody can tell."""
 
@@ -97,7 +97,7 @@ def _read(marking: Marking, job: Job, report: ChoiceReport) -> _ReadReport:
     keys = {answer_key(shown_row(row)): key for key, row in rows.items()}
     marks = marking.store.of_report("readings", job.link, job.owner, keys)
     readings = [
-        Reading(keys[mark.answer], mark.marker, mark.said.value, mark.round, mark.said.note)
+        PersonReading(keys[mark.answer], mark.marker, mark.said.value, mark.round, mark.said.note)
         for mark in marks
         if mark.said.value != CANNOT
     ]

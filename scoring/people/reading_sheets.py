@@ -9,7 +9,7 @@ from arena.ratings.shares import Share
 from arena.sheets import Column, Sheet, estimate, estimate_cells
 from scoring.people.published import PAPER_ALIGNED, PAPER_APART, PAPER_CASES, PAPER_READ
 from scoring.people.reading_files import ExtractedFile
-from scoring.people.readings import Alignment, Reading, people_choose
+from scoring.people.readings import Alignment, PersonReading, people_choose
 
 _NOTE = (
     "Case I: people or the extractor say that the answer means none of the options, and the other one chose an option. "
@@ -69,7 +69,7 @@ def _published() -> Iterable[dict[str, Any]]:
         yield row
 
 
-def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[Reading]) -> Sheet:
+def apart_sheet(files: Iterable[ExtractedFile], readings: Sequence[PersonReading]) -> Sheet:
     """Answers that an extractor reads otherwise than people do, as MMBench's Figure 6 shows some."""
     people = people_choose(readings)
     rows = [

@@ -42,7 +42,7 @@ class AnswerKey(NamedTuple):
         return str(int(self.item) % PASS)
 
 
-class Reading(NamedTuple):
+class PersonReading(NamedTuple):
     """Which option one person says that one answer means, in one round."""
 
     answer: AnswerKey
@@ -148,9 +148,9 @@ def _share(pairs: Sequence[PairedChoice], outcome: Outcome) -> Share:
     return found
 
 
-def last_readings(readings: Iterable[Reading]) -> dict[AnswerKey, list[Reading]]:
+def last_readings(readings: Iterable[PersonReading]) -> dict[AnswerKey, list[PersonReading]]:
     """Each person's last reading of each answer, by the answer; who spoke last stands last."""
-    by_answer: dict[AnswerKey, dict[str, Reading]] = {}
+    by_answer: dict[AnswerKey, dict[str, PersonReading]] = {}
     for one in sorted(readings, key=lambda reading: reading.round):
         people = by_answer.setdefault(one.answer, {})
         people.pop(one.reader, None)  # so that it stands last
@@ -158,7 +158,7 @@ def last_readings(readings: Iterable[Reading]) -> dict[AnswerKey, list[Reading]]
     return {answer: [*people.values()] for answer, people in by_answer.items()}
 
 
-def people_choose(readings: Iterable[Reading]) -> dict[AnswerKey, str]:
+def people_choose(readings: Iterable[PersonReading]) -> dict[AnswerKey, str]:
     """What most people say of each answer; of several such the one named last: where two differ, a third decides."""
     found = {}
     for answer, given in last_readings(readings).items():
@@ -168,7 +168,7 @@ def people_choose(readings: Iterable[Reading]) -> dict[AnswerKey, str]:
     return found
 
 
-def between_people(readings: Sequence[Reading]) -> list[Alignment]:
+def between_people(readings: Sequence[PersonReading]) -> list[Alignment]:
     """One person beside another on the same answers, and beside their own first reading, as far as there are such."""
     several = [
         PairedChoice(first.answer.question, first.option, second.option)

@@ -18,7 +18,8 @@ from scoring.benchmarks.article import (
     published_sheet,
     wrong_answers,
 )
-from scoring.registry import BENCHMARKS
+from scoring.jobs.written import score_text
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
 from scoring.web.report_parts import PARTS, REPORT, judge_text, sheet_html
@@ -42,7 +43,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
 
     `share`: what stands between the numbers and their limits.
     """
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     found = benchmark.totals(report)
     totals = REPORT.totals(found) if found else REPORT.total("nothing scored")
     when = f"{report.created[:16].replace('T', ' ')} UTC"
@@ -60,7 +61,7 @@ def head_html(report: AnyReport, parts: Iterable[str] = (), share: str = "") -> 
 
 def figure_html(report: AnyReport) -> str:
     """Return the paper's table with this report in it, as a figure and as a table; "" where there is none."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     board = benchmark.published(report)
     head = benchmark.headline(report)
     if board is None or head is None or head.mean is None:
@@ -85,8 +86,8 @@ def figure_html(report: AnyReport) -> str:
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lay out a published table as bars, best first; this report's is the dark one, with its interval."""
     rows, own = _ordered(board.ordered, title, head)
-    what = f"{title} ({own[1]:.1f}) among the models of {board.source}"
-    told = ", ".join(f"{name} {score:.1f}" for name, score in rows)
+    what = f"{title} ({own[1]:.{head.places}f}) among the models of {board.source}"
+    told = ", ".join(f"{name} {score:.{head.places}f}" for name, score in rows)
     return Drawing(
         what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True
     )
@@ -94,12 +95,12 @@ def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Dra
 
 def preview_drawing(report: AnyReport) -> Drawing:
     """Lay out what stands beside a shared link: title, main number, and its place among the nearest bars."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     head = benchmark.headline(report)
     board = benchmark.published(report)
     edition = benchmark.edition(report)
     title = shortened(report.title if is_drawable(report.title) else "A model", 44)
-    score = "no score" if head is None or head.mean is None else f"{head.mean:.1f}"
+    score = score_text(report)
     kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
     width, height = _PREVIEW
     marks: list[Mark] = [
@@ -113,7 +114,13 @@ def preview_drawing(report: AnyReport) -> Drawing:
         beside = _EDGE + 25 * len(score)
         marks.append(TextMark(beside, 104, shortened(head.name, 44), tone="quiet", size=14))
         marks.append(
-            TextMark(beside, 122, interval_text(head.low, head.high), tone="quiet", size=14)
+            TextMark(
+                beside,
+                122,
+                interval_text(head.low, head.high, f".{head.places}f"),
+                tone="quiet",
+                size=14,
+            )
         )
         if board is not None:
             rows, own = _ordered(board.ordered, title, head)
@@ -154,14 +161,15 @@ def _bars(
     )
     scale = _BARS * width / max(high, *(score for _, score in rows), 1)
     left = edge + _NAMES * width
+    form = f".{head.places}f"
     for place, row in enumerate(rows):
         name, score = row
         y = top + _ROW * place
         dark = row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
-        hover = f"{name}: {score:.1f}"
+        hover = f"{name}: {score:{form}}"
         if dark and high > low:
-            hover += f" ({interval_text(low, high)})"
+            hover += f" ({interval_text(low, high, form)})"
         yield TextMark(
             left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
         )
@@ -171,17 +179,19 @@ def _bars(
             yield LineMark(
                 left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
             )
-        yield TextMark(edge + width, y + 16, f"{score:.1f}", "end", "text" if dark else "quiet", 12)
+        yield TextMark(
+            edge + width, y + 16, f"{score:{form}}", "end", "text" if dark else "quiet", 12
+        )
 
 
 def wrong_answers_of(report: AnyReport) -> list[ScoredAnswer]:
-    return wrong_answers(BENCHMARKS[report.benchmark].scored_answers(report))
+    return wrong_answers(benchmark_of(report).scored_answers(report))
 
 
 def wrong_html(report: AnyReport, pictures: Callable[[ScoredAnswer], Sequence[str]]) -> str:
     """Return five wrong answers; `pictures` returns the addresses of a question's pictures, as far as they are here."""
     found = [(one, pictures(one)) for one in wrong_answers_of(report)]
-    return REPORT.wrong(found, BENCHMARKS[report.benchmark].unpictured) if found else ""
+    return REPORT.wrong(found, benchmark_of(report).unpictured) if found else ""
 
 
 def trust_html(report: AnyReport) -> str:
@@ -190,13 +200,14 @@ def trust_html(report: AnyReport) -> str:
 
 def trust_lines(report: AnyReport) -> list[str]:
     """Return how far to trust a report, in at most three lines."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     judge = judge_text(report.judge) if report.judge else "No judge was asked: rules alone decided"
     lines = [f"{judge}. {benchmark.note(report)}."]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        sure = interval_text(head.low, head.high, missing="no interval")
-        unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:.1f} and {head.best:.1f}"
+        form = f".{head.places}f"
+        sure = interval_text(head.low, head.high, form, missing="no interval")
+        unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:{form}} and {head.best:{form}}"
         lines.append(
             f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
         )
@@ -205,7 +216,7 @@ def trust_lines(report: AnyReport) -> list[str]:
 
 def methods_html(report: AnyReport) -> str:
     """Return how the report was made, with the hashes that tell it from others."""
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     judge = report.judge
     protocols = {protocol: label for label, protocol in benchmark.protocols.items()}
     told = {
@@ -231,8 +242,8 @@ def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
     """Return how two reports differ, question by question; a sentence where they count different things."""
-    benchmark = BENCHMARKS[first.benchmark]
-    ways = [(one.benchmark, one.protocol, head_name(one)) for one in (first, second)]
+    benchmark = benchmark_of(first)
+    ways = [benchmark_of(one).counted_as(one) for one in (first, second)]
     if ways[0] != ways[1]:
         here, there = (
             f"{one.title!r} is {' · '.join(way)}"
@@ -265,8 +276,3 @@ def difference_text(first: str, second: str, found: ScoreLine) -> str:
         return f"No clear difference {over}: {points} points ({sure})."
     better = "higher" if found.mean > 0 else "lower"
     return f"{second} scores {abs(found.mean):.1f} points {better} than {first} {over} ({sure})."
-
-
-def head_name(report: AnyReport) -> str:
-    head = BENCHMARKS[report.benchmark].headline(report)
-    return head.name if head else "no score"

@@ -31,7 +31,7 @@ from scoring.people.reading_files import readings_csv
 from scoring.people.reading_results import ReadingResults, reading_results
 from scoring.people.spec import MarkKind
 from scoring.people.store import OWNER, MarkError
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report, answer_digest, file_stem
 from scoring.score_sheets import sheet_files
 from scoring.web.labels_view import label_sheets, labels_html
@@ -83,7 +83,7 @@ class PeoplePages:
         if results.labels:
             parts.append(labels_html(results.labels, report.benchmark == "mmt-bench"))
         parts.append(HTML.files(link, list(_files(report, results))))
-        edition = BENCHMARKS[report.benchmark].edition(report)
+        edition = benchmark_of(report).edition(report)
         return HTML.page(link, report.title, edition, said, parts)
 
     def _owned(self, job: Job) -> str:

@@ -23,9 +23,10 @@ from scoring.people.labels import label_results
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
 from scoring.people.reading_results import reading_results
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import AnyReport, Report
 from scoring.serialize import ReportError
+from scoring.specs.report import SpecReport
 from scoring.visit_bench.matches import MatchReport
 from scoring.web.answer_list import AnswerList, Choice, Chosen
 from scoring.web.article import (
@@ -45,9 +46,9 @@ from scoring.web.people_view import marks_line
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
+from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
-from scoring.web.vqa_view import MARKS
 
 LISTS: Mapping[str, AnswerList] = {
     "mm-vet": QUESTIONS,
@@ -55,11 +56,15 @@ LISTS: Mapping[str, AnswerList] = {
     "visit-bench": MATCHES,
     "mmbench": CHOICES,
     "mmt-bench": CHOICES,
-    "GQA": MARKS,
-    "OK-VQA": MARKS,
-    "TextVQA": MARKS,
 }
 """How the answers of a benchmark's reports are listed, by its key; others have their files."""
+
+
+def list_of(report: AnyReport) -> AnswerList | None:
+    """Return how a report's answers are listed; None where there is no list of them."""
+    return READINGS if isinstance(report, SpecReport) else LISTS.get(report.benchmark)
+
+
 NOT_YOURS = "Only its owner can change a report. Open it in the browser in which you scored it."
 NO_OTHER = (
     "There is no report under this link. Paste the address of another report, as in …/report/…"
@@ -96,7 +101,7 @@ class PublishedReports:
         report = self._jobs.report(link)
         if report is None:
             return None
-        benchmark = BENCHMARKS[report.benchmark]
+        benchmark = benchmark_of(report)
         title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
         return ReportHead(title, benchmark.sentence(report), preview_drawing(report))
 
@@ -124,22 +129,23 @@ def figure_of(report: AnyReport) -> str:
     return families_html(report) if isinstance(report, MatchReport) else figure_html(report)
 
 
-def scores_of(report: AnyReport, link: str) -> str:
+def scores_of(opened: Opened) -> str:
     """Return the tables of a report; "" where it has none."""
-    tables = BENCHMARKS[report.benchmark].sheets(report)
+    report = opened.report
+    tables = benchmark_of(report).sheets(report)
     if not tables:
         return ""
     sheets = sheets_html(tables)
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.tabulated(report).splits
-    return REPORT.scores([sheets, clusters_html(splits[-1], link) if splits else ""])
+    return REPORT.scores([sheets, clusters_html(splits[-1], opened.job.link) if splits else ""])
 
 
 def citation_of(report: AnyReport) -> str:
-    benchmark = BENCHMARKS[report.benchmark]
+    benchmark = benchmark_of(report)
     papers = dict.fromkeys((benchmark.cited, benchmark.protocol_papers.get(report.protocol, "")))
-    return "\n\n".join(citations()[key] for key in papers if key)
+    return "\n\n".join(citations()[key] for key in papers if key in citations())
 
 
 @dataclass(frozen=True)
@@ -212,12 +218,12 @@ class ReportPages:
         job, report = opened
         is_owner = self._owner(request) == job.owner
         share = REPORT.share(job.link, is_owner, job.published)
-        listed = LISTS.get(report.benchmark)
-        benchmark = BENCHMARKS[report.benchmark]
+        listed = list_of(report)
+        benchmark = benchmark_of(report)
         parts = [
             head_html(report, notes_of(opened), share),
             figure_of(report),
-            scores_of(report, job.link),
+            scores_of(opened),
             wrong_html(report, self.pictures.addresses(job.link)),
             REPORT.every(job.link, listed.title) if listed else "",
             trust_html(report),
@@ -230,7 +236,7 @@ class ReportPages:
     def _beside(self, opened: Opened, request: Request) -> list[str]:
         """What people and other reports say of the same answers; nothing where none is told."""
         job, report = opened
-        if not BENCHMARKS[report.benchmark].scored_answers(report):
+        if not benchmark_of(report).scored_answers(report):
             return []
         return [
             REPORT.people(job.link, self._people(job, report)),
@@ -239,14 +245,14 @@ class ReportPages:
 
     def _answers(self, opened: Opened, request: Request) -> str | None:
         job, report = opened
-        listed = LISTS.get(report.benchmark)
+        listed = list_of(report)
         if listed is None:
             return None
         chosen = Chosen.of(f"{_address(job.link)}/answers", request.query_params)
         return REPORT.answers_page(
             job.link,
             report.title,
-            BENCHMARKS[report.benchmark].edition(report),
+            benchmark_of(report).edition(report),
             listed.title,
             listed.body(report, chosen),
         )
@@ -260,7 +266,7 @@ class ReportPages:
         found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
         body = REPORT.compare_page(
             [(one.job.link, one.report.title) for one in shown],
-            BENCHMARKS[first.report.benchmark].edition(first.report),
+            benchmark_of(first.report).edition(first.report),
             found,
             REPORT.compare(link, self._others(first.job, request)),
         )

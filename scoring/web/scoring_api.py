@@ -22,7 +22,7 @@ from scoring.jobs.uploads import UploadStore, UploadStoreError
 from scoring.people.agreement_files import agreement_json, scores_csv
 from scoring.people.agreement_service import AgreementService
 from scoring.people.agreement_sheets import measure_sheet
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.leaderboard import family_table, table
 from scoring.web.agreement_view import reproduction_plot
@@ -90,7 +90,7 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
     @router.get("/reports/{link}/{name}")
     def download(link: str, name: str) -> Response:
         found = jobs.report(link)
-        content = BENCHMARKS[found.benchmark].files(found).get(name) if found else None
+        content = benchmark_of(found).files(found).get(name) if found else None
         if content is None:
             return PlainTextResponse("There is no such report or file.", status_code=404)
         return attachment(name, content)

@@ -21,6 +21,7 @@ from scoring.web.scoring_view import SCORING
 MOST_IDS = 12_000
 """Letters of a list of ids: MM-Vet v2 has 517, and a program may put each on a line of its own."""
 ONLY_INFO = "A list of ids, such as MM-Vet's bard_set.json. Empty: all questions."
+BENCHMARK_INFO = "Not what the file was taken for? Choose here. Typing searches the list."
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
@@ -56,8 +57,12 @@ class ScoringSettings:
         """The choice of the site's judge; that of an own one where none is lent."""
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
-        self.benchmark = _radio(
-            "benchmark", "Benchmark (not what it was taken for? Choose here)", self._names
+        self.benchmark = gr.Dropdown(
+            [(benchmark.line, benchmark.name) for benchmark in BENCHMARKS.values()],
+            value=_FIRST.name,
+            label="Benchmark",
+            info=BENCHMARK_INFO,
+            elem_id="benchmark",
         )
         questions = _radio("questions", "Questions", service.question_sets)
         self.only = gr.Textbox(
@@ -130,8 +135,9 @@ class ScoringSettings:
     def listed(self, form: Benchmark[Any], values: Values) -> Updates:
         """Say below a list of ids which questions they are. Raises RowsError."""
         only = self.only_ids(values)
-        if "questions" not in form.parts or not only.strip():
-            return {self.only: gr.update(info=ONLY_INFO)}
+        has_sets = "questions" in form.parts
+        if not has_sets or not only.strip():
+            return {self.only: gr.update(info=ONLY_INFO, visible=has_sets)}
         chosen = self._service.chosen(self.questions(values), only)
         count = plural(len(chosen.questions), "question")
         return {self.only: gr.update(info=f"Scores {count}: {chosen.name}.")}

@@ -20,6 +20,7 @@ from sqlalchemy.exc import StatementError
 
 from arena.battles.tables import VOTER
 from arena.database import DIGEST, SCHEMA, STEPS, Database, DatabaseError, bump_counter, counter
+from tests.support.forked_script import run_script
 from tests.support.servers import ROOT, new_postgresql_database
 
 pytestmark = pytest.mark.locks_or_dialect
@@ -51,14 +52,6 @@ def sqlite(tmp_path):
     opened = Database(f"sqlite:///{tmp_path / 'arena.db'}")
     yield opened
     opened.close()
-
-
-def run_script(script: str, *arguments: object) -> str:
-    """Run Python lines in a process of their own and return what they print."""
-    command = [sys.executable, "-c", script, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 # Schema

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect, select, update
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
@@ -27,6 +27,8 @@ from arena.database import (
     Step,
     bump_counter,
 )
+from tests.support.commands import Done, run
+from tests.support.forked_app import FORKS
 from tests.support.servers import ROOT
 
 DIALECTS = (sqlite.dialect(), postgresql.dialect())
@@ -76,17 +78,21 @@ def test_a_file_of_a_development_version_is_refused_and_stays_as_it_is(old_file)
         assert "\n".join(connection.iterdump()) + "\n" == OLD_TABLES.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "words", [["app.py"], ["-m", "arena", "votes", "export", "--out", "votes.jsonl"]]
-)
-def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old_file, words):
-    environ = {**os.environ, "DATA_DIR": str(old_file.parent)}
-    done = subprocess.run(
-        [sys.executable, *words], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120
-    )
+def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old_file):
     sentence = f"{old_file} was made by a development version; start with an empty folder\n"
-    prefix = "Stereoscope did not start: " if words == ["app.py"] else ""
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", prefix + sentence)
+    own = {"DATA_DIR": str(old_file.parent)}
+    program = subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (program.returncode, program.stdout) == (2, "")
+    assert program.stderr == f"Stereoscope did not start: {sentence}"
+    command = run("arena", "votes", "export", "--out", "votes.jsonl", environ=own)
+    assert command == Done(2, "", sentence)
 
 
 @pytest.mark.locks_or_dialect
@@ -111,29 +117,29 @@ def test_tables_without_a_digest_are_refused(database, database_url):
 
 # Steps
 
-TOY_STEP = """
-import os, signal, sys
-from sqlalchemy import Engine, event
-from arena import database
+TOY_STATEMENTS = ("ALTER TABLE meta ADD COLUMN toy INTEGER", "UPDATE meta SET toy = value + 1")
 
-def kill(connection, cursor=None, statement="COMMIT", *_):
-    if statement.startswith(sys.argv[2]):
-        os.kill(os.getpid(), signal.SIGKILL)
 
-event.listen(Engine, "before_cursor_execute", kill)
-event.listen(Engine, "commit", kill)
-statements = ("ALTER TABLE meta ADD COLUMN toy INTEGER", "UPDATE meta SET toy = value + 1")
-database.STEPS = (database.Step(database.DIGEST, {"meta": statements}),)
-database.DIGEST = "toy"
-database.Database(sys.argv[1]).close()
-"""
+def toy_step(url: str, killed_before: str) -> None:
+    """Open a database with one step more; be killed before a statement that starts like this."""
+
+    def kill(connection: Connection, cursor: object = None, statement: str = "COMMIT", *_) -> None:
+        if statement.startswith(killed_before):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(Engine, "before_cursor_execute", kill)
+    event.listen(Engine, "commit", kill)
+    migrated.STEPS = (Step(DIGEST, {"meta": TOY_STATEMENTS}),)
+    migrated.DIGEST = "toy"
+    Database(url).close()
 
 
 def take_toy_step(url: str, killed_before: str) -> int:
-    """Open a database with one step more, in a process of its own; return how that ended."""
-    return subprocess.run(
-        [sys.executable, "-c", TOY_STEP, url, killed_before], cwd=ROOT, timeout=60
-    ).returncode
+    """Take the step in a process of its own; return how that ended."""
+    process = FORKS.Process(target=toy_step, args=(url, killed_before), daemon=True)
+    process.start()
+    process.join(60)
+    return process.exitcode
 
 
 def contents(url: str) -> tuple[list[str], list[tuple], list[tuple]]:

@@ -111,7 +111,7 @@ def test_every_format_comes_off_whole_and_torn(form):
 )
 def test_thinking_without_an_end_is_torn(text):
     assert answer_of(text) == Answer("", answer_of(text).cuts, True)
-    assert failure(text) == ENDLESS
+    assert failure(answer_of(text)) == ENDLESS
 
 
 @pytest.mark.parametrize("form", ANSWERS, ids=lambda form: form.name)

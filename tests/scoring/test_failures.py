@@ -2,6 +2,7 @@
 
 import pytest
 
+from arena.reasoning import answer_of
 from scoring.failures import ENDLESS, NOTHING, SERVER, failure
 from scoring.multiple_choice.strict import strict
 from scoring.multiple_choice.types import Rule
@@ -125,25 +126,37 @@ nano
 
 @pytest.mark.parametrize("text", ERRORS)
 def test_a_text_that_is_an_error_is_no_answer(text):
-    assert failure(text) == SERVER
+    assert failure(answer_of(text)) == SERVER
 
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_a_text_that_speaks_of_an_error_is_an_answer(text):
-    assert failure(text) is None
+    assert failure(answer_of(text)) is None
 
 
 def test_a_traceback_is_an_error_however_long():
     lines = '  File "client.py", line 3, in answer: the answer is B\n' * 100
-    assert failure(f"Traceback (most recent call last):\n{lines}openai.APIError: x") == SERVER
+    assert (
+        failure(answer_of(f"Traceback (most recent call last):\n{lines}openai.APIError: x"))
+        == SERVER
+    )
 
 
 def test_nothing_and_endless_reasoning_are_no_answers():
-    assert failure("") == failure(" \n") == failure("<think>A</think>") == NOTHING
+    assert (
+        failure(answer_of(""))
+        == failure(answer_of(" \n"))
+        == failure(answer_of("<think>A</think>"))
+        == NOTHING
+    )
     for text in ("nan", "NaN", "null", "[]", "{}", "<NA>", '""', "<think>A</think>nan"):
-        assert failure(text) == NOTHING
-    assert failure("<think>It may be A") == failure("Thinking...\nIt may be A") == ENDLESS
-    assert failure("<think>It may be A</think>B") is None
+        assert failure(answer_of(text)) == NOTHING
+    assert (
+        failure(answer_of("<think>It may be A"))
+        == failure(answer_of("Thinking...\nIt may be A"))
+        == ENDLESS
+    )
+    assert failure(answer_of("<think>It may be A</think>B")) is None
 
 
 @pytest.mark.parametrize("text", ["null", "nan", "[]", "Connection error", "Internal Server Error"])

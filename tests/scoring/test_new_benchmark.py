@@ -1,4 +1,4 @@
-"""A benchmark is one file and one line of the registry: a judged toy and a multiple-choice toy go all the way."""
+"""A benchmark is one file: a judged toy in Python, with a line of the registry, and one in YAML go all the way."""
 
 import asyncio
 import json
@@ -25,8 +25,8 @@ from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile
-from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -34,20 +34,12 @@ from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
-from scoring.multiple_choice.metrics import (
-    ChoiceTables,
-    Compared,
-    Node,
-    SplitScores,
-    letter_counts,
-    share,
-    success,
-)
 from scoring.multiple_choice.reader import ReadFile
 from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files
+from scoring.specs.schema import read_spec
 from scoring.web import report_page
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import ReportPages
@@ -161,26 +153,17 @@ RIDDLES = Riddles(
 )
 
 
-def tabulate(rows, protocol, missing, file):
-    def node(name, level, chosen, below=()):
-        return Node(share(name, [row.right for row in chosen]), level, tuple(below))
-
-    pets = [
-        node(name, "L-2", [row for row in rows if row.question.category == name])
-        for name in ("pets", "wild")
-    ]
-    tree = node("Overall", "overall", rows, pets)
-    counts = success(row.decision for row in rows), letter_counts(rows)
-    return ChoiceTables(protocol, (SplitScores("dev", tree),), (), *counts, 0, (), False)
-
-
-ANIMALS = MultipleChoice(
-    key="animals",
-    name="Animals",
-    called=lambda questions: "Animals",
-    own=lambda questions: {question.category for question in questions} <= {"pets", "wild"},
-    tabulate=tabulate,
-    compare=lambda first, second, tables: [Compared("all questions", ())],
+ANIMALS = spec_benchmark(
+    "animals",
+    read_spec(
+        b"""
+name: Animals
+about: Whether a model knows pets and wild animals.
+called: [animals]
+groups: [category]
+rule: letter
+"""
+    ),
 )
 
 
@@ -345,11 +328,13 @@ def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, st
     assert ("105 calls" in pressed[person.tab.progress]) == (state == "quoted")
 
 
-def test_a_multiple_choice_toy_is_read_shown_and_its_rest_judged(person, animals):
+def test_a_toy_in_yaml_is_read_shown_and_its_rest_judged(person, animals):
     link = person.checks(animals, "animals")
     shown = person.opened(link)
-    assert "reaches 75.0 on Animals dev (accuracy" in shown and "pets" in shown and "wild" in shown
-    assert "read as A. " in shown
+    assert "reaches 75.0 on Animals (Overall" in shown and "pets" in shown and "wild" in shown
+    assert "read as A (" in shown
+    listed = person.web.get(f"/report/{link}/answers?show=not+read").text
+    assert "1 of 5 answers" in listed and "Cat or dog, hard to say" in listed
     assert person.service.left(person.bench.jobs.find(link)) == 1
     rest = person.service.quote(
         cookie_hash(SENT), person.service.rest(cookie_hash(SENT), link), None

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from scoring.benchmarks import vqa
 from scoring.registry import choice_benchmark
 from tests.support.commands import Command
 
@@ -54,12 +53,8 @@ def command(tmp_path):
 
 
 def tabulated(report):
-    """Return the tables of a report of letters or marks."""
-    return (
-        vqa.tabulated(report)
-        if isinstance(report, vqa.MarksReport)
-        else choice_benchmark(report).tabulated(report)
-    )
+    """Return the tables of a report of letters."""
+    return choice_benchmark(report).tabulated(report)
 
 
 def row(index=1, said="B", **cells):

@@ -1,6 +1,7 @@
 """The app as a process forked from one that has loaded it: what a start costs without its imports."""
 
 import gc
+import importlib
 import multiprocessing
 import os
 import select
@@ -21,7 +22,7 @@ IMPORTED_BY_A_START = [
     "anyio._backends._asyncio",
     "pyarrow.pandas_compat",
 ]
-FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START])
+FORKS.set_forkserver_preload(["app", "openai", *IMPORTED_BY_A_START, __name__])
 
 
 class ForkedApp:
@@ -107,8 +108,12 @@ def _run(environ: dict[str, str], log: Path) -> None:
     helpers = [ForkedHelper()]
     start = aside.Aside._start
     aside.Aside._start = lambda self: helpers.pop().lend_to(self) if helpers else start(self)
-    import app  # loaded already, but in the process that this one is forked from alone
+    # loaded already, but in the process that this one is forked from alone
+    from huggingface_hub import constants
 
+    import app
+
+    importlib.reload(constants)  # the Hub's address and folders stand in the environment
     sessions.DELAY_SECONDS = 0.5, 0.7
     # a test without a page, in which pictures must come before the words
     if "LIVE_SOON" in environ:

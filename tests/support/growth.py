@@ -1,5 +1,6 @@
 """How the work of a rule grows with the length of a stranger's text."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,17 +65,18 @@ def grows_too_fast(
     count only when they are slow: a rule that reads bounded parts grows faster until its bound is reached. What looks
     too fast is measured again, short and long by turns: a processor's own speed changes by half within a second.
     """
-    before, length = 0.0, most // 4**4
+    before, length = 0.0, most // 4**3
     while length <= most:
-        long, short = make(length), make(length // 4)
+        long = make(length)
         took = _processor_time(call, long)
         if took > max(FASTEST if length > most // 16 else SLOW, BOUND * before):
-            times = [(_processor_time(call, short), _processor_time(call, long)) for _ in range(9)]
-            grown, took = (
-                min(after / max(first, FASTEST / BOUND) for first, after in times),
-                min(times)[1],
-            )
-            if grown > BOUND:
+            short, grown = make(length // 4), math.inf
+            for _ in range(9):
+                first, again = _processor_time(call, short), _processor_time(call, long)
+                grown, took = min(grown, again / max(first, FASTEST / BOUND)), min(took, again)
+                if grown <= BOUND:
+                    break
+            else:
                 return f"{long[:40]!r}...: {len(long)} characters take {grown:.1f} times the work of a quarter"
         before, length = max(took, FASTEST / BOUND), length * 4
     return None

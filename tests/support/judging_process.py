@@ -1,17 +1,6 @@
-"""Judging in a process that is to be killed: `python -m tests.support.judging_process DATABASE_URL JUDGE_URL [BUDGET]`.
+"""Judging as a server does it: its jobs, budget and worker on a database, and the judges that they ask."""
 
-A fork server: it imports everything once and reads the judge's key from the first line of its input, as nothing else
-may hold it. Each further line starts a child, whose number is printed; the child takes up what jobs there are and
-judges until it is killed, and then its exit status is printed. Logs of every level go to stderr.
-"""
-
-import importlib
-import logging
-import os
 import ssl
-import sys
-import threading
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -141,31 +130,3 @@ def tls(certificate: Path) -> ssl.SSLContext:
 def job_ceiling(budget: int) -> Ceilings:
     """Return ceilings of which that of a job is the one in the way."""
     return WIDE._replace(job=budget)
-
-
-def judge_until_killed(database_url: str, judge_url: str, key: str, budget: int) -> None:
-    """Be a server that judges, for ever, and waits for no hanging call."""
-    pace = replace(HASTY, timeout=1.0)
-    Bench(Database(database_url), judge_url, key, pace, job_ceiling(budget)).worker.start()
-    threading.Event().wait()
-
-
-def main(database_url: str, judge_url: str, budget: str = str(WIDE.job)) -> None:
-    """Fork a child for each line that is read; print its number, and when it is gone its exit status."""
-    logging.basicConfig(level=logging.DEBUG)
-    importlib.import_module("openai")
-    key = sys.stdin.readline().strip()
-    for _ in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            try:
-                judge_until_killed(database_url, judge_url, key, int(budget))
-            except Exception:  # noqa: BLE001 shown, and then this process must not go on as a second fork server
-                traceback.print_exc()
-            os._exit(1)
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

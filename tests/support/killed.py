@@ -1,51 +1,47 @@
 """A server's judging in a process of its own, killed again and again."""
 
+import importlib
+import logging
+import os
 import signal
-import subprocess
-import sys
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from tests.support.judging_process import WIDE
-from tests.support.servers import ROOT
+from arena.database import Database
+from tests.support.forked_app import FORKS
+from tests.support.judging_process import HASTY, WIDE, Bench, job_ceiling
 
 
 class Killed:
-    """A server's judging in a process of its own, killed again and again."""
+    """A server's judging in a process of its own, killed again and again; the log has every level."""
 
     def __init__(
         self, folder: Path, database_url: str, judge_url: str, key: str, budget: int = WIDE.job
     ) -> None:
-        self.log = (folder / "process.log").open("wb")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.judging_process", database_url, judge_url, str(budget)],
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-        )  # fmt: skip
-        self._say(key)
-
-    def _say(self, line: str) -> None:
-        assert self._process.stdin
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-
-    def _hear(self) -> int:
-        assert self._process.stdout
-        return int(self._process.stdout.readline())
+        self._given = (folder / "process.log", database_url, judge_url, key, budget)
 
     def life(self, until: Callable[[], object]) -> None:
-        """Start a child and kill it as soon as `until` is done."""
-        self._say("go")
-        child = self._hear()
+        """Start a process and kill it as soon as `until` is done."""
+        process = FORKS.Process(target=_judge_until_killed, args=self._given, daemon=True)
+        process.start()
         try:
             until()
         finally:
-            kill(child)
-        assert self._hear() == -signal.SIGKILL
-
-    def end(self) -> None:
-        self._process.communicate(timeout=20)
-        self.log.close()
+            process.kill()
+            process.join()
+        assert process.exitcode == -signal.SIGKILL
 
 
-def kill(process: int) -> None:
-    subprocess.run(["kill", "-9", str(process)], check=True)
+def _judge_until_killed(
+    log: Path, database_url: str, judge_url: str, key: str, budget: int
+) -> None:
+    """Be a server that judges, for ever, and waits for no hanging call."""
+    with log.open("ab") as told:
+        os.dup2(told.fileno(), 2)
+    logging.basicConfig(level=logging.DEBUG)
+    importlib.import_module("openai")
+    pace = replace(HASTY, timeout=1.0)
+    Bench(Database(database_url), judge_url, key, pace, job_ceiling(budget)).worker.start()
+    threading.Event().wait()

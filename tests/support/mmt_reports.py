@@ -4,6 +4,7 @@ import random
 
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import subtasks
+from tests.support.choice_reports import choice_report
 from tests.support.mmt_answers import answered
 
 
@@ -12,10 +13,4 @@ def mmt_report(title: str, skill: float, protocol: str = "strict") -> ChoiceRepo
     draw = random.Random(title)
     keys = [key for key in subtasks() for _ in range(4)]
     rows = tuple(answered(place, key, draw.random() < skill) for place, key in enumerate(keys))
-    head = {
-        "benchmark": "mmt-bench",
-        "title": title,
-        "file": "answers.tsv",
-        "created": "2026-11-01T00:00:00+00:00",
-    }
-    return ChoiceReport(**head, protocol=protocol, judge=None, rows=rows, problems=())
+    return choice_report(rows, protocol, "mmt-bench", title, "answers.tsv")

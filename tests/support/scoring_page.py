@@ -24,6 +24,14 @@ def upload(page: Page, path: Path) -> None:
     expect(page.locator("#drop-state")).to_have_text(path.name)
 
 
+def choose_benchmark(page: Page, name: str) -> None:
+    """Find a benchmark in the list by typing its name, and choose it."""
+    field = page.locator("#benchmark input")
+    field.press("Control+a")
+    field.press_sequentially(name)
+    page.get_by_role("option", name=name).click()
+
+
 HOSTILE = "<img src=x onerror=document.title='run'></li><script>document.title='run'</script> It is a dog or a cat."
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from playwright.sync_api import (
     APIResponse,
     Browser,
-    BrowserContext,
     Error,
     Frame,
     Page,
@@ -66,8 +65,8 @@ class PolledAssertions:
         return look
 
 
-_LEFT: dict[Browser, BrowserContext] = {}
-"""A context that a visitor left without cookies, with a quiet page: it keeps Gradio's scripts compiled for the next."""
+_LEFT: dict[Browser, Page] = {}
+"""A quiet page of a context that a visitor left without cookies: it keeps Gradio's scripts compiled for the next."""
 
 
 @contextmanager
@@ -76,7 +75,8 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
 
     A script error fails the test, and so does what the page's policy refuses.
     """
-    context = (None if options else _LEFT.pop(browser, None)) or browser.new_context(**options)
+    quiet = None if options else _LEFT.pop(browser, None)
+    context = quiet.context if quiet else browser.new_context(**options)
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 844})
     _animate(page, 20)
@@ -90,7 +90,7 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
         yield page
         assert errors == [], errors
     finally:
-        if options or errors or not _leave(browser, page):
+        if options or errors or not _leave(browser, page, quiet):
             context.close()
 
 
@@ -101,21 +101,25 @@ def _animate(page: Page, rate: float) -> None:
     session.send("Animation.setPlaybackRate", {"playbackRate": rate})
 
 
-def _leave(browser: Browser, page: Page) -> bool:
+def _leave(browser: Browser, page: Page, quiet: Page | None) -> bool:
     """Leave a context to the browser's next visitor, without what makes this one known; False if it cannot be."""
-    context, used = page.context, page.context.pages
+    context = page.context
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
-        context.new_page().goto(f"{address}/healthz")
         # an installed clock stays on the context
         if "native code" not in page.evaluate("String(setTimeout)"):
             return False
+        if quiet is None:
+            quiet = context.new_page()
+            quiet.goto(f"{address}/healthz")
     except Error:  # its server is gone, or the page shows nothing
         return False
-    for opened in used:
-        opened.close()
+    for opened in context.pages:
+        if opened != quiet:
+            opened.close()
     context.clear_cookies()
-    _LEFT[browser] = context
+    context.set_offline(False)
+    _LEFT[browser] = quiet
     return True
 
 
@@ -197,6 +201,12 @@ NEVER_BY_ITSELF = """window.setTimeout = new Proxy(window.setTimeout, {
   apply: (real, on, [work, after, ...more]) => after > 2_000 ? 0 : Reflect.apply(real, on, [work, after, ...more]),
 }); undefined"""
 """A script of a page on which a choice waits until somebody goes on: a busy machine's test is slower than the page."""
+
+TYPED = """([key, code, more]) => {
+  const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
+  document.activeElement.dispatchEvent(event);
+}"""
+"""A script that types a key with its code and more, as another keyboard or an input method does."""
 
 
 def lose_answer(page: Page, path: str) -> None:

@@ -134,7 +134,7 @@ class AppServer:
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
         read_on_import = any(
-            name.startswith(("HF_", "PYTHON", "SPACE", "SYSTEM")) for name in environ
+            name.startswith(("GRADIO_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR")) for name in environ
         )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()
@@ -151,16 +151,17 @@ class AppServer:
         self.data_dir.mkdir(parents=True, exist_ok=True)
         self.process = self._started()
         deadline = time.monotonic() + 180
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise RuntimeError(
-                    f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}"
-                )
-            try:
-                if httpx.get(f"{self.address}/healthz", timeout=1).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.05)
+        with httpx.Client(timeout=1) as client:
+            while time.monotonic() < deadline:
+                if self.process.poll() is not None:
+                    raise RuntimeError(
+                        f"the server ended with {self.process.returncode}: {self.log.read_text()[-2000:]}"
+                    )
+                try:
+                    if client.get(f"{self.address}/healthz").status_code == 200:
+                        return
+                except httpx.TransportError:
+                    time.sleep(0.05)
         self.kill()
         raise RuntimeError("the server did not answer within 180 s")
 

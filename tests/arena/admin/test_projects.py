@@ -35,6 +35,7 @@ MODEL = {
     "prompt_price": 1.0,
     "completion_price": 2.0,
 }
+UNPRICED = {"name": "gift", "kind": "api", "model": "two", "address": "http://127.0.0.1:9/v1"}
 
 
 def on_disk() -> dict[str, str]:
@@ -44,7 +45,9 @@ def on_disk() -> dict[str, str]:
 
 @pytest.fixture
 def admin(database, tmp_path):
-    settings = Settings.from_env(on_disk() | {"MODELS": catalogue(tmp_path, table(MODEL))})
+    settings = Settings.from_env(
+        on_disk() | {"MODELS": catalogue(tmp_path, table(MODEL), table(UNPRICED))}
+    )
     return projects_of(settings, database)
 
 
@@ -64,6 +67,10 @@ def test_a_project_is_made_of_its_file_and_its_price_is_told(admin):
     assert told[0] == "priced: 10 items of 1 family, 50 steps or more."
     assert told[2].startswith("writer drafts answers: $0.0")
     assert told[2].endswith("$5.00 at most in all.")
+    unpriced = TOML.replace('"streets"', '"unpriced"\nmodel = "writer"\nblind_model = "gift"')
+    told = admin.summary(admin.make("ada", unpriced.encode()))
+    assert told[2].startswith("writer drafts answers, and gift blindly. The models file has no ")
+    assert "no price for gift, so" in told[2] and "$" not in told[2]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from datetime import timedelta
@@ -32,8 +30,9 @@ from arena.web.chinese import CHINESE
 from arena.web.cookies import cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
+from tests.support.commands import run
 from tests.support.live_votes import SECRET, live_vote
-from tests.support.servers import ROOT, drafts
+from tests.support.servers import drafts
 from tests.support.visitors import Visitor
 
 LAYOUT = PageLayout(Links("/style.css", "/script.js"))
@@ -194,15 +193,13 @@ def test_a_voter_without_a_key_gets_one_and_keeps_it(voted, tmp_path):
 
 
 def test_the_command_writes_the_files(tmp_path):
-    environ = {**os.environ, "DATA_DIR": str(tmp_path / "data")}
-    line = [sys.executable, "-m", "arena", "export", "--out", str(tmp_path / "out")]
-    done = subprocess.run(line, cwd=ROOT, env=environ, capture_output=True, text=True)
-    assert done.returncode == 0 and "votes: 0" in done.stdout, done.stderr
+    here = {"DATA_DIR": str(tmp_path / "data")}
+    done = run("arena", "export", "--out", tmp_path / "out", environ=here)
+    assert done.code == 0 and "votes: 0" in done.out, done.err
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {*FILES}
     (tmp_path / "file").touch()
-    torn = subprocess.run(
-        [*line[:-1], str(tmp_path / "file")], cwd=ROOT, env=environ, capture_output=True, text=True
-    )
-    assert torn.returncode == 2 and "Traceback" not in torn.stderr
+    torn = run("arena", "export", "--out", tmp_path / "file", environ=here)
+    assert torn.code == 2 and "Traceback" not in torn.err
 
 
 def test_what_a_killed_process_left_of_an_export_goes_a_day_later(bank, tmp_path):

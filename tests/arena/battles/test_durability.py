@@ -325,7 +325,7 @@ def check_board(url: str, count: Count) -> None:
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kills", [8, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [5, pytest.param(1000, marks=pytest.mark.soak)])
 def test_kills_at_the_store_lose_no_vote_and_count_none_twice(kills, tmp_path):
     total = Count()
     for number in range(0, kills, KILLS_A_FILE):

@@ -244,7 +244,32 @@ def test_models_that_load_at_once_wait_for_each_other(card):
         pool.close()
 
 
-def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, process_pool):
+def test_a_process_ends_with_its_page_in_mid_answer(card, process_pool):
+    """The page's end of the pipe is closed, as the system does when the page dies."""
+
+    async def orphaned() -> None:
+        worker = await process_pool.worker(card)
+        assert worker._process.stdin
+        with pytest.raises(ModelError, match="ended by itself"):
+            async for _ in LocalVLM(card, process_pool).stream(NONE, ENDLESS):
+                worker._process.stdin.close()
+        await until(lambda: not psutil.pid_exists(worker.pid))
+
+    asyncio.run(orphaned())
+
+
+@pytest.fixture
+def stand_ins(monkeypatch) -> None:
+    """Processes that hold no weights: what the pool does with them does not depend on those."""
+    start = local_process.line_process
+    monkeypatch.setattr(
+        local_process, "line_process", lambda _: start("tests.support.stand_in_model")
+    )
+
+
+def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, stand_ins):
+    process_pool = ProcessPool(1)
+
     async def killed() -> tuple[ModelError, int, int]:
         vlm, worker = LocalVLM(card, process_pool), await process_pool.worker(card)
         with pytest.raises(ModelError) as caught:
@@ -253,7 +278,10 @@ def test_a_killed_process_fails_its_stream_and_the_next_one_starts_anew(card, pr
         assert await said(vlm, NONE, GREEDY)
         return caught.value, worker.pid, (await process_pool.worker(card)).pid
 
-    error, old, new = asyncio.run(killed())
+    try:
+        error, old, new = asyncio.run(killed())
+    finally:
+        process_pool.close()
     assert error.kind == "down" and old != new and not psutil.pid_exists(old)
 
 
@@ -285,12 +313,7 @@ def test_a_process_that_takes_too_much_memory_is_ended(tiny):
         process_pool.close()
 
 
-def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, monkeypatch):
-    """Of processes that hold no weights: whom the pool ends does not depend on them."""
-    start = local_process.line_process
-    monkeypatch.setattr(
-        local_process, "line_process", lambda _: start("tests.support.silent_model")
-    )
+def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, stand_ins, monkeypatch):
     monkeypatch.setattr(local_process, "WHOLE", 0.01)  # of the card's time-out: the patience
     cards = [ModelCard(name, "local", str(tiny), timeout=30.0) for name in "abc"]
     process_pool = ProcessPool(2)
@@ -321,7 +344,8 @@ def test_the_least_recently_used_is_unloaded_and_a_busy_one_never(tiny, monkeypa
     assert not process_pool.workers
 
 
-@pytest.mark.parametrize("ready", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("ready", [False, True])
 def test_a_page_that_dies_leaves_no_process_and_never_loads_torch(tiny, ready):
     """Neither one that still loads its weights nor one that has answered."""
     program = f"""
@@ -427,6 +451,21 @@ def test_a_template_s_own_space_before_an_answer_is_not_weighed_twice(inside, ti
     spaced._model.forward = counted
     assert None not in weighed(spaced, ["red"])
     assert tokens == [1]
+
+
+def test_a_template_that_trims_answers_keeps_its_line_break_to_itself(
+    inside, model, tiny, tmp_path
+):
+    """Gemma 3's template is such: of an empty answer it would leave no line break either."""
+    folder = Path(changed(tiny, tmp_path / "trimming"))
+    trimmed = TEMPLATE.replace("{{ part['text'] }}", "{{ part['text'] | trim }}")
+    (folder / "chat_template.jinja").write_text(trimmed)
+    trimming = inside.LocalModel(str(folder), None, "float32", "cpu")
+    texts = ["red", "\u07d0", "\ua500", "\u07d0 red"]
+    found = weighed(trimming, texts, picture("red"))
+    assert found == pytest.approx(weighed(model, texts, picture("red")), rel=1e-5)
+    image = Image.open(io.BytesIO(picture("red"))).convert("RGB")
+    assert found == pytest.approx([-loss(model, text, image) for text in texts], rel=1e-4)
 
 
 def test_a_stop_ends_the_generation_at_the_next_token(model):

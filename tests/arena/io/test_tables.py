@@ -9,6 +9,7 @@ import random
 import tracemalloc
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pyarrow
@@ -545,6 +546,11 @@ def data(path: str) -> Path:
     return Path(folder) / path
 
 
+@cache
+def records_of(path: str) -> list[Record]:
+    return list(read_records(data(path)))
+
+
 @pytest.mark.parametrize(
     ("path", "count", "columns"),
     [
@@ -559,20 +565,20 @@ def data(path: str) -> Path:
     ],
 )
 def test_real_files_are_read_whole(path, count, columns):
-    records = list(read_records(data(path)))
+    records = records_of(path)
     assert len(records) == count
     for record in records:
         require_columns(record, columns)
 
 
 def test_the_image_lists_of_visit_bench_are_strict_json():
-    for record in read_records(data("visit-bench/visit_bench_multi_images.csv")):
+    for record in records_of("visit-bench/visit_bench_multi_images.csv"):
         urls = parse_json(str(record.values["images"]))
         assert isinstance(urls, list) and len(urls) >= 2
 
 
 def test_text_that_pandas_stored_as_a_formula_arrives_as_it_was_written():
-    record = list(read_records(data("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx")))[2739]
+    record = records_of("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx")[2739]
     assert record.row == 2741
     assert record.values["A"] == r"= \angle D F N + \angle N F E = \angle D O F - \angle F O E"
 

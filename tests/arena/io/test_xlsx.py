@@ -10,8 +10,12 @@ import subprocess
 import sys
 import time
 import zipfile
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import BinaryIO
+from unittest.mock import patch
 from xml.sax.saxutils import escape
 
 import pytest
@@ -19,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.utils import get_column_letter
 
+from arena.io import bounded_reader, tables
 from arena.io.tables import PAGE, FileLimits, Record, RowsError, read_records
 from tests.support.workbooks import workbook
 
@@ -66,6 +71,24 @@ def read(folder: Path, content: bytes, limits: FileLimits = PAGE, **options) -> 
     return list(read_records(path, limits, **options))
 
 
+@pytest.fixture
+def in_this_process(monkeypatch) -> None:
+    """Read workbooks without a process for each: to start it and to load openpyxl takes nine tenths of the time."""
+
+    def read_here(command: list[str], stdin: BinaryIO, stdout: BinaryIO, **_: object) -> None:
+        lines = io.StringIO()
+        given = SimpleNamespace(buffer=stdin)
+        try:
+            with patch("sys.stdin", given), redirect_stdout(lines):
+                bounded_reader.main(command[-2], json.loads(command[-1]))
+        except Exception as error:  # it ends the process
+            raise subprocess.SubprocessError from error
+        stdout.write(lines.getvalue().encode())
+
+    monkeypatch.setattr(bounded_reader, "bound_process", lambda *_: None)
+    monkeypatch.setattr(tables.subprocess, "run", read_here)
+
+
 def refusal(folder: Path, content: bytes, limits: FileLimits = PAGE) -> RowsError:
     with pytest.raises(RowsError) as caught:
         read(folder, content, limits)
@@ -84,6 +107,7 @@ def test_cells_arrive_as_a_person_sees_the_stored_value(tmp_path):
     assert record.row == 2
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("cell", "expected"),
     [
@@ -150,6 +174,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(("content", "row", "column", "word"), REFUSED)
 def test_a_bad_workbook_is_refused_with_its_exact_place(tmp_path, content, row, column, word):
     limits = replace(PAGE, rows=20) if "at most" in word else PAGE

@@ -40,6 +40,11 @@ SOAKED = (
     "grades of 37 questions",
     "15 pictures, 1 to 20 questions",
     "12 subtasks of 3 to 8",
+    "15 items",
+    "4 voters",
+    "one voter with 60%, 3 others",
+    "40 pictures of 5 items",
+    "400 pictures, some votes",
 )
 """Names of simulations that are near others, or take long."""
 

@@ -126,6 +126,27 @@ def test_repositories_are_read_once_a_week_and_stay_as_they_are_offline(bank, hu
     assert store.by_model()["m1"].licence == "MIT"
 
 
+def test_a_repository_that_cannot_be_read_keeps_no_other_from_being_read(
+    bank, hub, monkeypatch, caplog
+):
+    store = FactStore(bank)
+    for model in ("m1", "m2"):
+        store.link(store.find(model)._replace(repository=QWEN), read(hub))
+    monkeypatch.setattr(hub_facts, "now", lambda: now() + timedelta(days=8))
+    facts = iter([RuntimeError("nobody foresaw this"), {"licence": "mit"}])
+
+    def next_facts(*_: object) -> dict[str, str]:
+        found = next(facts)
+        if isinstance(found, RuntimeError):
+            raise found
+        return found
+
+    monkeypatch.setattr(hub_facts, "read_facts", next_facts)
+    refresh(store)
+    licences = {store.by_model()[model].licence for model in ("m1", "m2")}
+    assert licences == {"Apache-2.0", "MIT"} and "nobody foresaw this" in caplog.text
+
+
 def test_a_look_that_breaks_off_is_not_the_last_one(bank, monkeypatch, caplog):
     looks: list[FactStore] = []
 

@@ -89,6 +89,9 @@ def test_the_page_says_it_after_a_vote(start_server, tmp_path):
             voter.next()
             assert voter.parts["below"] == "", "the line is about the vote before"
         app.stop()
+        copied = b"".join(hub.files.values())
+        assert b'"choice":"a"' in copied, "to this Hub"
+        app.stop()
     assert "hf_canary" not in app.log.read_text()
 
 

@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from arena.web.words import ENGLISH
-from tests.support.live_pages import live_app
 from tests.support.screens import (
     DESK,
     NEVER_BY_ITSELF,
     PHONE,
+    TYPED,
     Late,
     fresh_page,
     press,
@@ -84,17 +84,26 @@ def too_late(route: Route) -> None:
 FAULTS = [lost, answer_lost, refused_by_a_proxy, answered_by_a_stranger, too_late]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_choice_that_is_not_answered_is_sent_again_and_stored_once(battle, stored, fault):
-    battle.route("**/battle/choose", fault, times=1)
-    press(battle, "#choose-b")
-    expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
-    expect(battle.locator(".dock")).to_have_attribute("data-choice", "b")
-    expect(battle.locator("#choose-a")).to_be_disabled()
-    battle.evaluate(ONLINE)
-    expect(battle.locator("#status")).to_contain_text("You chose B")
-    expect(battle.locator("#problem")).to_be_empty()
-    assert stored.votes() == ["b"]
+def test_a_choice_that_is_not_answered_is_sent_again_and_stored_once(battle, stored):
+    for number, fault in enumerate(FAULTS, 1):
+        battle.route("**/battle/choose", fault, times=1)
+        press(battle, "#choose-b")
+        expect(battle.locator("#problem")).to_have_text(ENGLISH["not_stored"])
+        expect(battle.locator(".dock")).to_have_attribute("data-choice", "b")
+        expect(battle.locator("#choose-a")).to_be_disabled()
+        battle.evaluate(ONLINE)
+        expect(battle.locator("#status")).to_contain_text("You chose B")
+        expect(battle.locator("#problem")).to_be_empty()
+        assert stored.votes() == ["b"] * number, fault
+        take_another(battle)
+
+
+def take_another(page: Page) -> None:
+    """Go on to the next battle without waiting for the end of the undo."""
+    press(page, "#names")
+    expect(page.locator(".answer .model")).to_have_count(2)
+    press(page, "#next")
+    see_both(page)
 
 
 def test_a_choice_made_offline_is_sent_when_the_line_is_back(browser, server, stored):
@@ -114,7 +123,7 @@ def test_a_choice_made_offline_is_sent_when_the_line_is_back(browser, server, st
         assert stored.votes() == ["a"]
 
 
-@pytest.mark.parametrize("fault", [lost, answer_lost])
+@pytest.mark.parametrize("fault", [answer_lost, pytest.param(lost, marks=pytest.mark.soak)])
 def test_a_choice_that_was_not_sent_before_the_page_is_loaded_again_is_sent_then(
     battle, stored, fault
 ):
@@ -157,7 +166,9 @@ def go_on(page: Page) -> None:
     expect(page.locator(".answer .model")).to_have_count(2)
 
 
-@pytest.mark.parametrize("fault", [answer_lost, refused_by_a_proxy])
+@pytest.mark.parametrize(
+    "fault", [answer_lost, pytest.param(refused_by_a_proxy, marks=pytest.mark.soak)]
+)
 def test_every_other_act_is_asked_again_too(battle, stored, fault):
     def lose(act: str, pressed: str) -> None:
         battle.route(f"**/battle/{act}", fault, times=1)
@@ -196,13 +207,13 @@ def test_what_the_limits_refuse_is_told_in_their_words_and_can_be_done_again(bat
     assert stored.votes() == ["a"]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_first_battle_that_does_not_come_is_asked_for_again(browser, server, fault):
+def test_a_first_battle_that_does_not_come_is_asked_for_again(browser, server):
     with fresh_page(browser, PHONE) as page:
         page.add_init_script(SOON)
-        page.route("**/battle/next", fault, times=1)
-        page.goto(server.address)
-        see_both(page)
+        for fault in FAULTS:
+            page.route("**/battle/next", fault, times=1)
+            page.goto(server.address)
+            see_both(page)
 
 
 def test_a_first_battle_that_is_refused_can_be_asked_for_again(browser, server):
@@ -309,40 +320,35 @@ def tap_twice(page: Page, selector: str, gap: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "gap",
+    "gaps",
     [
-        0,
-        300,
-        *(pytest.param(gap, marks=pytest.mark.soak) for gap in (100, 200, 450, 600, 700, 900)),
+        (0, 300),
+        *(pytest.param((gap,), marks=pytest.mark.soak) for gap in (100, 200, 450, 600, 700, 900)),
     ],
+    ids=str,
 )
 @pytest.mark.parametrize("width", [PHONE, DESK])
-def test_a_second_press_votes_for_nothing(browser, server, stored, width, gap):
+def test_a_second_press_votes_for_nothing(browser, server, stored, width, gaps):
     """Where Skip, A and Next lie, nothing lies before or after that votes."""
     with fresh_page(browser, width) as page:
         page.add_init_script(NEVER_BY_ITSELF)
         page.goto(server.address)
-        see_both(page)
-        tap_twice(page, "#skip", gap)
-        page.keyboard.press("Escape")
-        expect(page.locator("#reasons")).to_be_hidden()
-        expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
-        assert stored.votes() == []
-        tap_twice(page, "#choose-a", gap)
-        expect(page.locator(".dock")).to_have_attribute("data-phase", "voted")
-        assert page.locator(".answer .model").count() == 0
-        press(page, "#names")
-        expect(page.locator(".answer .model")).to_have_count(2)
-        tap_twice(page, "#next", gap)
-        expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
-        page.wait_for_timeout(300)
-        assert stored.votes() == ["a"]
-
-
-TYPED = """([key, code, more]) => {
-  const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
-  document.activeElement.dispatchEvent(event);
-}"""
+        for number, gap in enumerate(gaps):
+            see_both(page)
+            tap_twice(page, "#skip", gap)
+            page.keyboard.press("Escape")
+            expect(page.locator("#reasons")).to_be_hidden()
+            expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
+            assert stored.votes() == ["a"] * number
+            tap_twice(page, "#choose-a", gap)
+            expect(page.locator(".dock")).to_have_attribute("data-phase", "voted")
+            assert page.locator(".answer .model").count() == 0
+            press(page, "#names")
+            expect(page.locator(".answer .model")).to_have_count(2)
+            tap_twice(page, "#next", gap)
+            expect(page.locator(".dock")).to_have_attribute("data-phase", "open")
+            page.wait_for_timeout(300)
+            assert stored.votes() == ["a"] * (number + 1)
 
 
 IGNORED_KEYS: tuple[tuple[str, str, dict], ...] = (
@@ -373,28 +379,6 @@ def test_a_key_is_the_letter_typed_or_its_place_where_the_layout_has_none(battle
         press(battle, "#next")
         see_both(battle)
     assert stored.votes() == ["b", "a"]
-
-
-def test_an_input_methods_enter_sends_nothing(browser, tmp_path):
-    with live_app(tmp_path) as running, fresh_page(browser, PHONE) as page:
-        page.goto(f"{running.app.address}/own")
-        page.evaluate("""() => {
-          window.sent = 0;
-          document.addEventListener("submit", (event) => {
-            event.preventDefault();
-            event.stopImmediatePropagation();
-            window.sent += 1;
-          }, true);
-        }""")
-        page.locator("#live-text").focus()
-        for more, sent in (
-            ({"keyCode": 229}, 0),
-            ({"isComposing": True}, 0),
-            ({"shiftKey": True}, 0),
-            ({"keyCode": 13}, 1),
-        ):
-            page.evaluate(TYPED, ["Enter", "Enter", more])
-            assert page.evaluate("window.sent") == sent, more
 
 
 def test_a_page_that_is_loaded_again_still_offers_the_undo(battle, server, stored):
@@ -432,7 +416,7 @@ IS_ADOPTED = (
 )
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.soak)])
 def test_nothing_moves_on_a_slow_line(browser, server, width):
     with fresh_page(browser, width, viewport={"width": width, "height": 844}) as page:
         network = page.context.new_cdp_session(page)
@@ -486,7 +470,7 @@ PLACES = """() => [".lead", ".subject", ".answers", ".dock", "#choose-a", "#pick
 })"""
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("width", [DESK, pytest.param(PHONE, marks=pytest.mark.soak)])
 def test_gradios_component_takes_the_frame_in_and_nothing_jumps(browser, server, stored, width):
     with fresh_page(browser, width) as page:
         page.add_init_script(NEVER_BY_ITSELF)

@@ -605,8 +605,8 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
         press(page, "#skip")
         press(page, "#skip-judge")
         lead(hands.frame, f"1 of {PIECES}")
-        work_on(hands, 1)
-        kind(hands.frame, "end")
+        work_on(hands, 1, 1)
+        lead(hands.frame, f"2 of {PIECES}")
 
 
 def test_without_scripts_a_worker_skips_and_chooses_by_forms_alone(browser: Browser, server):
@@ -750,16 +750,25 @@ def give_all(page: Page) -> None:
     kind(page.main_frame, "end")
 
 
-def returning(page: Page, server: AppServer, site: Platform, who: str) -> None:
-    """The end of a worker of Prolific."""
-    begin_study(page, server, site, who)
+def qualify(page: Page) -> None:
     consent(page)
     for _ in range(2):
         choose(page, True)
         press(page, "#next")
     kind(page.main_frame, "work")
+    see(page)
+
+
+def give_and_return(page: Page) -> None:
     give_all(page)
     expect(page.locator(".address")).to_be_visible()
+
+
+def returning(page: Page, server: AppServer, site: Platform, who: str) -> None:
+    """The end of a worker of Prolific."""
+    entry(page, server, site, who)
+    qualify(page)
+    give_and_return(page)
 
 
 def no_entry(page: Page, server: AppServer, site: Platform, _who: str) -> None:
@@ -808,32 +817,37 @@ SCREENS = (
     withdrew,
 )
 SCREENS += (done, returning, no_entry)
-FIRST = (entry, work, returning)
 
 
+def look_at(page: Page, name: str) -> None:
+    assert faults(page) == []
+    shoot(page, f"campaign-{name}", whole=True)
+
+
+def test_axe_finds_nothing_from_the_entry_to_the_end(browser: Browser, server, site):
+    with worker_page(browser, PHONE) as page:
+        entry(page, server, site, "seen")
+        look_at(page, "entry")
+        qualify(page)
+        look_at(page, "work")
+        give_and_return(page)
+        look_at(page, "returning")
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "width, theme, locale",
     [
-        (PHONE, "light", "en-GB"),
-        *(
-            pytest.param(*one, marks=pytest.mark.soak)
-            for one in ((DESK, "dark", "zh-CN"), (DESK, "light", "en-GB"), (PHONE, "dark", "zh-CN"))
-        ),
+        *((PHONE, "light", "en-GB"), (DESK, "dark", "zh-CN")),
+        *((DESK, "light", "en-GB"), (PHONE, "dark", "zh-CN")),
     ],
     ids=lambda one: str(one)[:5],
 )
-@pytest.mark.parametrize(
-    "screen",
-    [
-        pytest.param(one, id=one.__name__, marks=[] if one in FIRST else pytest.mark.soak)
-        for one in SCREENS
-    ],
-)
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda one: one.__name__)
 def test_axe_finds_nothing_and_every_screen_fits(
     browser: Browser, server, site, screen, width, theme, locale
 ):
     who = f"{screen.__name__}-{width}-{theme}"
     with worker_page(browser, width, color_scheme=theme, locale=locale) as page:
         screen(page, server, site, who)
-        assert faults(page) == []
-        shoot(page, f"campaign-{screen.__name__}-{theme}-{locale[:2]}", whole=True)
+        look_at(page, f"{screen.__name__}-{theme}-{locale[:2]}")

@@ -175,7 +175,7 @@ def test_the_board_shows_every_model_with_its_numbers_and_is_downloaded(page):
     expect(
         below.locator("tr.provisional .rating", has_text=re.compile(r"needs \d+ more votes"))
     ).to_have_count(2)
-    expect(below.locator("tr.provisional .rating", has_text="unbeaten")).to_have_count(1)
+    expect(below.locator("tr.provisional .rating", has_text="has not lost yet")).to_have_count(1)
     expect(
         below.locator("tr.provisional .elo_median", has_text=re.compile(r"^\d{3,4}"))
     ).to_have_count(2)

@@ -28,6 +28,7 @@ from tests.support.openai_server import Faults
 from tests.support.screens import (
     NEVER_BY_ITSELF,
     PHONE,
+    TYPED,
     assert_fits,
     fresh_page,
     press,
@@ -167,6 +168,26 @@ def test_images_come_by_paste_and_drop_and_can_be_taken_out(wide):
     expect(wide.locator("#live-thumbs")).not_to_contain_text("checking")
     wide.get_by_role("button", name="Take out 1").click()
     expect(wide.locator("#live-thumbs li")).to_have_count(1)
+
+
+def test_an_input_methods_enter_sends_nothing(page):
+    page.evaluate("""() => {
+      window.sent = 0;
+      document.addEventListener("submit", (event) => {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        window.sent += 1;
+      }, true);
+    }""")
+    page.locator("#live-text").focus()
+    for more, sent in (
+        ({"keyCode": 229}, 0),
+        ({"isComposing": True}, 0),
+        ({"shiftKey": True}, 0),
+        ({"keyCode": 13}, 1),
+    ):
+        page.evaluate(TYPED, ["Enter", "Enter", more])
+        assert page.evaluate("window.sent") == sent, more
 
 
 def test_what_is_no_picture_and_too_many_are_told_at_once(wide):

@@ -435,8 +435,9 @@ def test_without_a_provider_there_is_no_login(tmp_path):
     with running_site(tmp_path, {}) as site:
         client = site.visitor()
         assert who(client) == ""
-        for path in ("/login", "/login/callback?code=x&state=y"):
-            assert client.get(path).status_code == 404
+        home = client.get("/login")
+        assert (home.status_code, home.headers["location"]) == (303, "/")
+        assert client.get("/login/callback?code=x&state=y").status_code == 404
         assert client.post("/logout").status_code == 404
 
 

@@ -339,27 +339,21 @@ def test_a_board_is_closed_and_nothing_else_is_told_while_a_campaign_on_it_runs(
         file = httpx.get(f"{site.address}/boards/board.csv?source=test")
         assert (file.status_code, "closed until" in file.text) == (403, True)
         assert "Not understood" in httpx.get(f"{site.address}/results/gone").text
+        assert_stranger_to_other_boards(site, "young")
         running.campaigns.end(campaign, "an operator")
         assert "55 votes" in httpx.get(f"{site.address}/results/test").text
-        site.stop()
-
-
-def test_a_model_of_a_closed_board_alone_is_a_stranger_to_the_other_boards(planted, tmp_path):
-    path = shutil.copy(planted, tmp_path)
-    with closing(Database(f"sqlite:///{path}")) as database:
-        running = Battles(database)
-        campaign = running.campaign(seat={"votes": 2, "minutes": 20, "pay": 1})
-        site = AppServer(tmp_path, DEMO_BANK="on")
-        asked = {name: httpx.get(f"{site.address}/model/{name}") for name in ("young", "wombat")}
-        pages = {
-            (answer.status_code, answer.text.replace(name, "NAME"))
-            for name, answer in asked.items()
-        }
-        assert len(pages) == 1
-        assert asked["young"].status_code == 404
-        running.campaigns.end(campaign, "an operator")
         assert httpx.get(f"{site.address}/model/young").status_code == 200
         site.stop()
+
+
+def assert_stranger_to_other_boards(site: AppServer, model: str) -> None:
+    """A model that is on a closed board alone is not told from one that there never was."""
+    asked = {name: httpx.get(f"{site.address}/model/{name}") for name in (model, "wombat")}
+    assert asked[model].status_code == 404
+    pages = {
+        (answer.status_code, answer.text.replace(name, "NAME")) for name, answer in asked.items()
+    }
+    assert len(pages) == 1
 
 
 @pytest.mark.parametrize(

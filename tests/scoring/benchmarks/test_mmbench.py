@@ -15,6 +15,7 @@ from arena.io.tables import Record, RowsError, read_records
 from scoring.benchmarks import mmbench
 from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.mmt_bench import MMT_BENCH
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
 from scoring.multiple_choice.downloads import audit_lines, submission
 from scoring.multiple_choice.extract import extract
@@ -22,12 +23,18 @@ from scoring.multiple_choice.metrics import compared, differences, share, undeci
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.registry import open_upload
+from scoring.specs.report import figure_lines, grouped_lines
+from tests.support.choice_reports import choice_report
 from tests.support.choice_tables import table_file
 from tests.support.circular_passes import RIGHT, TEXTS, decided, passes, records, row
 
 
+def tabulate(rows, protocol="strict", **more):
+    return mmbench.MMBENCH.tabulate(choice_report(rows, protocol, **more))
+
+
 def scored(rows, protocol="strict"):
-    report = mmbench.tabulate(decided(rows, protocol), protocol)
+    report = tabulate(decided(rows, protocol), protocol)
     scores = report.splits[-1]
     return report, scores.vanilla.line, scores.circular.line if scores.circular else None
 
@@ -131,15 +138,37 @@ def test_all_three_levels():
         for place, (_, ability) in enumerate(ABILITIES)
         for one in passes(place, RIGHT if place % 2 else ["A"], category=ability)
     ]
-    report = mmbench.tabulate(decided(file), "strict")
+    report = tabulate(decided(file), "strict")
     tree = report.splits[0].circular
     assert [node.line.name for node in tree.find("L-1")] == ["perception", "reasoning"]
     assert [node.line.name for node in tree.find("L-2")] == ["CP", "FP-S", "FP-C", "AR", "RR", "LR"]
     assert [node.line.name for node in tree.find("L-3")] == [ability for _, ability in ABILITIES]
     assert sum(node.line.n for node in tree.find("L-1")) == tree.line.n == 20
-    assert (tree.line.mean, report.edition) == (50.0, "MMBench")
+    assert tree.line.mean == 50.0
     coarse = tree.find("L-2")[0].line
     assert (coarse.n, coarse.mean) == (5, 40.0) and coarse.low < 40 < coarse.high
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+def test_what_the_spec_says_of_figures_and_abilities_is_what_the_code_counts(tmp_path, protocol):
+    unclear = "hard to say" if protocol == "strict" else "right"
+    kinds = (RIGHT, ["A", *RIGHT[1:]], ["right", unclear, *RIGHT[2:]])
+    file = [
+        one
+        for place, (_, ability) in enumerate(ABILITIES * 2)
+        for one in passes(place, kinds[place % 3], category=ability)
+    ]
+    path = table_file(tmp_path / "answers.tsv", file)
+    ours = open_upload(path, benchmark="mmbench").report(protocol)
+    spec = open_upload(path, benchmark=spec_benchmark(OWN, mmbench.SPEC)).report(protocol)
+    scores = mmbench.MMBENCH.tabulated(ours).splits[-1]
+    figures = figure_lines(spec)
+    assert figures["CircularEval"].mean == pytest.approx(scores.circular.line.mean)
+    assert figures["vanilla accuracy"].mean == pytest.approx(scores.vanilla.line.mean)
+    for column, level in (("l1", "L-1"), ("l2", "L-2"), ("category", "L-3")):
+        lines = {node.line.name: node.line.mean for node in scores.circular.find(level)}
+        groups = grouped_lines(spec, column, "")
+        assert {one.name: one.lines["CircularEval"].mean for one in groups} == pytest.approx(lines)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +185,7 @@ def test_all_three_levels():
 def test_an_edition_is_told_by_its_categories(text, category, edition):
     cells = {"question": text, "l2-category": ""}
     rows = [{**row(index, "B"), **cells, "category": category} for index in range(1, 9)]
-    assert mmbench.tabulate(decided(rows), "strict").edition == edition
+    assert mmbench.edition([one.question for one in decided(rows)]) == edition
 
 
 @pytest.mark.parametrize(
@@ -169,10 +198,11 @@ def test_an_edition_is_told_by_its_categories(text, category, edition):
 def test_questions_of_others_are_scored_as_what_they_are_and_stand_in_no_table_of_the_paper(
     data, name
 ):
-    opened = open_upload(path := data / "vlmevalkit" / f"vila_8b_{name}.xlsx")
+    path = data / "vlmevalkit" / f"vila_8b_{name}.xlsx"
+    opened = open_upload(path, benchmark="mmbench")
     report = opened.report("strict")
     found = mmbench.MMBENCH.tabulated(report)
-    assert opened.lines[0].startswith("Multiple choice: ") and found.edition == "Multiple choice"
+    assert opened.lines[0].startswith("Multiple choice: ")
     assert not found.partial and not [
         one for one in found.problems if "no ability of MMBench" in one.text
     ]
@@ -193,7 +223,7 @@ def test_an_unknown_category_is_kept_listed_and_has_its_own_row():
 
 def test_splits_are_reported_apart_and_together():
     file = [{**one, "split": "test" if int(one["index"]) % PASS == 2 else "dev"} for one in WHOLE]
-    report = mmbench.tabulate(decided(file), "strict")
+    report = tabulate(decided(file), "strict")
     assert [(one.split, one.circular.line.mean) for one in report.splits] == [
         ("dev", 100.0),
         ("test", 0.0),
@@ -203,7 +233,7 @@ def test_splits_are_reported_apart_and_together():
 
 def test_a_test_split_without_answers_is_extracted_and_submitted():
     rows = decided([{**one, "answer": ""} for one in [*WHOLE, row(9, "Hm?")]])
-    report = mmbench.tabulate(rows, "strict")
+    report = tabulate(rows, "strict")
     assert report.splits == () and report.without_answer == 9
     table = list(csv.DictReader(io.StringIO(submission(rows).decode()), delimiter="\t"))
     *letters, undecided = [line["opt"] for line in table]
@@ -436,8 +466,8 @@ def test_ccbench_of_a_real_model_gives_the_toolkits_numbers(data, protocol, with
         for one in read.rows
     ]
     random.Random(1).shuffle(rows)
-    report = mmbench.tabulate(rows, protocol)
-    assert report.edition == "CCBench" and not report.problems
+    report = tabulate(rows, protocol)
+    assert mmbench.edition([row.question for row in rows]) == "CCBench" and not report.problems
     ours = list(csv.reader(io.StringIO(report.accuracy_csv().decode())))
     theirs = list(
         csv.reader((data / "vlmevalkit" / "vila_8b_CCBench_acc.csv").read_text().splitlines())
@@ -560,7 +590,7 @@ def test_the_passes_of_the_question_file_are_those_that_count():
         lacking = [question for index, question in questions.items() if str(index) in given_up]
         rows = [Decided(one.question, one.prediction, extract(one.prediction, one.question.options, "strict"))
                 for one in read.rows]  # fmt: skip
-        report = mmbench.tabulate(rows, "strict", lacking)
+        report = tabulate(rows, "strict", missing=tuple(lacking))
         tree = report.splits[0].circular
         assert (tree and tree.line.mean) == circular_mean
     assert "question 2 lacks pass 2" in " ".join(problem.text for problem in report.problems)

@@ -13,7 +13,12 @@ from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import success
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices
 from scoring.multiple_choice.types import Clue, Decided, Decision, Rule
+from tests.support.choice_reports import choice_report
 from tests.support.mmt_answers import OPTIONS, answered
+
+
+def tabulate(rows, protocol="strict"):
+    return mmt_bench.MMT_BENCH.tabulate(choice_report(rows, protocol, "mmt-bench"))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +81,7 @@ def test_the_facts_are_those_of_the_paper(data):
 
 def test_chosen_accuracies_come_back_exactly(whole):
     assert len(whole) == 31_325
-    report = mmt_bench.tabulate(whole, "strict")
+    report = tabulate(whole, "strict")
     scores = report.splits[-1]
     subtasks = mmt_bench.subtasks()
     assert [one.split for one in report.splits] == ["VAL", "TEST", "ALL"] and not report.problems
@@ -93,7 +98,7 @@ def test_chosen_accuracies_come_back_exactly(whole):
 
 
 def test_boards_count_a_subtask_in_each_of_its_groups(whole):
-    scores = mmt_bench.tabulate(whole, "strict").splits[-1]
+    scores = tabulate(whole, "strict").splits[-1]
     assert (len(scores.image_types), len(scores.capabilities)) == (13, 14)
     boards = {line.name: line for line in (*scores.image_types, *scores.capabilities)}
     depth = [key for key, one in mmt_bench.subtasks().items() if "Depth Map" in one.image_types]
@@ -108,7 +113,7 @@ def test_boards_count_a_subtask_in_each_of_its_groups(whole):
 
 
 def test_a_subset_leaves_the_missing_meta_tasks_blank():
-    report = mmt_bench.tabulate(
+    report = tabulate(
         [answered(0, "reason_seg", True), answered(1, "ocr_unheard_of", False, group="ocr")],
         "strict",
     )
@@ -137,7 +142,7 @@ def test_baselines_come_from_the_file():
     rows = [
         answered(place, "reason_seg", True, answer=letter) for place, letter in enumerate("BBBA")
     ]
-    scores = mmt_bench.tabulate([*rows, answered(9, "gui_general", True)], "strict").splits[-1]
+    scores = tabulate([*rows, answered(9, "gui_general", True)], "strict").splits[-1]
     assert (scores.random.subtasks.mean, scores.random.samples.mean) == (25.0, 25.0)
     assert (scores.frequency.subtasks.mean, scores.frequency.samples.mean) == (87.5, 80.0)
 
@@ -149,8 +154,8 @@ def test_undecided_is_unscored_with_us_and_wrong_in_the_paper():
         Decision(None, (Clue(Rule.UNDECIDED, None, "?"),)),
     )
     rows = [answered(0, "reason_seg", True), unread]
-    assert mmt_bench.tabulate(rows, "strict").splits[-1].overall.samples.mean == 100.0
-    assert mmt_bench.tabulate(rows, "mmt-paper").splits[-1].overall.samples.mean == 50.0
+    assert tabulate(rows, "strict").splits[-1].overall.samples.mean == 100.0
+    assert tabulate(rows, "mmt-paper").splits[-1].overall.samples.mean == 50.0
 
 
 def test_steps_are_counted_as_table_a17_does():
@@ -172,7 +177,9 @@ def test_steps_are_counted_as_table_a17_does():
 def test_single_and_multi_image_runs_are_compared_on_the_tasks_that_take_several():
     single = [answered(0, "face_retrieval", False), answered(1, "reason_seg", False)]
     multiple = [answered(0, "face_retrieval", True), answered(1, "reason_seg", True)]
-    (_, every), (_, several) = mmt_bench.comparisons(single, multiple, ())
+    (_, every), (_, several) = mmt_bench.MMT_BENCH.compare(
+        choice_report(single), choice_report(multiple)
+    )
     assert [one.name for one in several] == ["Overall", "image_retrieval", "face_retrieval"]
     assert (several[0].first_only, several[0].second_only) == (0, 1)
     assert len(every) == 5
@@ -189,7 +196,7 @@ def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
         )
         for one in read.rows
     ]
-    report = mmt_bench.tabulate(rows, protocol)
+    report = tabulate(rows, protocol)
     assert not report.problems and report.without_answer == 0
     ours = list(csv.reader(io.StringIO(report.accuracy_csv().decode())))
     theirs = list(

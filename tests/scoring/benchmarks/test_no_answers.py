@@ -5,17 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from arena.io.tables import Record
 from scoring.benchmarks.mm_vet import MM_VET, Options
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import Prediction, Upload, notices
-from scoring.benchmarks.vqa import MarksReport, tabulated, wrapped_rows
-from scoring.benchmarks.vqa_answers import read_answers
-from scoring.benchmarks.vqa_wrappers import unwrapped
+from scoring.benchmarks.spec_benchmark import spec_benchmark
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import named, no_answer
-from scoring.registry import BENCHMARKS
-from scoring.report import Filled, Grade, JudgeStamp
+from scoring.registry import open_upload
+from scoring.report import Filled, Grade
+from scoring.rules.short_answers import unwrapped
+from scoring.specs.files import load_spec
 
 SAMPLE = own_sample()
 SPEC = JudgeSpec("test-judge", True, "max_tokens", True, True, False, 0, None)
@@ -110,29 +109,28 @@ def test_what_is_no_answer_is_named_before_anything_is_paid():
     assert "stays unscored and costs nothing" in nothing
 
 
-# VQA
+# Short answers
 @pytest.mark.parametrize(
-    ("text", "expected", "cut"),
+    ("text", "expected"),
     [
-        ("<think>The sign says</think>Dakota", "Dakota", "<think>"),
-        ("<think>x</think>\n\\boxed{\\text{Dakota}}", "Dakota", r"\boxed"),
-        ("I see a camera.\n<answer>Dakota</answer>", "Dakota", "<answer>"),
-        ("<|begin_of_box|>Dakota<|end_of_box|>", "Dakota", "<|begin_of_box|>"),
-        ("The brand is on top.\n**Answer:** Dakota", "Dakota", "Answer:"),
-        ("Final answer: Dakota", "Dakota", "Answer:"),
-        ("The answer is Dakota", "Dakota", "Answer:"),
-        ("The camera has a logo. So, the final answer is: Dakota", "Dakota", "Answer:"),
-        ("**The correct answer is Dakota**", "Dakota", "Answer:"),
-        ("My answer is **Dakota**.", "Dakota", "bold"),
-        ("**Dakota**", "Dakota", "bold"),
-        ("Dakota<|im_end|>", "Dakota", "special tokens"),
-        ("\\boxed{5\\%}", "5%", r"\boxed"),
-        ("\\boxed{4} and then \\boxed{5}", "5", r"\boxed"),
+        ("<think>The sign says</think>Dakota", "Dakota"),
+        ("<think>x</think>\n\\boxed{\\text{Dakota}}", "Dakota"),
+        ("I see a camera.\n<answer>Dakota</answer>", "Dakota"),
+        ("<|begin_of_box|>Dakota<|end_of_box|>", "Dakota"),
+        ("The brand is on top.\n**Answer:** Dakota", "Dakota"),
+        ("Final answer: Dakota", "Dakota"),
+        ("The answer is Dakota", "Dakota"),
+        ("The camera has a logo. So, the final answer is: Dakota", "Dakota"),
+        ("**The correct answer is Dakota**", "Dakota"),
+        ("My answer is **Dakota**.", "Dakota"),
+        ("**Dakota**", "Dakota"),
+        ("Dakota<|im_end|>", "Dakota"),
+        ("\\boxed{5\\%}", "5%"),
+        ("\\boxed{4} and then \\boxed{5}", "5"),
     ],
 )
-def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected, cut):
-    found = unwrapped(text)
-    assert found.text == expected and cut in found.cuts
+def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected):
+    assert unwrapped(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -140,59 +138,7 @@ def test_a_short_answer_is_taken_out_of_its_wrappers(text, expected, cut):
     ["Dakota", " the answer to life ", "5 < 6", "[dakota]", "a*b*c", "answer", "The answer is"],
 )
 def test_an_answer_without_wrappers_stays_as_it_is(text):
-    assert unwrapped(text) == (text, ())
-
-
-def marks(protocol):
-    texts = ["<think>hm</think>Dakota", API, "", "wrong", "\\boxed{dakota}"]
-    values = [
-        {"index": str(number), "question": "brand?", "answer": ["dakota"] * 10, "prediction": text}
-        for number, text in enumerate(texts)
-    ]
-    read = read_answers(Record(row, one) for row, one in enumerate(values, start=2))
-    return MarksReport("TextVQA", protocol, "m", "m.csv", "", None, read.rows, (), read.problems)
-
-
-def test_vqa_answers_are_unwrapped_and_failures_unscored_in_strict():
-    report = marks("strict")
-    vqa = BENCHMARKS["TextVQA"]
-    found = tabulated(report)
-    assert (found.exact.mean, found.exact.n, found.exact.unscored) == (pytest.approx(200 / 3), 5, 2)
-    assert found.consensus.mean == pytest.approx(200 / 3) and found.consensus.unscored == 2
-    assert [row.id for row in report.unmarked] == ["0", "3", "4"], "the judge is not asked"
-    (sheet,) = (one for one in vqa.sheets(report) if one.name == "no-answers")
-    lines = {row["name"]: row["mean_unscored"] for row in sheet.rows}
-    assert lines == {"an error of the server": 1, "empty": 1}
-    (told,) = vqa.checks(report)
-    assert told.startswith(
-        "2 of 5 answers have reasoning, tags, boxes or words around them (<think>"
-    )
-    audited = [json.loads(line) for line in vqa.files(report)["m-audit.jsonl"].splitlines()]
-    assert audited[0]["compared"] == "Dakota" and audited[0]["taken off"] == ["<think>"]
-    assert audited[1]["no answer"] == "an error of the server" and audited[1]["exact"] is None
-    assert audited[1]["reason"] == "no answer of a model: an error of the server"
-    (told,) = [caveat.text for caveat in vqa.caveats(report) if "error" in caveat.text]
-    assert told.endswith("id 1. Unscored, and not sent to the judge.")
-
-
-def test_a_sentence_around_an_answer_counts_in_strict_alone():
-    values = {"index": "1", "question": "brand?", "answer": ["nikon"] * 10}
-    row = Record(2, {**values, "prediction": "The answer is Nikon."})
-    for protocol, score in (("strict", 100.0), ("mmbench-paper", 0.0)):
-        read = read_answers([row])
-        report = MarksReport("TextVQA", protocol, "m", "m", "", None, read.rows, (), ())
-        assert tabulated(report).exact.mean == tabulated(report).consensus.mean == score
-        assert len(wrapped_rows(report)) == 1
-
-
-def test_mmbenchs_protocol_compares_vqa_answers_as_they_are_and_says_so():
-    report = marks("mmbench-paper")
-    found = tabulated(report)
-    assert (found.exact.mean, found.exact.unscored) == (0.0, 0)
-    assert len(report.unmarked) == 5 and len(wrapped_rows(report)) == 2
-    told = " ".join(caveat.text for caveat in BENCHMARKS["TextVQA"].caveats(report))
-    assert "2 of 5 answers have reasoning, tags, boxes or words around them" in told
-    assert "ompared as" in told and "counts such an answer like any other" in told
+    assert unwrapped(text) == text.strip()
 
 
 def test_mm_vets_hardened_judge_sees_answers_without_reasoning_and_flags_none_for_it():
@@ -217,25 +163,19 @@ def test_mm_vets_hardened_judge_sees_answers_without_reasoning_and_flags_none_fo
     assert drafted("hardened", [attack, *texts[1:]]).rows[0].flags
 
 
-def test_what_rules_scored_has_a_score_though_the_judge_could_not_be_read():
-    report = marks("strict")
-    grades = tuple(
-        Grade(row.id, 0, None, "no mark", (), ("Hm.",), "test-judge") for row in report.unmarked
-    )
-    judge = JudgeStamp("test-judge", (), "", "", "")
-    vqa = BENCHMARKS["TextVQA"]
-    some = (replace(grades[0], score=4.0), *grades[1:])
-    for given, told in ((grades, "Nothing was graded: "), (some, "No score: the judge's replies")):
-        judged = replace(report, judge=judge, grades=given)
-        assert vqa.caveats(judged)[0].kind == "Without the judge"
-        assert vqa.caveats(judged)[0].text.startswith(told)
-        assert vqa.sentence(judged).startswith("Without the judge, partial: m reaches 66.7")
-
-
-def test_a_file_of_failures_alone_is_no_score():
-    report = marks("strict")
-    failed = replace(report, rows=tuple(row for row in report.rows if row.no_answer))
-    why = BENCHMARKS["TextVQA"].ungraded(failed)
-    assert why == (
-        "Nothing was graded: none of 2 predictions is an answer of a model (an error of the server)"
-    )
+def test_what_rules_scored_has_a_score_though_the_judge_could_not_be_read(tmp_path):
+    rows = [{"index": "1", "question": "2 + 2?", "answer": "4", "prediction": "4"}]
+    rows += [{**rows[0], "index": str(place), "prediction": "4 or 5?"} for place in (2, 3)]
+    spec = tmp_path / "sums.yaml"
+    spec.write_text("name: Sums\nabout: Sums.\nrule: number\n")
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    sums = spec_benchmark("own", load_spec(spec))
+    report = open_upload(tmp_path / "m.json", benchmark=sums).report("strict")
+    judged = sums.stamped(report, SPEC, "")
+    outcomes = [task.refused("Hm.") for task in sums.tasks(judged, SPEC)]
+    outcomes = [replace(outcome, replies=("Hm.",)) for outcome in outcomes]
+    assert len(outcomes) == 2
+    judged = sums.graded(judged, outcomes)
+    assert sums.caveats(judged)[0].kind == "Without the judge"
+    assert sums.caveats(judged)[0].text.startswith("No score: the judge's replies")
+    assert sums.sentence(judged).startswith("Without the judge: m reaches 100.0")

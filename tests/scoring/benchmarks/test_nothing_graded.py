@@ -141,10 +141,10 @@ def test_marks_that_the_judge_never_gives(command, tmp_path):
         for number in range(5)
     ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
-    assert_nothing(command.judged("Difficult.", "score", file, "--benchmark", "GQA"))
+    assert_nothing(command.judged("Difficult.", "score", file, "--benchmark", "gqa_marks"))
     assert command("score", file, "--no-judge")[0] == 0, "exact match is graded by rules"
     bare = table_file(tmp_path / "bare.tsv", [{**one, "answer": ""} for one in rows], list(rows[0]))
-    assert_nothing(command("score", bare, "--benchmark", "GQA", "--no-judge"))
+    assert_nothing(command("score", bare, "--benchmark", "gqa", "--no-judge"))
 
 
 @pytest.mark.parametrize("protocol", ["hardened", "paper"])
@@ -178,7 +178,7 @@ def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, pro
     [
         (),
         ("--benchmark=mmbench",),
-        ("--benchmark=GQA",),
+        ("--benchmark=gqa",),
         ("--benchmark=mm-vet", "-o", "sample=true"),
         ("--benchmark=visit-bench",),
     ],
@@ -210,9 +210,9 @@ def test_marks_of_a_file_of_blank_answers(command, tmp_path, said):
         for number in range(5)
     ]
     file = table_file(tmp_path / "gqa.tsv", rows, list(rows[0]))
-    assert_nothing(command("score", file, "--benchmark", "GQA"))
-    assert {line["mean"] for line in command.table("-scores.csv")} == {""}
+    assert_nothing(command("score", file, "--benchmark", "gqa"))
+    assert {line["value"] for line in command.table("-all-figures.csv")} == {""}
     one = table_file(
         tmp_path / "one.tsv", [{**rows[0], "prediction": "cat"}, *rows[1:]], list(rows[0])
     )
-    assert command("score", one, "--benchmark", "GQA", "--no-judge")[0] == 0
+    assert command("score", one, "--benchmark", "gqa", "--no-judge")[0] == 0

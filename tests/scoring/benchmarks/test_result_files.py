@@ -210,7 +210,7 @@ def test_lmms_evals_file_name_names_no_judge(tmp_path):
 def test_a_judged_file_of_mm_vet_is_no_predictions_of_another_benchmark(tmp_path):
     path = put(tmp_path / "m.tsv", judged(SAMPLE, [0.5] * len(SAMPLE.questions)))
     with pytest.raises(RowsError, match="is a judged file of VLMEvalKit"):
-        open_upload(path, benchmark="GQA")
+        open_upload(path, benchmark="gqa")
 
 
 def test_grades_of_another_benchmark_are_told_and_not_reported(tmp_path):

@@ -42,6 +42,7 @@ from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS, ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper
 from tests.support.commands import run
+from tests.support.forked_script import run_script
 from tests.support.offline_answers import asked, catalogue, images, serve
 from tests.support.openai_server import Body, Fault, Faults, OpenAIServer
 from tests.support.servers import drafts
@@ -662,19 +663,21 @@ def test_answers_come_back_however_the_last_line_was_cut(tmp_path_factory, answe
         assert file.answers == answers
 
 
+SECOND_WRITER = """
+import sys
+from pathlib import Path
+from arena.inference.offline import AnswerFile, AnswerFileError
+try:
+    AnswerFile(Path(sys.argv[1]), "run").__enter__()
+except AnswerFileError as error:
+    print(error)
+"""
+
+
 def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
     path = tmp_path / "kept.jsonl"
-    program = (
-        f"from arena.inference.offline import *\nAnswerFile(Path({str(path)!r}), 'run').__enter__()"
-    )
     with AnswerFile(path, "run"):
-        held = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-        )
-        assert "another run is writing it" in held.stderr
+        assert "another run is writing it" in run_script(SECOND_WRITER, path)
     with pytest.raises(AnswerFileError, match="another run"), AnswerFile(path, "other"):
         pass
     path.write_text('{"run": "run"}\n[1]\n')

@@ -243,6 +243,11 @@ def test_a_report_is_beside_the_papers_model_of_its_way_and_a_comparison_tells_w
     note = "Options chosen by perplexity, not by generated text: Kosmos-2 (59.2)."
     assert note in figure_html(written)
     assert "MMBench dev by likelihood" in head_html(weighed)
+    files = MMBENCH.files(weighed)
+    assert b'"chosen_by": "likelihood"' in files["weighed-audit.jsonl"]
+    for kind in ("md", "tex", "json"):
+        assert b"not by generated text" in files[f"weighed-tables.{kind}"]
+        assert b"generated text" not in MMBENCH.files(written)[f"written-tables.{kind}"]
     assert "Options chosen by likelihood, not by generated text" in trust_html(weighed)
     words = "Two ways of choosing an option"
     assert words in comparison_html(weighed, written)

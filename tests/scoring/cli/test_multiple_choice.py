@@ -120,20 +120,23 @@ def test_a_file_of_answers_takes_its_questions_from_the_dataset(command, tmp_pat
     lines = json.dumps(rows) if name == "a.json" else "\n".join(map(json.dumps, rows))
     (tmp_path / name).write_text(lines)
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
-    options = ("--no-judge", "--benchmark", "GQA", "--questions", tmp_path / "questions.json")
+    options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     assert command("score", tmp_path / name, *options)[0] == 0
-    assert command.table("_acc.csv")[0]["Overall"] == "50.0"
+    assert command.table("-all-figures.csv")[0]["value"] == "50.0"
 
 
 def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path, command):
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "1", "prediction": "no"}]))
     (tmp_path / "questions.json").write_text(json.dumps(GQA))
-    options = ("--no-judge", "--benchmark", "GQA", "--questions", tmp_path / "questions.json")
+    options = ("--no-judge", "--benchmark", "gqa", "--questions", tmp_path / "questions.json")
     code, said, _ = command("score", tmp_path / "a.json", *options)
     assert (
         code == 0 and "PARTIAL: 1 of the 2 questions of the question file has no answer: 2" in said
     )
-    assert "[50.0, 100.0]" in said and (command.out / "partial_a_acc.csv").exists()
+    assert (
+        "Partial: a reaches 100.0 on GQA" in said
+        and (command.out / "partial_a-all-figures.csv").exists()
+    )
     (tmp_path / "a.json").write_text(json.dumps([{"questionId": "3", "prediction": "no"}]))
     code, _, complaint = command("score", tmp_path / "a.json", *options)
     assert code == 2 and "index 3 is none of the question file's" in complaint
@@ -141,9 +144,10 @@ def test_questions_of_the_dataset_without_an_answer_make_a_file_partial(tmp_path
         json.dumps({id: {**row, "fullAnswer": "No."} for id, row in GQA.items()})
     )
     code, _, complaint = command("score", tmp_path / "a.json", *options)
-    assert code == 2 and "expected a column prediction with text" in complaint, (
-        "the dataset's own answers score nobody"
-    )
+    assert (
+        code == 2
+        and "the file has no 'prediction'; it has 'index', 'question', 'answer'" in complaint
+    ), "the dataset's own answers score nobody"
     (tmp_path / "a.csv").write_text("question_id,answer\n1.0,no\n2.0,yes\n")
     assert command("score", tmp_path / "a.csv", *options)[0] == 0
 
@@ -155,16 +159,14 @@ def test_textvqa_gets_marks_from_the_judge(command, data, tmp_path):
         rows = list(csv.DictReader(file))
     file = table_file(tmp_path / "vila_8b_TextVQA_VAL.tsv", rows[:100], list(rows[0]))
     with OpenAIServer(lambda body, sample: "4" if "Dakota" in str(body) else "2") as judge:
-        words = ("score", file, "--judge", "test-judge", "--base-url", judge.address, "--yes")
+        words = ("score", file, "--benchmark", "textvqa_marks", "--judge", "test-judge", "--yes")
+        words = (*words, "--base-url", judge.address, "--protocol", "mmbench-paper")
         code, said, _ = command(*words)
-        assert code == 0 and "100 of 100 answers for the judge" in said and "mean mark" in said
-        (marked,) = command.table("_acc.csv")
-        items = [json.loads(line) for line in command.text("-audit.jsonl").splitlines()]
-        assert marked["marked"] == "100" and float(marked["Overall"]) > 50
-        assert float(marked["mean mark"]) == sum(item["mark"] for item in items) / 100 > 2.0
-        assert (
-            items[0]["mark"] == 4.0 and items[0]["exact"] is True and items[0]["replies"] == ["4"]
-        )
+        assert code == 0 and "100 of 100 answers for the judge" in said and "Mean mark" in said
+        (marked,) = command.table("-all-figures.csv")
+        _, *items = [json.loads(line) for line in command.text("-audit.jsonl").splitlines()]
+        assert (marked["n"], items[0]["marks"], items[0]["replies"]) == ("100", [4.0], ["4"])
+        assert float(marked["value"]) == sum(item["marks"][0] for item in items) / 100 > 2.0
         calls = judge.counts.calls
         assert "0 calls to test-judge" in command(*words)[1] and judge.counts.calls <= calls + 7, (
             "it is tried out anew"

@@ -44,13 +44,13 @@ def command(tmp_path):
             "MM-Vet's questions are not here",
         ),
         ("a.csv", [{"item": "1", "m prediction": "x"}], "choose a judge with --judge MODEL"),
-        ("a.csv", [{"index": "0", **VQA}], "--benchmark GQA or OK-VQA or TextVQA"),
+        ("a.csv", [{"index": "0", **VQA}], "--benchmark gqa, docvqa, ..."),
         ("a.json", {"1": "cat", "2": "dog"}, LACKS),
         ("a.csv", [{"index": "0", "prediction": "x"}], LACKS),
         (
             "a.csv",
             [{"index": "0", **VQA, "category": kind} for kind in ("sports", "math")],
-            "--benchmark GQA or OK-VQA or TextVQA",
+            "--benchmark gqa, docvqa, ...",
         ),
     ],
 )

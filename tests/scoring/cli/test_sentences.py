@@ -50,14 +50,10 @@ def say(tmp_path, monkeypatch):
     ("words", "told"),
     [
         (
-            "score choices.csv --benchmark GQA --no-judge --out o",
-            "and 43 more: expected a question without options, found multiple choice; choose its benchmark",
-        ),
-        (
             "score own.csv --no-judge --out o",
-            "own.csv: found question, answer and prediction, as several benchmarks have. Only if it is one of these, "
-            "say which: --benchmark GQA or OK-VQA or TextVQA; short answers of other data sets, such as OCR-VQA or "
-            "DocVQA, are not scored here. Multiple choice needs a column for each option: A, B, ...",
+            "own.csv: found question, answer and prediction, as several benchmarks have, and no name that one of them "
+            "gives its files. Say which it is: --benchmark gqa, docvqa, ... Multiple choice needs options in columns "
+            "A, B, ...",
         ),
         (
             "score bare.csv --no-judge --out o",

@@ -21,7 +21,6 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_pairs import ComparisonError
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.benchmarks.vqa import MarksReport
 from scoring.jobs.service import JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -31,9 +30,10 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.report import Grade, JudgeStamp
+from scoring.report import JudgeStamp
 from scoring.serialize import read_record, record_json
-from tests.support.choice_tables import GOLDEN, row, table_file, tabulated
+from scoring.specs.report import figure_lines
+from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
 from tests.support.judge_forms import LETTERS, answered_by_case
 from tests.support.judging_process import OWNER, SPEC, Bench
@@ -90,7 +90,7 @@ def test_a_toolkits_grades_are_seen_beside_their_questions(database, tmp_path):
 
 @ON_SQLITE
 def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, data):
-    marked = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
+    marked = table_file(tmp_path / "m_OKVQA.tsv", MARKED, list(MARKED[0]))
     mmt = table_file(
         tmp_path / "mmt.tsv", [row(1, category="gui_general", **{"l2-category": "gui_navigation"})]
     )
@@ -112,8 +112,8 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             .lines[0]
             .startswith("CCBench: 2,040 answers")
         )
-        assert seen(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").benchmark == "TextVQA"
-        assert [seen(file).benchmark for file in (mmt, marked)] == ["mmt-bench", "OK-VQA"]
+        assert seen(data / "vlmevalkit" / "vila_8b_TextVQA_VAL.csv").benchmark == "textvqa"
+        assert [seen(file).benchmark for file in (mmt, marked)] == ["mmt-bench", "okvqa"]
         capable = [{**one, "capability": "rec"} for one in MARKED]
         assert (
             seen(table_file(tmp_path / "vet.tsv", capable, list(capable[0]))).benchmark == "mm-vet"
@@ -125,7 +125,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
             JobServiceError, match="answers to MM-Vet v2, whose questions are not on this server"
         ):
             visit.service.sets_of("mm-vet-v2")
-        assert (seen(mmt, "mmbench").benchmark, seen(marked, "GQA").benchmark) == ("mmbench", "GQA")
+        assert (seen(mmt, "mmbench").benchmark, seen(marked, "gqa").benchmark) == ("mmbench", "gqa")
         assert (
             seen(SAMPLE_PREDICTIONS, "mm-vet").benchmark
             == seen(mmt, "mm-vet").benchmark
@@ -139,7 +139,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
         doubled = seen(GOLDEN / "double_row.tsv")
         assert not doubled.scorable and doubled.problems[0].row == 6
         with pytest.raises(
-            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, GQA"
+            ChoicesError, match="Choose a benchmark out of: mmbench, mmt-bench, .*gqa"
         ):
             seen(mmt, "../../etc")
         with pytest.raises(UploadStoreError):
@@ -159,7 +159,7 @@ def test_short_answers_of_another_data_set_are_not_taken_for_mm_vet(database, tm
             )
         told = str(refused.value)
         assert told.startswith(f"{name}: found question, answer and prediction")
-        assert "Only if it is one of these, say which: below, under Details, GQA or OK-VQA" in told
+        assert "Say which it is: below, under Details, gqa, docvqa, ..." in told
         (known,) = [one for one in visit.service.question_sets.values() if not one.official]
         for row, question in zip(rows, known.questions, strict=False):
             row |= {"question": question.text, "answer": question.truth}
@@ -222,17 +222,17 @@ def test_rules_make_a_report_at_once_and_the_judge_reads_the_rest(database, tmp_
 def test_marks_come_from_the_judge_alone(database, tmp_path):
     file = table_file(tmp_path / "marked.tsv", MARKED, list(MARKED[0]))
     with visiting(database, tmp_path, reply="4") as visit:
-        first = visit.service.extract(OWNER, *visit.asked_for(file, "OK-VQA"))
-        table = tabulated(visit.bench.jobs.report(first.link))
-        assert (table.exact.n, table.exact.mean, table.marks.mean) == (2, 50.0, None)
+        first = visit.service.extract(OWNER, *visit.asked_for(file, "okvqa_marks", "mmbench-paper"))
+        line = figure_lines(visit.bench.jobs.report(first.link))["Mean mark"]
+        assert (line.n, line.mean) == (2, None)
         second = visit.service.quote(OWNER, visit.service.rest(OWNER, first.link), None)
         assert second.total == 2, "an answer without references is not marked"
         visit.service.start(OWNER, second.link, None)
         with running(visit.bench):
             assert ended(visit.bench, second.link).state == "done"
         report = visit.bench.jobs.report(second.link)
-        assert isinstance(report, MarksReport) and report.left == 0
-        assert (tabulated(report).marks.mean, tabulated(report).marks.n) == (4.0, 2)
+        line = figure_lines(report)["Mean mark"]
+        assert (line.mean, line.n, report.left) == (4.0, 2, 0)
 
 
 @ON_SQLITE
@@ -246,7 +246,9 @@ def test_what_cannot_be_had_is_said(database, tmp_path, unsure):
             visit.service.extract(
                 OWNER,
                 *visit.asked_for(
-                    table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])), "GQA", "mmt-paper"
+                    table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0])),
+                    "gqa_marks",
+                    "mmt-paper",
                 ),
             )
         for forged in ("mm-vet", "no such"):
@@ -317,16 +319,17 @@ def test_a_prompt_that_the_judges_server_refuses_is_undecided_and_not_asked_agai
 
 
 def test_a_grading_that_the_judges_server_refuses_is_unscored(tmp_path):
-    report = open_upload(table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))).report("strict")
-    benchmark = BENCHMARKS["OK-VQA"]
+    file = table_file(tmp_path / "v.tsv", MARKED, list(MARKED[0]))
+    report = open_upload(file, benchmark="okvqa_marks").report("strict")
+    benchmark = BENCHMARKS["okvqa_marks"]
     tasks = benchmark.tasks(report, SPEC)
     graded = benchmark.graded(report, [task.refused("content filter") for task in tasks])
-    assert graded.grades == (
-        Grade("2971475", 0, None, "content filter"),
-        Grade("3397615", 0, None, "content filter"),
-    )
+    assert [(row.reading.score, row.reading.why) for row in graded.rows] == [
+        *[(None, "judge declined: content filter")] * 2,
+        (None, "no right answer to grade it by"),
+    ]
     assert read_record(benchmark.report, record_json(graded)) == graded and not graded.left
-    assert benchmark.files(graded)["v_acc.csv"].splitlines()[1].endswith(b'"0"')
+    assert figure_lines(graded)["Mean mark"].unscored == 2
 
 
 def test_prompts_and_parser_are_named(unsure, tmp_path):

@@ -149,7 +149,6 @@ def test_a_job_does_not_wait_for_the_money_of_its_dead_runs(
         begun = time.monotonic()
         with suppress(AssertionError):
             killed.life(lambda: wait_for(is_over, 90))
-        killed.end()
         found = bench.jobs.find(job.link)
         with database.read() as connection:
             held = connection.execute(select(func.count()).select_from(HOLD)).scalar_one()

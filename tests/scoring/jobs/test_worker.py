@@ -438,7 +438,6 @@ def test_kills_and_faults_change_no_score(tmp_path, database_url, data, kills, o
         killed.life(
             lambda: wait_for(lambda: state(bench, job.link) not in ("waiting", "judging"), 120)
         )
-        killed.end()
         report = bench.jobs.report(job.link)
         print(
             f"{needed} calls needed, {server.counts.paid} paid: {server.counts.paid / needed:.2f}"

@@ -3,12 +3,11 @@
 import asyncio
 import json
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,10 +24,10 @@ from scoring.judges.spec import Price
 from scoring.registry import score
 from scoring.report import Report
 from tests.support.commands import Command
+from tests.support.forked_app import FORKS
 from tests.support.judging_process import CALLS, SPEC, drafted, scores
 from tests.support.openai_batches import Batches
 from tests.support.openai_server import OpenAIServer
-from tests.support.servers import ROOT
 
 
 @pytest.fixture
@@ -159,14 +158,9 @@ def test_a_server_without_batches_is_told_in_one_line(database):
         judged(server, database)
 
 
-ONE_RUN = """
-import sys
-from arena.database import Database
-from tests.scoring.judges.test_batch_api import judged
-class Server: address = sys.argv[2]
-database = Database(sys.argv[1])
-print(len(judged(Server, database).rows))
-"""
+def one_run(address: str, database_url: str) -> None:
+    """Judge in a process of its own."""
+    judged(SimpleNamespace(address=address), Database(database_url))
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(5, marks=pytest.mark.soak)])
@@ -176,18 +170,18 @@ def test_killed_runs_send_nothing_twice(server, database, kills):
     expected = scores(judged(server, whole))
     whole.close()
     server.batches = Batches(looks=10**9)
-    luck, line = random.Random(), [sys.executable, "-c", ONE_RUN, str(database.url), server.address]
+    luck = random.Random()
     for number in range(kills):
         if number == max(kills - 2, 0):
             server.batches.looks = 1
-        with subprocess.Popen(
-            line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as run:
-            deadline = time.monotonic() + 120
-            while run.poll() is None and not rows(database) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            time.sleep(luck.uniform(0, 0.4))
-            run.kill()
+        run = FORKS.Process(target=one_run, args=(server.address, str(database.url)), daemon=True)
+        run.start()
+        deadline = time.monotonic() + 120
+        while run.is_alive() and not rows(database) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(luck.uniform(0, 0.4))
+        run.kill()
+        run.join()
     assert scores(judged(server, database)) == expected
     assert len(server.batches.lines) == CALLS and len(server.batches.begun) == 1
     assert rows(database) == []

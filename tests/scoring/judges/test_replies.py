@@ -6,7 +6,7 @@ from scoring.judges.replies import NO_OPTION, Scale, read_letter, read_score
 from tests.support.growth import grows_too_fast
 
 SCORE = Scale(0.0, 1.0)
-MARK = Scale(1, 5, whole=True)
+MARK = Scale(1, 5, step=1)
 ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
 TEN = dict(
     zip("ABCDEFGHIJ", "dog cat bird fish horse sheep cow bear zebra hen".split(), strict=True)

@@ -4,10 +4,10 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks import choice, mmbench
-from scoring.benchmarks.vqa import VQA
 from scoring.multiple_choice.option_texts import options_in_text
-from scoring.multiple_choice.reader import read_choices
+from scoring.multiple_choice.reader import has_options, read_choices
 from scoring.multiple_choice.types import PASS
+from tests.support.choice_reports import choice_report
 
 TEXTS = ("left", "right", "front", "back")
 
@@ -52,7 +52,7 @@ def toolkit(base, letters, step=PASS, texts=TEXTS, columns=False):
 def tables(rows):
     read = read_choices(Record(place, values) for place, values in enumerate(rows, start=2))
     assert read.scorable, read.problems
-    return mmbench.tabulate(choice.decided(read.rows, "strict"), "strict")
+    return mmbench.MMBENCH.tabulate(choice_report(choice.decided(read.rows, "strict")))
 
 
 @pytest.mark.parametrize("step", [PASS, 10 * PASS])
@@ -66,7 +66,7 @@ def test_the_toolkits_circular_files_give_circular_eval(step, columns):
     (scores,) = tables(rows).splits
     assert scores.circular.line.mean == 50.0 and scores.vanilla.line.mean == 100.0
     first = Record(2, rows[0])
-    assert mmbench.MMBENCH.fits(first) and not VQA[0].fits(first)
+    assert mmbench.MMBENCH.fits(first) and has_options(first)
 
 
 def test_a_question_that_the_toolkit_does_not_rotate_is_whole_and_a_torn_one_is_not():

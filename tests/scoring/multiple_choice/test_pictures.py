@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pytest
 
-from arena.io.tables import Record
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.pictures import picture_cell, pictures
 from scoring.registry import open_upload
@@ -46,7 +45,7 @@ def test_pictures_are_told_by_digests_names_and_references(cells, shared):
     ],
 )
 def test_the_first_column_that_tells_counts(values, cell):
-    assert picture_cell({name: name for name in values}, Record(2, values)) == cell
+    assert picture_cell({name: name for name in values}, values) == cell
 
 
 def encoded(number: int) -> str:

@@ -17,7 +17,7 @@ from scoring.people.readings import (
     NO_OPTION,
     AnswerKey,
     PairedChoice,
-    Reading,
+    PersonReading,
     align,
     between_people,
     option_of,
@@ -94,8 +94,8 @@ def test_an_assigned_letter_is_no_choice(letter, rule, options, option):
     assert option_of(Decision(letter, (Clue(rule, letter, ""),)), options) == option
 
 
-def reading(reader: str, option: str, round: int = 1, item: str = "1") -> Reading:
-    return Reading(AnswerKey(item, "sha"), reader, option, round)
+def reading(reader: str, option: str, round: int = 1, item: str = "1") -> PersonReading:
+    return PersonReading(AnswerKey(item, "sha"), reader, option, round)
 
 
 def test_most_people_decide_and_where_two_differ_a_third():

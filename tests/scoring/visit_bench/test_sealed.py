@@ -16,7 +16,7 @@ from scoring.visit_bench.sealed import (
     SealedReport,
     shown_groups,
 )
-from scoring.web.report_page import scores_of
+from scoring.web.report_page import Opened, scores_of
 
 
 def count(name: str, won: int, lost: int = 0, tied: int = 0, unscored: int = 0) -> SealedCount:
@@ -95,7 +95,7 @@ def test_too_few_results_and_replies_that_cannot_be_read_give_no_score(told):
     assert SEALED_ITEMS.headline(told).mean is None
     assert SEALED_ITEMS.groups(told) == SEALED_ITEMS.sheets(told) == ()
     assert SEALED_ITEMS.ungraded(told).startswith("No score")
-    assert scores_of(told, "link") == "", "no heading over nothing"
+    assert scores_of(Opened(None, told)) == "", "no heading over nothing"
 
 
 def test_an_opened_draft_is_neither_stored_nor_printed():

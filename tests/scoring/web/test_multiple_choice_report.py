@@ -13,13 +13,15 @@ from arena.sheets import Sheet, as_html
 from scoring.benchmarks import mmbench, mmt_bench
 from scoring.benchmarks.article import published_sheet
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
-from scoring.benchmarks.vqa import MarksReport
-from scoring.benchmarks.vqa_answers import VQAnswer
 from scoring.multiple_choice.metrics import differences
 from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NONE, PASS, ChoiceQuestion, Clue, Decided, Decision, Rule
 from scoring.registry import BENCHMARKS
-from scoring.report import Grade, JudgeStamp
+from scoring.report import JudgeStamp
+from scoring.rules.base import Reading
+from scoring.specs.reading import SpecRow
+from scoring.specs.report import ReadRow, SpecReport
+from scoring.web.answer_list import Chosen
 from scoring.web.article import (
     comparison_html,
     figure_html,
@@ -30,6 +32,7 @@ from scoring.web.article import (
 )
 from scoring.web.choice_audit import list_choices, marked_html
 from scoring.web.multiple_choice_view import what_if_html
+from scoring.web.report_page import list_of
 from scoring.web.report_parts import (
     MOST_PROBLEMS,
     ROWS_A_PAGE,
@@ -38,7 +41,6 @@ from scoring.web.report_parts import (
     judge_text,
     sheets_html,
 )
-from scoring.web.vqa_view import list_marks
 from tests.support.choice_tables import tabulated
 from tests.support.circular_passes import RIGHT, decided, passes
 from tests.support.mmt_answers import answered
@@ -396,54 +398,35 @@ def test_names_are_read_as_the_papers_write_them():
 
 @pytest.fixture
 def marks():
-    rows = tuple(VQAnswer(str(at), "What brand?", ("dakota", "dakota", "nikon"), said, at) for at, said in enumerate(
-        ["Dakota", "a camera", "NIKON", "dakota camera"]
-    ))  # fmt: skip
-    grades = (
-        Grade("0", 0, 5.0, "", (), ("5",), "j"),
-        Grade("3", 0, None, "no reply is a mark", (), ("x",), "j"),
+    spec = BENCHMARKS["textvqa_marks"].spec
+    said = ["Dakota", "a camera", "NIKON", HOSTILE]
+    cells = {"question": HOSTILE, "answer": "['dakota', 'nikon']"}
+    given = Reading(0.5, "3", "the judge's grade", marks=(3.0,))
+    unread = Reading(None, "", HOSTILE)
+    rows = tuple(
+        ReadRow(SpecRow(str(at), text, cells, at), given if at < 2 else unread, replies=(HOSTILE,))
+        for at, text in enumerate(said)
     )
-    return MarksReport(
-        "TextVQA",
-        "strict",
-        "our model",
-        "f.csv",
-        "2026-11-21T12:00:00+00:00",
-        STAMP,
-        rows,
-        grades,
-        (),
-    )
+    made = "2026-11-21T12:00:00+00:00"
+    head = ("textvqa_marks", "mmbench-paper", "our model", "f.csv", made, STAMP)
+    return SpecReport(*head, spec.json_text, rows, ())
 
 
-def test_marks_stand_beside_exact_match(marks):
+def test_marks_are_told_to_two_places_beside_the_papers(marks):
     text = Seen(head_html(marks)).text
-    assert "50.0" in text and "5.00" in text and "1 of 4 marked" in text
-    assert BENCHMARKS["TextVQA"].published(marks) is None, "the table is of 1,000 answers"
-    many = [replace(row, id=f"{row.id}-{at}") for at in range(250) for row in marks.rows]
-    grades = [replace(marks.grades[0], question=many[0].id)]
-    thousand = replace(marks, rows=tuple(many), grades=tuple(grades))
-    board = BENCHMARKS["TextVQA"].published(thousand)
+    assert "3.00" in text and "2 of 4 decided" in text and "over all 4: 2.00 to 4.00" in text
+    board = BENCHMARKS["textvqa_marks"].published(marks)
     table = rows_of(as_html(published_sheet(board, "our model")))
-    published = [["Flamingo", "22.9", "1.9"], ["MiniGPT-4", "9.8", "1.5"]]
-    assert [cells for _, _, cells in table] == [["our model", "50.0", "5.0"], *published]
-    assert "100.0%" in as_html(sheets(marks)["marks"])
-    assert "3 answers without a mark" in text and "test-judge" in trust_html(marks)
-    assert "marks" not in sheets(replace(marks, grades=()))
+    published = [["Flamingo", "1.92"], ["MiniGPT-4", "1.54"]]
+    assert [cells for _, _, cells in table] == [["our model", "3.00"], *published]
+    assert "Not the same conditions" in figure_html(marks) and "3.00" in figure_html(marks)
+    assert "test-judge" in trust_html(marks)
 
 
 def test_marks_are_audited(marks):
     def shown(show):
-        return list_marks(marks, show).html.count('<li><p class="about">')
+        return list_of(marks).html(marks, Chosen("", show)).html
 
-    counts = {
-        "all answers": 4,
-        "exact match": 2,
-        "no exact match": 2,
-        "not marked": 3,
-        "marked 1 or 2": 0,
-    }
-    assert {show: shown(show) for show in counts} == counts
-    hostile = replace(marks, rows=(VQAnswer(HOSTILE, HOSTILE, (HOSTILE,), HOSTILE, 1),), grades=())
-    hostile = replace(hostile, grades=(Grade(HOSTILE, 0, None, HOSTILE, (), (HOSTILE,), HOSTILE),))
-    assert HOSTILE in Seen(list_marks(hostile).html).text
+    counts = {"all answers": 4, "partly right": 2, "not read": 2, "right": 0}
+    assert {show: shown(show).count('<li><p class="about">') for show in counts} == counts
+    assert HOSTILE in Seen(shown("not read")).text

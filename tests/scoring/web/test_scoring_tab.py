@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
-from tests.support.scoring_page import mmbench_rows, reply, upload, write_csv
+from tests.support.scoring_page import choose_benchmark, mmbench_rows, reply, upload, write_csv
 from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, lose_answer, shoot
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
@@ -279,7 +279,6 @@ def incomplete(folder: Path) -> Path:
     )
 
 
-@pytest.mark.soak
 def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_told_in_words(
     visitor, tmp_path
 ):
@@ -289,7 +288,9 @@ def test_an_incomplete_file_is_offered_as_vanilla_and_what_cannot_be_scored_is_t
     expect(found.locator("p").first).to_have_text(re.compile("^Read as "))
     expect(found).to_contain_text("it is a file of another benchmark")
     expect(visitor.locator("#check")).to_be_disabled()
-    expect(visitor.get_by_label("MMT-Bench", exact=True)).to_be_visible()
+    choose_benchmark(visitor, "POPE")
+    expect(found.locator("p").first).to_contain_text("POPE")
+    expect(visitor.locator("#check")).to_be_disabled()
     upload(visitor, incomplete(tmp_path))
     expect(found).to_contain_text("question 1 lacks pass 3")
     expect(found).to_contain_text("This keeps the file from CircularEval")
@@ -660,17 +661,17 @@ def test_vqa_answers_are_matched_then_marked_and_their_data_set_corrected(
         }
         for at, said in enumerate(["Nikon", "a camera <b>", "CANON"])
     ]
-    upload(visitor, write_csv(tmp_path / "vqa.csv", rows))
+    upload(visitor, write_csv(tmp_path / "m_OKVQA.csv", rows))
     expect(visitor.locator("#found")).to_contain_text("OK-VQA: 3 answers", timeout=15_000)
     unfold(visitor)
-    visitor.get_by_label("TextVQA: marks 1 to 5", exact=True).check()
-    expect(visitor.locator("#found")).to_contain_text("TextVQA: 3 answers")
+    choose_benchmark(visitor, "TextVQA: marks 1 to 5")
+    expect(visitor.locator("#found")).to_contain_text("TextVQA: marks 1 to 5: 3 answers")
     visitor.locator("#check").click()
-    visitor.get_by_role("button", name="Have a judge give 3 marks").click()
-    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("3 of 3 marks")
+    visitor.get_by_role("button", name="Have a judge read 3 answers").click()
+    expect(visitor.locator(".progress[data-state=done]")).to_contain_text("answers")
     visitor.goto(f"{scoring.address}/{visitor.locator('.progress a.open').get_attribute('href')}")
     expect(visitor.locator(".totals")).to_contain_text("4.00")
     visitor.get_by_role("link", name="Every answer").click()
-    visitor.get_by_label("Show").select_option("marked, no exact match")
-    expect(visitor.locator("#answers .audit > li")).to_have_count(1)
+    visitor.get_by_label("Show").select_option("partly right")
+    expect(visitor.locator("#answers .audit > li")).to_have_count(3)
     shoot(visitor, "scoring-marks", whole=True)

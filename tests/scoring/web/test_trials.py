@@ -25,7 +25,7 @@ NETWORKS = 20
 CALLS_EACH = 4
 """Calls of one network that are handled at one time."""
 PATIENCE = 15.0
-"""Seconds that an honest visitor waits, for what takes a fraction of one."""
+"""Seconds that a visitor waits, for what takes a fraction of one."""
 FORM = {
     "benchmark": "MM-Vet",
     "protocol": "Hardened",
@@ -157,6 +157,7 @@ async def honest_beside(
         seen.lost += not await timed(vote, seen.votes)
         for _ in range(3):
             seen.lost += not await timed(newcomer, seen.pages)
+        await asyncio.wait(calls, timeout=PATIENCE)
         answered = sum(one.done() for one in calls)
         print(
             f"\n{len(calls)} calls, {answered} answered, {judge.counts.at_once} at the judge; {seen}"

@@ -1,0 +1,203 @@
+"""VLMEvalKit's table of choice questions: a question file as the TSV that this toolkit scores by itself.
+
+A table with the columns A and B under a name that the toolkit does not know is a benchmark of choice questions to it.
+It tells the mean of all rows and of each `category` and `l2-category`, by `split` (August 2026).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from arena.io.csv_text import write_csv
+from arena.io.strict_json import row_errors
+from arena.io.tables import ANSWERS, read_records
+from arena.templates import plural
+from scoring.benchmarks.base import check_scorable
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.truths import TruthCell, read_truths
+from scoring.multiple_choice.types import LETTERS
+from scoring.rules.letter import LetterRule
+from scoring.specs.derived import cell_text
+from scoring.specs.problems import SpecError, SpecProblem
+from scoring.specs.reading import SpecRow, case_of, derived_rows, item_of, read_questions, with_id
+from scoring.specs.schema import Spec
+
+_GROUPS = ("category", "l2-category")
+_PICTURES = ("image", "image_path")
+_SHOWN = 10
+_LOST = ("#N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+"""Cells that pandas, which the toolkit reads tables with, takes for empty ones."""
+
+
+class KitTableError(ValueError):
+    """Questions cannot be written as the toolkit's table; the message says which."""
+
+
+@dataclass(frozen=True)
+class KitQuestion:
+    """A row of the table."""
+
+    id: str
+    row: int
+    """Where it starts in the question file."""
+    question: str
+    options: Mapping[str, str]
+    answer: str
+    """The letter; "" without one."""
+    groups: Sequence[str]
+    """In the order of `_GROUPS`, as many as the benchmark has."""
+    split: str
+
+
+@dataclass(frozen=True)
+class KitTable:
+    """A question file as the toolkit's table."""
+
+    path: Path
+    questions: Sequence[KitQuestion]
+    splits: bool
+    notes: Sequence[str]
+    """What the table does not carry."""
+
+    def write(self, out: Path) -> None:
+        """Write the table, with its pictures read row by row."""
+        last = max(letter for question in self.questions for letter in question.options)
+        letters = LETTERS[: LETTERS.index(last) + 1]
+        groups = _GROUPS[: len(self.questions[0].groups)]
+        by_row = {question.row: question for question in self.questions}
+        with out.open("w", encoding="utf-8", newline="") as file:
+            pictures: Sequence[str] | None = None
+            for record in read_records(self.path, ANSWERS, members=True):
+                question = by_row.get(record.row)
+                if question is None:
+                    continue
+                if pictures is None:
+                    pictures = [name for name in _PICTURES if name in record.values]
+                    heads = ["index", *pictures, "question", *letters, "answer", *groups]
+                    _write(file, [*heads, *(["split"] if self.splits else [])])
+                shown = [cell_text(record.values.get(name)) for name in pictures]
+                options = [question.options.get(letter, "") for letter in letters]
+                cells = [question.id, *shown, question.question, *options, question.answer]
+                split = [question.split] if self.splits else []
+                _write(file, [*cells, *question.groups, *split])
+
+
+def _write(file: TextIO, cells: Sequence[str]) -> None:
+    write_csv(file, [cells], exact=True, delimiter="\t")
+
+
+def kit_table(spec: Spec, path: Path) -> KitTable:
+    """The table of a spec's question file. Raises SpecError, RowsError, ChoicesError and KitTableError."""
+    _check(spec)
+    with row_errors(path.name):
+        records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+        found = read_questions(spec, records)
+    check_scorable(path.name, found.problems)
+    columns = _group_columns(spec)
+    questions = [_question(spec, row, columns) for row in found.rows]
+    _check_options(questions)
+    answered = _with_letters(questions)
+    return KitTable(path, answered, bool(spec.splits), [*_notes(spec, found.rows, answered)])
+
+
+def _check(spec: Spec) -> None:
+    """Raise SpecError where the toolkit would score something else."""
+    kinds = [kind for kind in spec.kinds if kind != "letter"]
+    if kinds:
+        text = f"VLMEvalKit scores choice questions of a table, and no {' or '.join(kinds)}"
+        raise SpecError([SpecProblem("rule", text)])
+    if any(getattr(case.rule, "open", None) for case in spec.rule):
+        text = "VLMEvalKit scores choice questions of a table, and this rule has open ones"
+        raise SpecError([SpecProblem("rule", text)])
+
+
+def _group_columns(spec: Spec) -> Sequence[str]:
+    """The groups that become `category` and `l2-category`, in this order: those of that name, else the first ones."""
+    free = [*spec.groups]
+    places: dict[str, str] = {}
+    for name in _GROUPS:
+        same = next((column for column in free if _plain(column) == name), None)
+        if same is not None:
+            places[name] = same
+            free.remove(same)
+    for name in _GROUPS:
+        if name not in places and free:
+            places[name] = free.pop(0)
+    return [places[name] for name in _GROUPS if name in places]
+
+
+def _plain(column: str) -> str:
+    return column.lower().replace("_", "-").replace(" ", "-")
+
+
+def _question(spec: Spec, row: SpecRow, columns: Sequence[str]) -> KitQuestion:
+    item = item_of(spec, row)
+    case = case_of(spec, row.cells)
+    rule = case.rule if case is not None else LetterRule()
+    assert isinstance(rule, LetterRule)
+    cells = derived_rows(spec, with_id(spec, row))[0]
+    return KitQuestion(
+        id=row.id,
+        row=row.row,
+        question=item.question,
+        options=rule.options_of(item),
+        answer=rule.truth_of(item) or "",
+        groups=[cell_text(cells.get(column)) for column in columns],
+        split=cell_text(row.cells.get(spec.splits or "")),
+    )
+
+
+def _check_options(questions: Sequence[KitQuestion]) -> None:
+    without = [question.id for question in questions if len(question.options) < 2]
+    if without:
+        raise KitTableError(f"{_named(without)} without two options; add them, or leave them out")
+
+
+def _with_letters(questions: Sequence[KitQuestion]) -> Sequence[KitQuestion]:
+    """The questions with the letters of their answers, as the whole column writes them. Raises KitTableError."""
+    told = [question for question in questions if question.answer]
+    truths = read_truths([TruthCell(question.answer, question.options) for question in told])
+    if truths.ambiguous:
+        raise KitTableError(truths.ambiguous)
+    wrong = [
+        question.id for question, letter in zip(told, truths.letters, strict=True) if letter is None
+    ]
+    if wrong:
+        raise KitTableError(
+            f"{_named(wrong)} with an answer that is none of the options; correct it"
+        )
+    if told and len(told) < len(questions):
+        without = [question.id for question in questions if not question.answer]
+        raise KitTableError(f"{_named(without)} without an answer; add it, or leave them out")
+    letters = dict(zip((question.row for question in told), truths.letters, strict=True))
+    return [replace(question, answer=letters.get(question.row) or "") for question in questions]
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
+    return f"{plural(len(ids), 'question')} ({', '.join(ids[:_SHOWN])}{more})"
+
+
+def _notes(spec: Spec, rows: Sequence[SpecRow], questions: Sequence[KitQuestion]) -> Iterator[str]:
+    columns = _group_columns(spec)
+    for name, column in zip(_GROUPS, columns, strict=False):
+        if _plain(column) != name:
+            yield f"{column} is written as {name}"
+    if more := [column for column in spec.groups if column not in columns]:
+        yield f"not written: groups {', '.join(more)}; the toolkit has {' and '.join(_GROUPS)}"
+    several = [row.id for row in rows if len(derived_rows(spec, with_id(spec, row))) > 1]
+    if several:
+        yield f"{_named(several)} in several groups, written with the first"
+    figures = [name for name, figure in spec.figures.items() if figure.form != "mean"]
+    if figures:
+        yield f"the toolkit tells Overall and groups, and no {', '.join(figures)}"
+    lost = [
+        question.id
+        for question in questions
+        if any(text in _LOST for text in question.options.values())
+    ]
+    if lost:
+        yield f"{_named(lost)} with an option such as None, which the toolkit reads as an empty cell"
+    if not any(question.answer for question in questions):
+        yield "no question has an answer, so that the toolkit scores nothing"

@@ -1,0 +1,384 @@
+"""A benchmark that is a spec: files of answers become reports by its rule, figures and groups."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arena.io.strict_json import row_errors
+from arena.io.tables import ANSWERS, Record, read_records
+from arena.sheets import Sheet
+from arena.templates import plural
+from scoring.benchmarks.article import (
+    Caveat,
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    Total,
+    score_total,
+)
+from scoring.benchmarks.base import (
+    AnswerLook,
+    ChoicesError,
+    FileBenchmark,
+    LazyFiles,
+    OpenedFile,
+    Workflow,
+    check_scorable,
+    while_wanted,
+)
+from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
+from scoring.judges.run import Task
+from scoring.judges.spec import JudgeSpec, ShownImage
+from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
+from scoring.multiple_choice.types import PROTOCOL_WORDS
+from scoring.no_answers import fate, named, no_answer
+from scoring.report import ScoreLine
+from scoring.rules.base import Judged, RuleProtocol
+from scoring.specs.downloads import report_files
+from scoring.specs.judging import judge_tasks, judged, stamped
+from scoring.specs.problems import either
+from scoring.specs.reading import (
+    SpecRow,
+    item_of,
+    layout_of,
+    read_questions,
+    read_spec_rows,
+)
+from scoring.specs.report import (
+    ReadRow,
+    SpecReport,
+    absent_groups,
+    figure_lines,
+    grouped_lines,
+    has_truth,
+    head_figure,
+    lost_judging,
+    read_rows,
+    report_items,
+    ruled_rows,
+    score_ends,
+    spec_of_report,
+    splits_of,
+)
+from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.sheets import report_sheets
+
+OWN = "own"
+"""Key of a benchmark that its user brings."""
+RULE_PROTOCOL_WORDS: Mapping[str, str] = {
+    **PROTOCOL_WORDS,
+    "vlmevalkit": "VLMEvalKit",
+    "lmms-eval": "lmms-eval",
+    "authors": "The authors'",
+}
+RULE_NOTES: Mapping[str, str] = {
+    "strict": "Strict protocol (ours): an answer that isn't clear stays unscored, and out of the figures",
+    "vlmevalkit": "VLMEvalKit's rules of August 2026: an answer that they can't read is wrong",
+    "lmms-eval": "lmms-eval's rules of August 2026: an answer that they can't read is wrong",
+    "authors": "The authors' own rules: an answer that they can't read is wrong",
+    "mmbench-paper": "MMBench's protocol: whole words that are letters; what nobody reads is wrong",
+    "mmt-paper": "MMT-Bench's protocol: letters, then contents; what nobody reads is wrong",
+}
+
+
+def protocol_note(spec: Spec, protocol: RuleProtocol) -> str:
+    """What a protocol does with the answers of a spec."""
+    notes = [case.rule.notes[protocol] for case in spec.rule if protocol in case.rule.notes]
+    return notes[0] if len(notes) == len(spec.rule) else RULE_NOTES[protocol]
+
+
+def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
+    """The benchmark of a spec under this key."""
+    benchmark = SpecBenchmark(
+        key=key,
+        name=spec.name,
+        spec=spec,
+        protocols={RULE_PROTOCOL_WORDS[protocol]: protocol for protocol in spec.protocols},
+        cited=spec.cite or "",
+        notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
+    )
+    if any(case.rule.is_compared for case in spec.rule):
+        return benchmark
+    return replace(benchmark, check="Read the file (free)", unit="answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecBenchmark(FileBenchmark[SpecReport]):
+    """A spec as a benchmark. What it tells of a report it reads from the spec that the report carries."""
+
+    spec: Spec
+    report: type[SpecReport] = SpecReport
+    way: Workflow = "rules first"
+    check: str = "Score by rules (free)"
+    unit: str = "open answer"
+    rest: str = "Have a judge read {left}"
+
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
+    def is_named(self, file: str) -> bool:
+        return bool(is_called(self.spec, file))
+
+    @property
+    def reads_as(self) -> object:
+        return self.key
+
+    def fits(self, first: Record) -> bool:
+        return self.spec.columns.answer in layout_of(self.spec, [*first.values])
+
+    def read(
+        self, rows: Iterable[Record], questions: Mapping[str, Mapping[str, Any]] | None
+    ) -> ReadFile[SpecRow]:
+        return read_spec_rows(self.spec, rows, questions)
+
+    def own_questions(self, path: Path) -> Mapping[str, Mapping[str, Any]]:
+        with row_errors(path.name):
+            records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+            found = read_questions(self.spec, records)
+        check_scorable(path.name, found.problems)
+        return {row.id: row.cells for row in found.rows}
+
+    def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
+        items = [item_of(self.spec, row) for row in file.rows]
+        known = sum(has_truth(self.spec, item) for item in items)
+        answers = f"{self.name}: {plural(len(items), 'answer')}; {known:,} can be scored"
+        splits = Counter(str(row.cells.get(self.spec.splits or "", "")) for row in file.rows)
+        counted = ", ".join(f"{split or '(none)'} {count:,}" for split, count in splits.items())
+        return (answers, f"splits: {counted}") if len(splits) > 1 else (answers,)
+
+    def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
+        found = {}
+        for row in file.rows:
+            item = item_of(self.spec, row)
+            references = [*filter(None, [item.truth]), *item.options.values()]
+            found[row.id] = no_answer(row.answer, references)
+        return found
+
+    def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
+        reasons = {row.row.id: row.no_answer for row in report.rows}
+        return named(reasons, len(report.rows), fate(report.protocol))
+
+    def look(self, row: SpecRow) -> AnswerLook:
+        item = item_of(self.spec, row)
+        return AnswerLook(row.id, item.question, row.answer, item.truth or "")
+
+    def reported(self, opened: OpenedFile, head: Mapping[str, Any]) -> SpecReport:
+        rows = opened.file.rows
+        answered = {row.id for row in rows}
+        return SpecReport(
+            **head,
+            spec=self.spec.json_text,
+            rows=read_rows(
+                self.spec,
+                rows,
+                head["protocol"],
+                lambda items: while_wanted(items, opened.wanted, opened.name),
+            ),
+            problems=(*opened.file.problems, *_told_pictures(rows)),
+            missing=len((opened.questions or {}).keys() - answered),
+        )
+
+    def problems(self, opened: OpenedFile) -> tuple[Problem, ...]:
+        return (*opened.file.problems, *_told_pictures(opened.file.rows))
+
+    def pictured(self, report: SpecReport) -> Sequence[ScoredAnswer]:
+        shown = {row.row.id for row, rule in ruled_rows(report) if rule.shows_pictures}
+        return [answer for answer in self.scored_answers(report) if answer.id in shown]
+
+    def with_pictures(
+        self, report: SpecReport, pictures: Mapping[str, tuple[ShownImage, ...]]
+    ) -> SpecReport:
+        rows = [replace(row, shown=pictures.get(row.row.id, ())) for row in report.rows]
+        return replace(report, rows=tuple(rows))
+
+    def stamped(self, report: SpecReport, spec: JudgeSpec, address: str) -> SpecReport:
+        return stamped(report, spec, address)
+
+    def tasks(self, report: SpecReport, spec: JudgeSpec) -> Sequence[Task[Judged]]:
+        return judge_tasks(report, spec)
+
+    def graded(self, report: SpecReport, outcomes: Sequence[Judged]) -> SpecReport:
+        return judged(report, outcomes)
+
+    def outcome_text(self, outcome: Judged) -> str:
+        return outcome.reading.read or "undecided"
+
+    def ungraded(self, report: SpecReport) -> str:
+        spec = spec_of_report(report)
+        known = [
+            row
+            for row, item in zip(report.rows, report_items(report), strict=True)
+            if has_truth(spec, item)
+        ]
+        if not known:
+            return f"Nothing was graded: none of {len(report.rows):,} questions has a right answer"
+        if not any(row.reading.read for row in known):
+            why = f"none of {len(known):,} answers could be read ({known[0].reading.why})"
+            return f"Nothing was graded: {why}"
+        return lost_judging(report, self.unit)
+
+    def scores(self, report: SpecReport) -> Sequence[ScoreLine]:
+        lines = figure_lines(report)
+        head = head_figure(report)
+        return [lines[head], *(line for name, line in lines.items() if name != head)]
+
+    def sheets(self, report: SpecReport) -> Sequence[Sheet]:
+        return [*report_sheets(report)]
+
+    def totals(self, report: SpecReport) -> Sequence[Total]:
+        return [score_total(line.name, line) for line in self.scores(report)[:3]]
+
+    def edition(self, report: SpecReport) -> str:
+        splits = splits_of(report)
+        name = spec_of_report(report).name
+        return f"{name} {splits[0]}".strip() if len(splits) == 1 else name
+
+    def groups(self, report: SpecReport) -> Sequence[ScoreLine]:
+        """The headline figure of the first column of groups."""
+        head = head_figure(report)
+        for column in spec_of_report(report).groups:
+            if found := grouped_lines(report, column, ""):
+                return [replace(group.lines[head], name=group.name) for group in found]
+        return ()
+
+    def caveats(self, report: SpecReport) -> Sequence[Caveat]:
+        told = [
+            Caveat("Partial", problem.text)
+            for problem in report.problems
+            if problem.blocks == "whole"
+        ]
+        for name, has, of in absent_groups(report):
+            text = f"{name} sums {has} of its {of} groups; the file has no row of the others"
+            told.append(Caveat("Partial", text))
+        lead = "Partial" if report.protocol == "strict" else ""
+        told += [Caveat(lead, text) for text in self.told_no_answers(report)]
+        told += self._told_unread(report)
+        spec = spec_of_report(report)
+        without = sum(not has_truth(spec, item) for item in report_items(report))
+        if without:
+            count = plural(without, "question")
+            told.append(
+                Caveat("", f"without a right answer in the file, read and not scored: {count}")
+            )
+        told += told_pictures(report)
+        return [*told_distrust(report), *super().caveats(report), *told]
+
+    def checks(self, report: SpecReport) -> Sequence[str]:
+        return [*told_canaries(report), *told_orders(report)]
+
+    def _told_unread(self, report: SpecReport) -> list[Caveat]:
+        """How many answers nobody could read, and what the protocol makes of them."""
+        unread = [row for row in report.rows if not row.reading.read and not row.no_answer]
+        if not unread:
+            return []
+        of = f"{len(unread):,} of {plural(len(report.rows), 'answer')}"
+        if report.protocol != "strict" and any(row.reading.score is not None for row in unread):
+            kinds = dict.fromkeys(case.rule.unread_as for case in spec_of_report(report).rule)
+            text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
+            return [Caveat("", text)]
+        head = figure_lines(report)[head_figure(report)]
+        form = f".{head.places}f"
+        between = f"{head.name} lies between {head.worst:{form}} and {head.best:{form}}"
+        return [Caveat("", f"undecided: {of}; {between}")]
+
+    def published(self, report: SpecReport) -> PublishedBoard | None:
+        """The spec's published numbers of this figure under this protocol."""
+        head = head_figure(report)
+        rows = [
+            row
+            for row in spec_of_report(report).published
+            if (row.figure, row.protocol) == (head, report.protocol)
+        ]
+        if not rows:
+            return None
+        line = figure_lines(report)[head]
+        sources = ", ".join(dict.fromkeys(row.source for row in rows))
+        shown = tuple(PublishedRow(row.model, {head: row.score}) for row in rows)
+        apart = dict.fromkeys(row.apart for row in rows if row.apart)
+        if report.missing:
+            apart["this file is a part of the questions"] = None
+        own = {head: line.mean}
+        return PublishedBoard(sources, (head,), shown, own, tuple(apart), places=line.places)
+
+    def counted_as(self, report: SpecReport) -> tuple[str, ...]:
+        spec = spec_of_report(report)
+        edition = f"{spec.name} (spec {spec.digest[:8]})"
+        return (edition, report.protocol, head_figure(report))
+
+    def compared(self, report: SpecReport, other: SpecReport) -> Sequence[Sheet]:
+        ours = self.counted_as(report)
+        theirs = self.counted_as(other)
+        if ours != theirs:
+            raise ChoicesError(
+                f"{report.title!r} is {' · '.join(ours)}, {other.title!r} is {' · '.join(theirs)}; "
+                "choose two reports of one spec and one protocol"
+            )
+        return super().compared(report, other)
+
+    def scored_answers(self, report: SpecReport) -> Sequence[ScoredAnswer]:
+        spec = spec_of_report(report)
+        column = next(iter(spec.groups), "")
+        found = []
+        for row, item in zip(report.rows, report_items(report), strict=True):
+            options = "".join(f"\n{letter}. {text}" for letter, text in item.options.items())
+            group = str(row.row.cells.get(column, ""))
+            truth = item.truth or ""
+            if truth in item.options:
+                truth = f"{truth}. {item.options[truth]}"
+            found.append(
+                ScoredAnswer(
+                    id=item.id,
+                    question=item.question + options,
+                    truth=truth,
+                    answer=row.row.answer,
+                    grade=outcome_words(row),
+                    score=unit_score(spec, row) if has_truth(spec, item) else None,
+                    groups=(group,) if group else (),
+                    row=row.row.row,
+                    picture=row.row.picture,
+                )
+            )
+        return found
+
+    def methods(self, report: SpecReport) -> Mapping[str, str]:
+        spec = spec_of_report(report)
+        return {
+            "Measured": spec.about,
+            "Rule": ", ".join(spec.kinds),
+            "Spec (sha256)": spec.digest,
+            "Licence of the questions": spec.licence,
+        }
+
+    def remarks(self, report: SpecReport) -> Sequence[str]:
+        licence = spec_of_report(report).licence
+        return [f"Licence of the questions: {licence}."] if licence == UNKNOWN else []
+
+    def files(self, report: SpecReport) -> Mapping[str, bytes]:
+        return LazyFiles(report_files(report))
+
+
+def unit_score(spec: Spec, row: ReadRow) -> float | None:
+    """An answer's score from 0 to 1, also where verdicts have other values."""
+    if row.reading.score is None:
+        return None
+    low, high = score_ends(spec)
+    return min(max((row.reading.score - low) / (high - low), 0.0), 1.0)
+
+
+def outcome_words(row: ReadRow) -> str:
+    """What was read of an answer, and by which rule."""
+    reading = row.reading
+    return (
+        f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
+    )
+
+
+def _told_pictures(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:
+    """How many questions share a picture."""
+    known = [row.picture for row in rows if row.picture]
+    text = shared_pictures(known) if known else ""
+    return (Problem(0, None, text, "nothing"),) if text else ()

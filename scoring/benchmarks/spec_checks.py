@@ -1,0 +1,46 @@
+"""What a report says of its judge: what it gave to answers that deserve nothing, and whether it kept to one verdict."""
+
+from collections.abc import Iterator
+
+from arena.templates import plural
+from scoring.benchmarks.article import Caveat
+from scoring.rules.pairwise import ONE_VERDICT, TWO_VERDICTS
+from scoring.specs.report import SpecReport, ruled_rows
+
+
+def told_canaries(report: SpecReport) -> Iterator[str]:
+    """Yield how many canaries got more than the lowest grade."""
+    scored = [one.reading.score for one in report.canaries if one.reading.score is not None]
+    if scored:
+        given = sum(score > 0 for score in scored)
+        of = f"{given:,} of {plural(len(scored), 'answer')} that deserve nothing"
+        yield f"Canaries: {of} got more than the lowest grade from the judge."
+
+
+def told_distrust(report: SpecReport) -> Iterator[Caveat]:
+    """Yield why the judge is not trusted: it gave more than the lowest grade to canaries."""
+    given = [one.reading.read for one in report.canaries if one.reading.score]
+    if given:
+        grades = ", ".join(given)
+        text = f"the judge gave {grades} to {len(given):,} of {len(report.canaries):,} worthless answers"
+        yield Caveat("Judge not trusted", text)
+
+
+def told_pictures(report: SpecReport) -> Iterator[Caveat]:
+    """Yield how many questions the judge read without the pictures that it should see."""
+    rows = [row for row, rule in ruled_rows(report) if rule.shows_pictures and row.replies]
+    without = sum(not row.shown for row in rows)
+    if without:
+        of = f"{without:,} of {plural(len(rows), 'question')}"
+        yield Caveat(
+            "Without pictures", f"the file held no picture for {of}, and the judge saw none"
+        )
+
+
+def told_orders(report: SpecReport) -> Iterator[str]:
+    """Yield how often the judge gave one verdict in both orders."""
+    verdicts = [row.reading.why for row in report.rows]
+    same = verdicts.count(ONE_VERDICT)
+    both = same + verdicts.count(TWO_VERDICTS)
+    if both:
+        yield f"Both orders: the judge kept to its verdict for {same:,} of {plural(both, 'answer')}."

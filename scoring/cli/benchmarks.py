@@ -1,0 +1,277 @@
+"""Commands `benchmarks` and `check`: what is scored here, also in other forms, and whether answers fit a spec."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Option, Typer
+
+from arena.cli.output_paths import check_unread, output_file
+from arena.io.tables import ANSWERS, read_records
+from arena.templates import plural
+from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.benchmarks.kit_table import kit_table
+from scoring.benchmarks.mmbench import MMBench
+from scoring.benchmarks.spec_benchmark import (
+    OWN,
+    SpecBenchmark,
+    outcome_words,
+    protocol_note,
+    spec_benchmark,
+)
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.registry import BENCHMARKS, open_upload
+from scoring.specs.files import SPEC_ENDINGS
+from scoring.specs.hub_eval import eval_yaml
+from scoring.specs.other_forms import load_benchmark, load_benchmarks
+from scoring.specs.problems import either
+from scoring.specs.report import SpecReport, figure_lines, grouped_lines
+from scoring.specs.schema import Case, Spec, kind_of
+from scoring.specs.translated import Translated, comment
+
+app = Typer(rich_markup_mode=None)
+FORMS = ("spec", "eval.yaml", "tsv")
+_WITH_SPEC = (SpecBenchmark, MMBench)
+"""Benchmarks that a spec tells about."""
+_ROWS = 3
+_MOST_GROUPS = 12
+_LONGEST = 100
+"""Signs of an answer that is shown."""
+_WIDTH = 18
+
+
+Task = Annotated[str | None, Option(metavar="NAME", help="which of several tasks of an eval.yaml")]
+
+
+@app.command()
+def benchmarks(
+    name: Annotated[
+        str | None,
+        Argument(
+            help="describe this one, or a file: a spec, the Hub's eval.yaml or a task of lmms-eval; a line for each "
+            "of ours without"
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        Option(
+            "--as",
+            metavar="FORM",
+            help="write it as a spec, as an eval.yaml for the Hub, or as a tsv for VLMEvalKit",
+        ),
+    ] = None,
+    questions: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="its questions; a tsv needs them, an eval.yaml their columns"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        Option(metavar="FILE", callback=output_file, help="write it there; printed without"),
+    ] = None,
+    task: Task = None,
+) -> Iterator[str]:
+    if name is None:
+        width = max(map(len, BENCHMARKS))
+        for key, benchmark in BENCHMARKS.items():
+            yield f"{key:{width}}  {benchmark.line}"
+        return
+    is_file = name.lower().endswith(SPEC_ENDINGS)
+    if not is_file and name not in BENCHMARKS:
+        keys = ", ".join(BENCHMARKS)
+        raise BadParameter(f"expected one of {keys}, or a file as in animals.yaml, found {name!r}")
+    if form is not None:
+        found = load_benchmark(Path(name), task) if is_file else _of_ours(BENCHMARKS[name])
+        read = [Path(name)] if is_file else []
+        yield from _in_form(found, form, questions, out, read)
+    elif is_file:
+        yield from _described_file(Path(name), task)
+    else:
+        yield from _described_benchmark(BENCHMARKS[name])
+
+
+@app.command()
+def check(
+    spec: Annotated[
+        Path,
+        Argument(
+            metavar="SPEC",
+            help="a benchmark as a YAML file, or the Hub's eval.yaml, or a task of lmms-eval",
+        ),
+    ],
+    file: Annotated[Path | None, Argument(help="answers to it; three are read")] = None,
+    task: Task = None,
+) -> Iterator[str]:
+    read = load_benchmark(spec, task).spec if file is not None else None
+    yield from _described_file(spec, task)
+    yield f"\n{spec.name} has no problems."
+    if file is not None and read is not None:
+        yield ""
+        yield from _tried(read, file)
+
+
+def _described_benchmark(benchmark: Benchmark[Any]) -> Iterator[str]:
+    if isinstance(benchmark, _WITH_SPEC):
+        yield from described(benchmark.spec)
+        return
+    yield benchmark.name
+    for protocol in benchmark.protocols.values():
+        yield f"{protocol}: {benchmark.notes.get(protocol, protocol)}"
+    if benchmark.cited:
+        yield _field("Cite", benchmark.cited)
+
+
+def _described_file(path: Path, task: str | None) -> Iterator[str]:
+    """Yield what the benchmarks of a file are, and what of another form is not taken. Raises SpecError."""
+    found = [load_benchmark(path, task)] if task is not None else load_benchmarks(path)
+    for place, benchmark in enumerate(found):
+        if place:
+            yield ""
+        yield from described(benchmark.spec)
+        if benchmark.form:
+            yield _field("Read from", f"{benchmark.form}: {benchmark.task}")
+        for line in benchmark.left_out:
+            yield _field("Not taken", line)
+
+
+def _of_ours(benchmark: Benchmark[Any]) -> Translated:
+    if not isinstance(benchmark, _WITH_SPEC):
+        raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
+    return Translated("", benchmark.key, benchmark.spec, ())
+
+
+def _in_form(
+    found: Translated, form: str, questions: Path | None, out: Path | None, read: Sequence[Path]
+) -> Iterator[str]:
+    """Yield a benchmark in another form, or where it was written to and what it does not carry."""
+    if form not in FORMS:
+        raise BadParameter(f"expected {either(FORMS)}, found {form!r}", param_hint="--as")
+    if out is not None:
+        check_unread([out], *read, questions)
+    if form == "tsv":
+        if questions is None or out is None:
+            raise BadParameter("a tsv needs --questions FILE and --out FILE", param_hint="--as")
+        table = kit_table(found.spec, questions)
+        table.write(out)
+        yield f"{out}: {plural(len(table.questions), 'question')} for VLMEvalKit"
+        yield from table.notes
+        return
+    if form == "spec":
+        text = "".join(comment(f"Not taken: {line}") for line in found.left_out) + found.spec.yaml
+    else:
+        text = eval_yaml(found.spec, _columns(questions))
+    if out is None:
+        yield text.rstrip("\n")
+    else:
+        out.write_text(text, encoding="utf-8")
+        yield f"{out}: {found.spec.name}"
+
+
+def _columns(questions: Path | None) -> Sequence[str]:
+    """The columns of a question file's first row. Raises RowsError."""
+    if questions is None:
+        return ()
+    records = read_records(questions, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+    return next(([*record.values] for record in records), [])
+
+
+def described(spec: Spec) -> Iterator[str]:
+    """Yield all that a spec says, in words."""
+    yield spec.name
+    yield spec.about
+    yield ""
+    if spec.size:
+        yield _field("Size", spec.size)
+    yield _field("Licence", spec.licence)
+    if spec.cite:
+        yield _field("Cite", spec.cite)
+    if spec.called:
+        yield _field("Files called", ", ".join(f"..._{name}" for name in spec.called))
+    yield _field("Columns", ", ".join(_columns_of(spec)))
+    for case in spec.rule:
+        yield from _rule_fields(case)
+    for protocol in spec.protocols:
+        figures = ", ".join(spec.figures_under(protocol))
+        yield _field("Protocol", f"{protocol}: {protocol_note(spec, protocol)}. Figures: {figures}")
+    for question in spec.questions:
+        parts = [
+            question.name,
+            plural(question.rows, "row") if question.rows else "",
+            f"answers {question.answers}" if question.answers != "there" else "",
+            f"md5 {question.md5}" if question.md5 else "",
+            question.url or "",
+            question.note or "",
+        ]
+        yield _field("Questions", " · ".join(filter(None, parts)))
+    yield _field("Spec (sha256)", spec.digest)
+
+
+def _columns_of(spec: Spec) -> Iterator[str]:
+    """Yield the columns that a file needs, each once."""
+    columns = spec.columns
+    roles = [columns.id, columns.question, columns.truth, columns.answer]
+    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
+    for case in spec.rule:
+        names = (*case.rule.needed, *case.rule.mentioned)
+        needed += [name for name in names if name not in ("question", "truth")]
+    needed += [column for name in spec.figures for column in spec.needs(name)]
+    yield from dict.fromkeys(map(spec.source_of, needed))
+    if "letter" in spec.kinds:
+        yield from columns.options or ["A, B, ... or options"]
+
+
+def _rule_fields(case: Case) -> Iterator[str]:
+    """Yield a rule with its parameters, and its prompt below."""
+    when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
+    rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    prompt = rule.pop("prompt", "")
+    written = ", ".join(
+        f"{name} {_in_words(value)}" for name, value in rule.items() if name != "kind"
+    )
+    parts = [kind_of(case.rule), written, when and f"where {when}"]
+    yield _field("Rule", " · ".join(filter(None, parts)))
+    for place, line in enumerate(prompt.strip().splitlines()):
+        yield _field("" if place else "Prompt", line).rstrip()
+
+
+def _in_words(value: Any) -> str:
+    """A parameter in words: lists and tables without their brackets, numbers without zeros."""
+    if isinstance(value, list):
+        return (
+            " to ".join(map(_in_words, value))
+            if len(value) == 2
+            else ", ".join(map(_in_words, value))
+        )
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(each)}" for name, each in value.items())
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _field(name: str, text: str) -> str:
+    return f"{name:{_WIDTH}}{text}"
+
+
+def _tried(spec: Spec, file: Path) -> Iterator[str]:
+    """Yield what a file holds, and how the first answers are read under each protocol. Raises ChoicesError."""
+    benchmark = spec_benchmark(OWN, spec)
+    opened = open_upload(file, ANSWERS, benchmark=benchmark)
+    assert opened, "a benchmark that is given takes any file"
+    yield from opened.lines
+    yield from problem_lines(opened.problems)
+    if not opened.file.scorable:
+        raise ChoicesError(f"{file.name} cannot be scored: correct what is said above")
+    reports: list[SpecReport] = [opened.report(protocol) for protocol in spec.protocols]
+    for column in spec.groups:
+        groups = [group.name for group in grouped_lines(reports[0], column, "")]
+        more = f" and {len(groups) - _MOST_GROUPS:,} more" if len(groups) > _MOST_GROUPS else ""
+        yield _field(column, f"{', '.join(groups[:_MOST_GROUPS])}{more}")
+    for place, row in enumerate(reports[0].rows[:_ROWS]):
+        answer = " ".join(row.row.answer.split())[:_LONGEST]
+        yield f"\n{row.row.id}: {answer}"
+        for report in reports:
+            yield f"  {report.protocol}: {outcome_words(report.rows[place])}"
+    yield ""
+    for report in reports:
+        for name, line in figure_lines(report).items():
+            value = "no score" if line.mean is None else f"{line.mean:.1f}"
+            left = f", {line.unscored:,} unscored" if line.unscored else ""
+            yield f"{report.protocol}: {name} {value} (n {line.n:,}{left})"

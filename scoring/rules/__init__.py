@@ -1,0 +1,1 @@
+"""Rules: one question and one answer in, a score or nothing out."""

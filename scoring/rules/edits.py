@@ -1,0 +1,36 @@
+"""Edit distance: how many signs to insert, delete or replace to make one text of another."""
+
+from os.path import commonprefix
+
+
+def edit_distance(first: str, second: str) -> int:
+    """The Levenshtein distance, by Myers' bit vectors (1999): the shorter text is one column of bits.
+
+    For a text of fixed length, the work grows with the other one's; what both begin or end with costs nothing.
+    """
+    same = len(commonprefix((first, second)))
+    rest = [text[same:][::-1] for text in (first, second)]
+    same = len(commonprefix(rest))
+    column, row = sorted((text[same:] for text in rest), key=len)
+    if not column:
+        return len(row)
+    places: dict[str, int] = {}
+    for place, sign in enumerate(column):
+        places[sign] = places.get(sign, 0) | 1 << place
+    every = (1 << len(column)) - 1
+    last = 1 << len(column) - 1
+    rises = every
+    falls = 0
+    distance = len(column)
+    for sign in row:
+        same = places.get(sign, 0)
+        vertical = same | falls
+        horizontal = (((same & rises) + rises) ^ rises) | same
+        right_rises = falls | ~(horizontal | rises) & every
+        right_falls = rises & horizontal
+        distance += bool(right_rises & last) - bool(right_falls & last)
+        right_rises = right_rises << 1 | 1
+        right_falls = right_falls << 1
+        rises = (right_falls | ~(vertical | right_rises)) & every
+        falls = right_rises & vertical & every
+    return distance

@@ -1,0 +1,218 @@
+"""Values of formulas: a closed grammar of numbers, + - * / ^, fractions, roots, pi and brackets; nothing is evaluated.
+
+    sum      = product (("+" | "-") product)*
+    product  = signed (("*" | "/") signed | power)*     a root, pi or a bracket behind a number is a factor
+    signed   = ("+" | "-")* power
+    power    = percent ("^" ("+" | "-")* percent)?      a second "^" can be meant in two ways
+    percent  = single "%"?
+    single   = number | number fraction | fraction | root | pi | bracket
+
+All is computed in floating point, so that no power can be large.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_SIGNS = 300
+"""A longer text is no formula that is read."""
+_DEEPEST = 24
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("−‐‑‒–", "-"),
+        **dict.fromkeys("×·⋅∗", "*"),
+        "÷": "/",
+        "π": "\\pi ",
+        "√": "\\sqrt ",
+        "²": "^2",
+        "³": "^3",
+        "½": "(1/2)",
+        "¼": "(1/4)",
+        "¾": "(3/4)",
+    }
+)
+_DROPPED = re.compile(
+    r"\\(?:left|right|boxed|fbox|text|mathrm|displaystyle)(?![a-z])|\\[,!;: ()$]|\$"
+    r"|\^\s?\{?\s?\\circ(?![a-z])(?:\s?\})?"
+)
+_WRITTEN = (
+    (re.compile(r"\\[dtc]frac(?![a-z])"), r"\\frac"),
+    (re.compile(r"\\(?:times|cdot)(?![a-z])|\*\*"), lambda found: "^" if found[0] == "**" else "*"),
+    (re.compile(r"\\div(?![a-z])"), "/"),
+    (re.compile(r"\\%|\bpercent\b"), "%"),
+    (re.compile(r"(?<![a-z\\])(?=(?:sqrt|pi)(?![a-z]))"), r"\\"),
+)
+"""Other ways to write a sign of the grammar."""
+_TOKEN = re.compile(
+    r"\s*+((?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)(?:\.\d*+)?(?:e[+-]?\d{1,3})?(?![a-z\d])"
+    r"|\.\d++(?:e[+-]?\d{1,3})?(?![a-z\d])"
+    r"|\\frac(?:\s?\d\s?\d(?!\d))?|\\sqrt(?![a-z])|\\pi(?![a-z])|[-+*/^%:(){}\[\]])\s*+"
+)
+_CLOSING = {"(": ")", "{": "}", "[": "]"}
+
+
+class _UnreadError(ValueError):
+    """The text is no formula of the grammar."""
+
+
+def value(text: str, plainly: bool = False) -> float | None:
+    """The number that a formula is; None for another text, and for one whose value is not finite.
+
+    `plainly` is VLMEvalKit's range: no square root, pi, factor without a sign, or fraction without braces.
+    """
+    text = text.strip()
+    if len(text) > MOST_SIGNS:
+        return None
+    try:
+        parser = _Parser(
+            _tokens(text.lower() if plainly else text.lower().replace("°", "")), plainly
+        )
+        number = parser.whole()
+    except (_UnreadError, ArithmeticError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _tokens(text: str) -> Sequence[str]:
+    text = _DROPPED.sub(" ", text.translate(_SIGNS))
+    for pattern, sign in _WRITTEN:
+        text = pattern.sub(sign, text)
+    tokens: list[str] = []
+    place = 0
+    while place < len(text):
+        found = _TOKEN.match(text, place)
+        if found is None:
+            if not text[place:].strip():
+                break
+            raise _UnreadError
+        tokens.append(found[1])
+        place = found.end()
+    return tokens
+
+
+@dataclass
+class _Parser:
+    """Reads tokens by the grammar above, each method one of its lines."""
+
+    tokens: Sequence[str]
+    plainly: bool
+    place: int = 0
+    depth: int = 0
+
+    @property
+    def next(self) -> str:
+        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+
+    def take(self, *signs: str) -> str:
+        """The next token if it is one of these; else ""."""
+        sign = self.next
+        if sign == "" or sign not in signs:
+            return ""
+        self.place += 1
+        return sign
+
+    def expect(self, sign: str) -> None:
+        if not self.take(sign):
+            raise _UnreadError
+
+    def whole(self) -> float:
+        number = self.sum()
+        if self.next:
+            raise _UnreadError
+        return number
+
+    def sum(self) -> float:
+        number = self.product()
+        while sign := self.take("+", "-"):
+            term = self.product()
+            number += term if sign == "+" else -term
+        return number
+
+    def product(self) -> float:
+        number = self.signed()
+        while True:
+            if self.take("*"):
+                number *= self.signed()
+            elif self.take("/") or (self.plainly and self.take(":")):
+                number /= self.signed()
+            elif not self.plainly and self.next in ("\\sqrt", "\\pi", "\\frac", "("):
+                number *= self.power()
+            else:
+                return number
+
+    def sign(self) -> int:
+        factor = 1
+        while sign := self.take("+", "-"):
+            factor *= -1 if sign == "-" else 1
+        return factor
+
+    def signed(self) -> float:
+        return self.sign() * self.power()
+
+    def power(self) -> float:
+        base = self.percent()
+        if not self.take("^"):
+            return base
+        exponent = self.sign() * self.percent()
+        raised = base**exponent
+        if isinstance(raised, complex) or self.next == "^":
+            raise _UnreadError
+        return raised
+
+    def percent(self) -> float:
+        number = self.single()
+        return number / 100 if self.take("%") else number
+
+    def single(self) -> float:
+        token = self.next
+        self.place += 1
+        if token[:1].isdigit() or token[:1] == ".":
+            number = float(token.replace(",", ""))
+            return number + self.single() if token.isdigit() and self.is_mixed() else number
+        if token in _CLOSING:
+            return self.inside(token)
+        if token.startswith("\\frac"):
+            return self.fraction(token)
+        if token == "\\pi" and not self.plainly:
+            return math.pi
+        if token == "\\sqrt":
+            return self.root()
+        raise _UnreadError
+
+    def is_mixed(self) -> bool:
+        """Whether a fraction of two whole numbers follows, which a whole number before it is added to."""
+        whole = [one if not one.isdigit() else "0" for one in self.tokens[self.place :][:7]]
+        return whole == ["\\frac", "{", "0", "}", "{", "0", "}"]
+
+    def inside(self, opening: str) -> float:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise _UnreadError
+        number = self.sum()
+        self.expect(_CLOSING[opening])
+        self.depth -= 1
+        return number
+
+    def fraction(self, token: str) -> float:
+        digits = [sign for sign in token if sign.isdigit()]
+        if digits and not self.plainly:
+            return int(digits[0]) / int(digits[1])
+        above = self.braced()
+        return above / self.braced()
+
+    def braced(self) -> float:
+        self.expect("{")
+        return self.inside("{")
+
+    def root(self) -> float:
+        index = self.inside("[") if self.take("[") else 2.0
+        if self.plainly and index == 2:
+            raise _UnreadError
+        is_digit = len(self.next) == 1 and self.next.isdigit()
+        if not (is_digit or self.next in ("(", "{")):
+            raise _UnreadError
+        under = self.single()
+        if under < 0:
+            raise _UnreadError
+        return under ** (1 / index)

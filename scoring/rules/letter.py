@@ -1,0 +1,224 @@
+"""Letters: which option of a multiple-choice question an answer chooses."""
+
+import re
+import zlib
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from string import ascii_uppercase
+from typing import Annotated, Literal
+
+from pydantic import StringConstraints
+
+from scoring.judges.spec import Ask, JudgeSpec, Reply
+from scoring.multiple_choice.extract import (
+    PROMPTS,
+    asked,
+    closed_ask,
+    extract,
+    judged_letter,
+    language,
+    letter_ask,
+    read_reply,
+)
+from scoring.multiple_choice.option_texts import listed_options
+from scoring.multiple_choice.paper import vlmevalkit
+from scoring.multiple_choice.truths import TruthCell, read_truths
+from scoring.multiple_choice.types import LETTERS, ChoiceQuestion, Decision, Protocol, Rule
+from scoring.rules.base import Item, Judged, Reading, RuleKind, RuleProtocol, unread
+from scoring.rules.judging import PROMPT, extracted
+from scoring.rules.open import OpenRule
+from scoring.rules.text import TextRule
+from scoring.rules.toolkit_letters import READERS, LetterWords, nearest
+
+_OURS: Mapping[RuleProtocol, Protocol] = {
+    "strict": "strict",
+    "mmbench-paper": "mmbench-paper",
+    "mmt-paper": "mmt-paper",
+}
+_CAPITALS = frozenset(ascii_uppercase)
+_NUMBER = re.compile(r"[0-9]{1,15}")
+_OPTION = "the letter or the text of the option that it chooses,"
+_OPEN = OpenRule()
+_TEXT = TextRule()
+
+
+class LetterRule(RuleKind):
+    """The letter of the option that an answer chooses, A to Z."""
+
+    kind: Literal["letter"] = "letter"
+    options: str | None = None
+    """Column with all options as a list, where they aren't in columns of their own."""
+    final_line: Annotated[str, StringConstraints(min_length=1, max_length=40)] | None = None
+    """How the line begins that holds the answer, such as "Answer:", where the prompt asks for one."""
+    open: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    """The second option of a question without any, whose first is the truth; `strict` and the authors read it as
+    an open question."""
+    read: LetterWords = "shared"
+    """How lmms-eval reads this benchmark; `standing` is VLMEvalKit's way too."""
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        others = "lmms-eval" if self.open is None else "authors"
+        return frozenset((*_OURS, "vlmevalkit", others))
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        if self._is_open_question(item, protocol):
+            return _OPEN.reading(self._plain_item(item), answer, protocol)
+        if protocol not in _OURS:
+            return self._toolkits(item, answer, protocol)
+        options = self.options_of(item)
+        if not options:
+            return unread(protocol, "the question has no options")
+        return self._decided(item, self._decision(options, answer, _OURS[protocol]), protocol)
+
+    def judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
+    ) -> Generator[Ask, Reply, Judged]:
+        if self._is_open_question(item, protocol):
+            return (yield from _OPEN.judging(self._plain_item(item), answer, protocol, spec))
+        if protocol not in _OURS:
+            return (yield from self._toolkit_judging(item, answer, protocol, spec))
+        question = self._question(item)
+        ours = _OURS[protocol]
+        decision = extract(answer, question.options, ours)
+        if decision.open:
+            decision = yield from judged_letter(question, answer, decision, ours, spec)
+        reading = self._checked(item, self._decided(item, decision, protocol))
+        return Judged(replace(reading, is_open=False), decision.replies, decision.model)
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        if self._is_open_question(item, protocol) or protocol in ("lmms-eval", "authors"):
+            return PROMPT
+        return PROMPTS[language(self._question(item))]
+
+    def options_of(self, item: Item) -> Mapping[str, str]:
+        """The options by letter; of a question without any, the truth and the words for all others."""
+        options = self._own_options(item)
+        if options or self.open is None:
+            return options
+        return {"A": self.truth_of(item) or "", "B": self.open}
+
+    def _own_options(self, item: Item) -> Mapping[str, str]:
+        if self.options is None:
+            return item.options
+        texts = listed_options(item.cells.get(self.options)) or ()
+        return dict(zip(LETTERS, texts, strict=False))
+
+    def _has_words_for_options(self, item: Item) -> bool:
+        return self.open is not None and not self._own_options(item)
+
+    def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
+        """Whether a question without options is read as what it is."""
+        return protocol in ("strict", "authors") and self._has_words_for_options(item)
+
+    def _plain_item(self, item: Item) -> Item:
+        return replace(item, truth=self.truth_of(item))
+
+    def _question(self, item: Item) -> ChoiceQuestion:
+        number = int(item.id) if _NUMBER.fullmatch(item.id) else zlib.crc32(item.id.encode())
+        return ChoiceQuestion(
+            index=number,
+            text=item.question,
+            options=self.options_of(item),
+            answer=None,
+            category="",
+            group="",
+            split="",
+        )
+
+    def _decision(self, options: Mapping[str, str], answer: str, protocol: Protocol) -> Decision:
+        """The letter by our rules or a paper's; where ours read nothing, the last line may hold it."""
+        decision = extract(answer, options, protocol)
+        last = answer.rstrip().rpartition("\n")[2].strip()
+        if protocol != "strict" or not decision.open or self.final_line is None:
+            return decision
+        if not last.startswith(self.final_line):
+            return decision
+        return extract(last.removeprefix(self.final_line), options, protocol)
+
+    def _decided(self, item: Item, decision: Decision, protocol: RuleProtocol) -> Reading:
+        why = str(decision.rule)
+        if decision.letter is None:
+            return unread(protocol, why, decision.open)
+        right = self._right_letter(item)
+        if right is None and self.truth_of(item) is not None:
+            why = f"{why}; the right answer is none of the options"
+        if right is None:
+            return Reading(None, decision.letter, why)
+        return Reading(float(decision.letter == right), decision.letter, why)
+
+    def _right_letter(self, item: Item) -> str | None:
+        """The option that the truth is, by letter, text or place; None if it is none of them."""
+        if self._has_words_for_options(item):
+            return "A"
+        cell = TruthCell(self.truth_of(item) or "", self.options_of(item))
+        return read_truths([cell]).letters[0]
+
+    def _toolkits(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        """The letter as a toolkit reads it, compared with the truth as it is written."""
+        truth = self._toolkit_truth(item, protocol)
+        is_text = protocol == "lmms-eval" and self.read == "shared" and truth not in _CAPITALS
+        if is_text and self.truth_of(item) is not None:
+            return _TEXT.reading(self._plain_item(item), answer, protocol)
+        reading = self._toolkit_letter(self.options_of(item), answer, protocol)
+        return replace(reading, score=float(reading.read == truth)) if reading.read else reading
+
+    def _toolkit_truth(self, item: Item, protocol: RuleProtocol) -> str:
+        """The truth as a toolkit compares it: as it is written, and lmms-eval's "(a)" as A."""
+        truth = (self.truth_of(item) or "").strip()
+        if self.open is not None:
+            return truth if truth in _CAPITALS else "A"
+        letter = truth.strip("()").upper()
+        return letter if protocol == "lmms-eval" and letter in _CAPITALS else truth
+
+    def _toolkit_letter(
+        self, options: Mapping[str, str], answer: str, protocol: RuleProtocol
+    ) -> Reading:
+        """The letter that a toolkit reads, without its score."""
+        if protocol == "vlmevalkit" and self.read != "standing":
+            decision = vlmevalkit(self._final_text(answer), options)
+            if decision.letter is None:
+                return unread(protocol, str(decision.rule), True)
+            return Reading(None, decision.letter, str(decision.rule))
+        if self.read == "nearest":
+            letter = next((one for one, text in options.items() if text == answer), "")
+            left_open = unread(protocol, "left to the judge", bool(answer))
+            return Reading(None, letter, "an option") if letter else left_open
+        name = "mmmu" if protocol == "authors" else self.read
+        letter = READERS[name](answer, options)
+        return Reading(None, letter, name) if letter else unread(protocol, "no letter")
+
+    def _final_text(self, answer: str) -> str:
+        """What the toolkit reads of the last line that holds the answer: its one capital, or all of it."""
+        if self.final_line is None:
+            return answer
+        lines = [line.strip() for line in answer.strip().split("\n")]
+        text = next((line for line in reversed(lines) if line.startswith(self.final_line)), None)
+        if text is None:
+            return answer
+        text = text.removeprefix(self.final_line)
+        capitals = {sign for sign in text if sign in _CAPITALS}
+        return capitals.pop() if len(capitals) == 1 else text
+
+    def _toolkit_judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec
+    ) -> Generator[Ask, Reply, Judged]:
+        """A judge's letter by VLMEvalKit's rule, or the option nearest to what it copies out."""
+        options = self.options_of(item)
+        if protocol == "vlmevalkit":
+            ask = letter_ask(self._question(item), answer, False, spec)
+        else:
+            ask = closed_ask(PROMPT, answer, True, None, question=item.question, form=_OPTION)
+
+        def read(text: str, finish: str) -> str | None:
+            if protocol == "vlmevalkit":
+                return read_reply(text, options, finish) or vlmevalkit(text, options).letter
+            said = extracted(text, finish)
+            return None if said is None else nearest(said, options)
+
+        found = yield from asked(ask, read)
+        truth = self._toolkit_truth(item, protocol)
+        if not found.read:
+            reading = unread(protocol, str(Rule.UNREAD))
+        else:
+            reading = Reading(float(found.read == truth), found.read, str(Rule.JUDGE))
+        return Judged(self._checked(item, reading), found.replies, found.model)

@@ -1,0 +1,181 @@
+"""Pairs: a judge compares the model's answer with a baseline's and gives a verdict.
+
+Under `strict` it is asked in both orders, since judges prefer a place, and the score is the mean of both. The toolkits
+ask once, with the baseline's answer as A.
+"""
+
+import json
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from arena.inference.messages import ending
+from arena.reasoning import answer_of
+from scoring.intervals import Ends
+from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
+from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.rules.base import Item, Judged, Reading, RuleProtocol, cell_of, unread
+from scoring.rules.prompted import PromptedRule
+
+_LABEL = re.compile(r"[^\[\]{}\"\\\n]{1,40}")
+
+
+def _is_label(value: object) -> object:
+    if not isinstance(value, str) or not _LABEL.fullmatch(value):
+        raise ValueError(f"expected a label such as 'A>B', found {str(value)[:40]!r}")
+    return value
+
+
+_Label = Annotated[str, BeforeValidator(_is_label)]
+ONE_VERDICT = "one verdict in both orders"
+TWO_VERDICTS = "the mean of two verdicts, one in each order"
+_TOOLKITS_LABELS = ("A>B", "A>>B", "A=B", "B>A", "B>>A")
+"""In the order in which lmms-eval looks for them in a reply."""
+_KIT_LABEL = re.compile(r"\[\[([AB<>=]+)\]\]")
+"""The toolkits' pattern; `A<B` fits it, and counts 0."""
+_STRICT_LABEL = re.compile(r"\[\[([^\[\]\n]{1,40})\]\]")
+_OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
+
+
+class PairwiseRule(PromptedRule):
+    """A verdict's value: high where the model's answer, which is B, is better than the baseline's."""
+
+    places: ClassVar[tuple[str, ...]] = ("answer_a", "answer_b")
+    unread_as: ClassVar[str] = "a tie"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): the judge compares in both orders, and the mean counts; what has no clear "
+        "verdict in one of them stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: one order, the baseline first; without a single label the "
+        "judge is asked again, and then it is a tie",
+        "lmms-eval": "lmms-eval's rules of August 2026: one order, the baseline first; several labels are searched in "
+        "an order of its own, and none is a tie",
+    }
+
+    kind: Literal["pairwise"] = "pairwise"
+    baseline: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    """Column of the baseline's answers."""
+    verdicts: Annotated[
+        Mapping[_Label, Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]],
+        Field(min_length=2, max_length=20),
+    ]
+    """Values by label."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        low, high = self.ends
+        values = [*self.verdicts.values()]
+        for label, value in self.verdicts.items():
+            if not any(abs(low + high - value - other) < 1e-9 for other in values):
+                raise ValueError(
+                    f"verdict {label!r} has none of the value {low + high - value:g} for the other order; add it"
+                )
+        if len({*values}) < len(values):
+            raise ValueError("two verdicts have one value; keep one of them")
+        return self
+
+    @property
+    def ends(self) -> Ends:
+        return Ends(min(self.verdicts.values()), max(self.verdicts.values()))
+
+    @property
+    def needed(self) -> Sequence[str]:
+        return (*super().needed, self.baseline)
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        is_toolkits = {*self.verdicts} == {*_TOOLKITS_LABELS}
+        return frozenset(("strict", "vlmevalkit", "lmms-eval") if is_toolkits else ("strict",))
+
+    def turns(self, protocol: RuleProtocol) -> int:
+        return 2 if protocol == "strict" else 1
+
+    def judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
+    ) -> Generator[Ask, Reply, Judged]:
+        baseline = cell_of(item, self.baseline) or ""
+        if protocol == "strict":
+            ask = self._ask(item, (answer, baseline) if turn else (baseline, answer), spec)
+            found = yield from asked(ask, self._strict, ATTEMPTS)
+            reading = self._reading(found.read, turn) if found.read else self._unread(protocol)
+            return Judged(reading, found.replies, found.model)
+        ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
+        if protocol == "vlmevalkit":
+            found = yield from asked(ask, _only_label, 2)
+        else:
+            found = yield from asked(ask, _contained_label, 1)
+        reading = self._reading(found.read) if found.read else self._unread(protocol)
+        return Judged(reading, found.replies, found.model)
+
+    def joined(self, turns: Sequence[Judged]) -> Judged:
+        """The mean of both orders; unread where one of them is."""
+        replies = tuple(reply for turn in turns for reply in turn.replies)
+        model = turns[-1].model
+        scores = [turn.reading.score for turn in turns if turn.reading.score is not None]
+        if len(turns) == 1 or len(scores) < len(turns):
+            first = min(turns, key=lambda turn: turn.reading.score is not None)
+            return Judged(first.reading, replies, model)
+        reads = dict.fromkeys(turn.reading.read for turn in turns)
+        why = ONE_VERDICT if len(reads) == 1 else TWO_VERDICTS
+        reading = Reading(sum(scores) / len(scores), ", ".join(reads), why)
+        return Judged(reading, replies, model)
+
+    def _ask(self, item: Item, answers: tuple[str, str], spec: JudgeSpec) -> Ask:
+        labels = [*self.verdicts]
+        schema = closed_schema("verdict", "string", labels)
+        if spec.json_schema:
+            form = f'Reply with {{"verdict": label}} and nothing else; it is one of {", ".join(labels)}.'
+        else:
+            shown = ", ".join(f"[[{label}]]" for label in labels)
+            form = f"End with your verdict in double brackets, one of {shown}."
+        texts = dict(zip(self.places, answers, strict=True))
+        return self.fenced_ask(item, texts, spec, schema, form)
+
+    def _strict(self, reply: str, finish: str) -> str | None:
+        """The one label in a reply, its reasoning included, which says it to its reader; or an object's verdict."""
+        if ending(finish) != "whole":
+            return None
+        said = answer_of(reply).text.strip()
+        if found := _OBJECT.fullmatch(said):
+            return self._member(found[1])
+        labels = {*_STRICT_LABEL.findall(reply)}
+        label = labels.pop() if len(labels) == 1 else ""
+        return label if label in self.verdicts and f"[[{label}]]" in said else None
+
+    def _member(self, text: str) -> str | None:
+        try:
+            label = json.loads(text).get("verdict")
+        except (ValueError, RecursionError):
+            return None
+        return label if isinstance(label, str) and label in self.verdicts else None
+
+    def _reading(self, label: str, turn: int = 0) -> Reading:
+        """The reading of a label: in the second order it is the one of the opposite value."""
+        low, high = self.ends
+        value = self.verdicts.get(label, self._tie)
+        if turn:
+            value = low + high - value
+            label = next(name for name, other in self.verdicts.items() if abs(other - value) < 1e-9)
+        return Reading(value, label, "the judge's verdict")
+
+    def _unread(self, protocol: RuleProtocol) -> Reading:
+        reading = unread(protocol, "no reply of the judge holds one verdict")
+        if protocol == "strict":
+            return reading
+        return Reading(self._tie, "", "no reply of the judge holds one verdict, which is a tie")
+
+    @property
+    def _tie(self) -> float:
+        return (self.ends.low + self.ends.high) / 2
+
+
+def _only_label(reply: str, finish: str) -> str | None:
+    """VLMEvalKit's: the only label in a reply, however often it stands there."""
+    labels = {*_KIT_LABEL.findall(reply)}
+    return labels.pop() if len(labels) == 1 else None
+
+
+def _contained_label(reply: str, finish: str) -> str | None:
+    """lmms-eval's: a verdict in the only label, or with none or several in the whole reply, in its own order."""
+    text = _only_label(reply, finish) or reply
+    return next((label for label in _TOOLKITS_LABELS if label in text), None)

@@ -1,0 +1,137 @@
+"""Rules by a judge with a prompt of the benchmark's own: what is put into it, and how answers are fenced off.
+
+Names in braces are put in by plain replacement, in one pass: braces in data are never read. Under `strict` an answer
+stands between two lines with a code that none of the texts can contain; the toolkits put it in as it is.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from arena.reasoning import answer_of
+from scoring.judges.injection import neutralise
+from scoring.judges.replies import LIKELY
+from scoring.judges.spec import Ask, JudgeSpec, Message, ShownImage, prompt_text
+from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, cell_of
+from scoring.text_lists import listed_texts
+
+BRACES = re.compile(r"\{(\w{1,40})\}")
+PROMPT_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,114}\.txt")
+LONGEST = 20_000
+_ROLES = ("question", "truth")
+_FENCE = prompt_text("fenced_answers.txt")
+_ROOM = 1_024
+"""Tokens that a judge gets: a prompt may ask it for reasons first."""
+_LIKELY = 200
+"""Tokens that it likely uses of them, where no schema closes its reply."""
+
+
+def _is_prompt(value: object) -> object:
+    if isinstance(value, str) and value.endswith(".txt") and "\n" not in value:
+        raise ValueError(
+            f"there is no file {value[:60]!r} beside the spec; put it there, or write the prompt itself"
+        )
+    return value
+
+
+Prompt = Annotated[
+    str, BeforeValidator(_is_prompt), Field(min_length=1, max_length=LONGEST, strict=True)
+]
+
+
+class PromptedRule(RuleKind):
+    """A kind whose every answer a judge reads, by the benchmark's own prompt."""
+
+    is_compared: ClassVar[bool] = False
+    places: ClassVar[tuple[str, ...]]
+    """Names in braces where answers go, all of which the prompt must have."""
+
+    prompt: Prompt
+    """Names in braces are the texts of `texts`, or columns."""
+    show: Literal["pictures"] | None = None
+    """What the judge is shown beside the texts."""
+
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        lacking = [f"{{{name}}}" for name in self.places if name not in self.named]
+        if lacking:
+            text = f"the prompt has no {' and no '.join(lacking)}, where an answer to judge goes"
+            raise ValueError(f"{text}; add it")
+        return self
+
+    @property
+    def named(self) -> Sequence[str]:
+        """The names in the prompt's braces."""
+        return tuple(dict.fromkeys(BRACES.findall(self.prompt)))
+
+    @property
+    def needed(self) -> Sequence[str]:
+        return tuple(name for name in self.named if name in _ROLES)
+
+    @property
+    def mentioned(self) -> Sequence[str]:
+        known = (*_ROLES, "options", *self.places)
+        return tuple(name for name in self.named if name not in known)
+
+    @property
+    def shows_pictures(self) -> bool:
+        return self.show is not None
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        return Reading(None, "", "a judge reads it", is_open=True)
+
+    def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
+        return self.prompt if protocol != "strict" else f"{_FENCE}\n{self.prompt}"
+
+    def texts(self, item: Item) -> Mapping[str, str]:
+        """What a prompt may name beside columns and answers; of several right answers it names each once."""
+        options = "\n".join(f"{letter}. {text}" for letter, text in item.options.items())
+        truth = self.truth_of(item) or ""
+        several = listed_texts(truth)
+        if several:
+            truth = str([*dict.fromkeys(several)])
+        return {"question": item.question, "truth": truth, "options": options}
+
+    def plain_ask(self, item: Item, answers: Mapping[str, str]) -> Ask:
+        """The question as the toolkits put it: all texts as they are."""
+        text = self._filled(item, answers)
+        return Ask(
+            (Message("user", text, self._shown(item)),),
+            0.0,
+            reply_tokens=_ROOM,
+            likely_tokens=_LIKELY,
+        )
+
+    def fenced_ask(
+        self, item: Item, answers: Mapping[str, str], spec: JudgeSpec, schema: str, reply: str
+    ) -> Ask:
+        """Our question: each answer between two lines with a code, and what to reply.
+
+        `schema` is for a judge that has schemas, and `reply` says the form to others.
+        """
+        said = {name: neutralise(answer_of(text).text) for name, text in answers.items()}
+        texts = [item.id, item.question, self.truth_of(item), said]
+        code = hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
+        fenced = {name: f"\nBEGIN {code}\n{text}\nEND {code}\n" for name, text in said.items()}
+        messages = (
+            Message("system", _FENCE),
+            Message("user", f"{self._filled(item, fenced)}\n\n{reply}", self._shown(item)),
+        )
+        closed = schema if spec.json_schema else None
+        likely = LIKELY if closed else _LIKELY
+        return Ask(messages, 0.0, reply_tokens=_ROOM, likely_tokens=likely, schema=closed)
+
+    def _filled(self, item: Item, answers: Mapping[str, str]) -> str:
+        known = {**self.texts(item), **answers}
+
+        def text_of(name: re.Match[str]) -> str:
+            return known[name[1]] if name[1] in known else cell_of(item, name[1]) or ""
+
+        return BRACES.sub(text_of, self.prompt)
+
+    def _shown(self, item: Item) -> tuple[ShownImage, ...]:
+        return item.pictures if self.show else ()

@@ -1,0 +1,45 @@
+"""Relaxed accuracy: a number within 5% of the right one, or equal text (Methani et al. 2020, ChartQA)."""
+
+from typing import Literal
+
+from scoring.rules.base import Item, Reading, RuleKind, RuleProtocol, accepted, unread
+from scoring.rules.short_answers import short_answer
+
+_MOST_CHANGE = 0.05
+"""Of the right number, either way."""
+
+
+class RelaxedRule(RuleKind):
+    """A number near the right one; a truth that is no number, or is 0, must be equal in any case."""
+
+    kind: Literal["relaxed"] = "relaxed"
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        return frozenset(("strict", "vlmevalkit", "lmms-eval"))
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        truths = accepted(self.truth_of(item) or "")
+        if protocol == "strict":
+            answer, problem = short_answer(answer, truths)
+            if problem:
+                return unread(protocol, problem)
+        text = answer if protocol == "lmms-eval" else answer.strip()
+        near = any(is_near(text, truth) for truth in truths)
+        return Reading(float(near), text[:200], "within 5%, or equal text")
+
+
+def is_near(said: str, truth: str) -> bool:
+    """Whether an answer is the right one or, for a number that is not 0, within 5% of it."""
+    number = _number(said)
+    right = _number(truth)
+    if number is not None and right:
+        return abs(number - right) / abs(right) <= _MOST_CHANGE
+    return said.lower() == truth.lower()
+
+
+def _number(text: str) -> float | None:
+    """What Python reads as a number; with a percent sign at the end, its hundredth."""
+    try:
+        return float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,201 @@
+"""Rubrics: a judge grades an answer on a scale, or a baseline's answer and the model's."""
+
+import json
+import math
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from arena.inference.messages import ending
+from arena.interval_text import bracketed
+from arena.reasoning import answer_of
+from scoring.intervals import Ends
+from scoring.judges.replies import Scale, read_score
+from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
+from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.rules.base import Item, Judged, Reading, RuleProtocol
+from scoring.rules.prompted import PromptedRule
+
+_Number = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+_MOST_STEPS = 1_000
+_MOST_LISTED = 101
+"""Grades that a closed schema lists; of more it says only that they are numbers."""
+_OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{[^{}]{0,2000}\})(?:\s*+```)?")
+_MEMBERS = ("baseline", "answer")
+_NOT_READ = (-1.0, -1.0)
+"""VLMEvalKit's marks where it read none; they stay in its means."""
+
+
+class RubricRule(PromptedRule):
+    """A judge's grade; a score is its place on the scale, from 0 for the lowest to 1 for the highest."""
+
+    has_canaries: ClassVar[bool] = True
+    places: ClassVar[tuple[str, ...]] = ("answer",)
+    unread_as: ClassVar[str] = "two marks of -1, which stay in the means"
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "strict": "Strict protocol (ours): answers are fenced off from the judge's instructions; what has no clear "
+        "grade stays unscored, and out of the figures",
+        "vlmevalkit": "VLMEvalKit's rules of August 2026: two marks in the first line of one reply; without them "
+        "both are -1, and stay in the means",
+        "mmbench-paper": "MMBench's protocol: the paper's prompt with the answer as it is; what has no clear grade is "
+        "asked for again, and stays unscored",
+    }
+
+    kind: Literal["rubric"] = "rubric"
+    grades: tuple[_Number, _Number]
+    """The lowest and the highest."""
+    step: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    """How far apart two grades are; None for any number on the scale."""
+    marks: Literal[1, 2] = 1
+    """Grades that are asked for; of two the baseline's comes first."""
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        low, high = self.grades
+        if low >= high:
+            found = bracketed(low, high, "g")
+            raise ValueError(f"grades go from the lowest to the highest, found {found}")
+        if self.step is not None:
+            steps = (high - low) / self.step
+            if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:
+                raise ValueError(
+                    f"steps of {self.step:g} don't lead from {self._ends}; correct step or grades"
+                )
+        return self
+
+    @property
+    def mark_ends(self) -> Ends | None:
+        return Ends(*self.grades)
+
+    @property
+    def mark_count(self) -> int:
+        return self.marks
+
+    @property
+    def _ends(self) -> str:
+        """The scale as a judge reads it: "0 to 2"."""
+        return " to ".join(f"{grade:g}" for grade in self.grades)
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(*self.grades, step=self.step)
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        return frozenset(("strict", "vlmevalkit" if self.marks == 2 else "mmbench-paper"))
+
+    def judging(
+        self, item: Item, answer: str, protocol: RuleProtocol, spec: JudgeSpec, turn: int = 0
+    ) -> Generator[Ask, Reply, Judged]:
+        is_kit = protocol == "vlmevalkit"
+        fenced = self._ask(item, answer, spec)
+        plain = self.plain_ask(item, {"answer": answer})
+        ask = fenced if protocol == "strict" else plain
+        read = self._read_marks if self.marks == 2 else self._read_grade
+        found = yield from asked(ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS)
+        reading = found.read or self._unread(protocol)
+        return Judged(reading, found.replies, found.model)
+
+    def _ask(self, item: Item, answer: str, spec: JudgeSpec) -> Ask:
+        members = _MEMBERS if self.marks == 2 else ("grade",)
+        schema = closed_schema(members, "number", self._listed)
+        return self.fenced_ask(item, {"answer": answer}, spec, schema, self._form(spec))
+
+    @property
+    def _listed(self) -> Sequence[float]:
+        """All grades, where they are few."""
+        low, high = self.grades
+        if self.step is None or (high - low) / self.step > _MOST_LISTED:
+            return ()
+        steps = round((high - low) / self.step)
+        grades = [round(low + place * self.step, 9) for place in range(steps + 1)]
+        return [int(grade) if grade.is_integer() else grade for grade in grades]
+
+    @property
+    def words(self) -> str:
+        """What a grade is: "a number from 0 to 2 in steps of 1"."""
+        steps = f" in steps of {self.step:g}" if self.step is not None else ""
+        return f"a number from {self._ends}{steps}"
+
+    def _form(self, spec: JudgeSpec) -> str:
+        """What the judge is told to reply."""
+        if self.marks == 2:
+            if spec.json_schema:
+                form = '{"baseline": number, "answer": number}'
+                return f"Reply with {form} and nothing else; each is {self.words}."
+            text = "Begin with a line that holds two grades alone, with a blank between them"
+            return f"{text}: the baseline's, then the answer's. Each is {self.words}."
+        if spec.json_schema:
+            return f'Reply with {{"grade": number}} and nothing else; it is {self.words}.'
+        return f"End with a line that is the grade alone, {self.words}."
+
+    def _read_grade(self, reply: str, finish: str) -> Reading | None:
+        grade = read_score(reply, self.scale, finish)
+        if grade is None:
+            return None
+        return Reading(self._score(grade), f"{grade:g}", "the judge's grade", marks=(grade,))
+
+    def _read_marks(self, reply: str, finish: str) -> Reading | None:
+        """Two grades: the members of an object, or all that a reply's first line holds."""
+        marks = _marks_of_object(reply, finish) or _marks_of_line(reply, finish)
+        on_scale = marks and [self.scale.score(mark) for mark in marks]
+        if not marks or not on_scale or None in on_scale:
+            return None
+        return self._marked(marks)
+
+    def _kit(self, reply: str, finish: str) -> Reading | None:
+        """VLMEvalKit's: the two parts of the first line, with commas as blanks; any numbers will do."""
+        parts = reply.split("\n")[0].replace(",", " ").split(" ")
+        marks = _numbers(parts)
+        return self._marked(marks) if marks else None
+
+    def _marked(self, marks: tuple[float, float]) -> Reading:
+        first, second = marks
+        read = f"{first:g} {second:g}"
+        return Reading(self._score(second), read, "the judge's marks", marks=marks)
+
+    def _score(self, grade: float) -> float:
+        low, high = self.grades
+        return (grade - low) / (high - low)
+
+    def _unread(self, protocol: RuleProtocol) -> Reading:
+        what = "two grades" if self.marks == 2 else "a grade"
+        why = f"no reply of the judge holds {what} from {self._ends}"
+        if protocol == "vlmevalkit":
+            return Reading(0.0, "", why, marks=_NOT_READ)
+        return Reading(None, "", why)
+
+
+def _numbers(parts: Sequence[str]) -> tuple[float, float] | None:
+    """Two numbers, as Python reads them; None for other parts."""
+    if len(parts) != 2:
+        return None
+    try:
+        marks = (float(parts[0]), float(parts[1]))
+    except ValueError:
+        return None
+    return marks if all(map(math.isfinite, marks)) else None
+
+
+def _marks_of_line(reply: str, finish: str) -> tuple[float, float] | None:
+    """The two numbers of a reply's first line; None too where the reply was cut short within it."""
+    line, more, _ = reply.strip().partition("\n")
+    end = ending(finish)
+    if end == "filtered" or (end != "whole" and not more):
+        return None
+    return _numbers(line.replace(",", " ").split())
+
+
+def _marks_of_object(reply: str, finish: str) -> tuple[float, float] | None:
+    found = _OBJECT.fullmatch(answer_of(reply).text.strip())
+    if found is None or ending(finish) == "filtered":
+        return None
+    try:
+        members = json.loads(found[1])
+    except (ValueError, RecursionError):
+        return None
+    marks = [members.get(name) for name in _MEMBERS]
+    if any(isinstance(mark, bool) or not isinstance(mark, int | float) for mark in marks):
+        return None
+    return _numbers([str(mark) for mark in marks])

@@ -1,0 +1,149 @@
+"""Short texts: equal to a right answer, containing one, or the consensus of ten people's answers."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from arena.types import folded
+from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol, accepted, unread
+from scoring.rules.judging import JudgedKind
+from scoring.rules.number import plain_number
+from scoring.rules.short_answers import short_answer
+from scoring.rules.vqa_accuracy import consensus, normal
+from scoring.text_lists import listed_texts
+
+Compare = Literal["equal", "contains", "consensus"]
+Fold = Literal["case", "spaces", "vqa", "none"]
+
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: " "}
+"""Full-width signs and the ASCII signs that they are."""
+
+
+class TextRule(JudgedKind):
+    """Text that is folded and compared; nothing of it is left to a judge but a list."""
+
+    kind: Literal["text"] = "text"
+    compare: Compare = "equal"
+    fold: Fold = "case"
+    """What does not count: capitals and outer blanks (`case`), all blanks (`spaces`), what the VQA evaluation folds
+    (`vqa`), or outer blanks alone (`none`)."""
+    as_: Literal["text", "list"] = Field(default="text", alias="as")
+    """Whether a list in the column of truths is several right answers, or one that is a list (MathVista)."""
+    notes: ClassVar[Mapping[RuleProtocol, str]] = {
+        "mmbench-paper": "MMBench's protocol: answers are compared as they are, with all that is around them"
+    }
+    form: ClassVar[str] = 'the list that it gives, such as [1, 2] or ["a", "b"],'
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        known: set[RuleProtocol] = {"strict", "vlmevalkit", "mmbench-paper"}
+        if self.compare != "consensus":
+            known.add("lmms-eval")
+        return frozenset(known)
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        truth = self.truth_of(item) or ""
+        if protocol == "strict":
+            said = short_answer(answer, accepted(truth))
+            if said.problem:
+                return unread(protocol, said.problem, said.is_open and self.as_ == "list")
+            answer = said.text
+        if self.as_ == "list":
+            return self._list(answer, truth, protocol)
+        score = self._score(answer, accepted(truth), protocol)
+        return Reading(score, answer.strip()[:200], _WORDS[self.compare])
+
+    def _score(self, text: str, truths: tuple[str, ...], protocol: RuleProtocol) -> float:
+        if self.compare == "consensus":
+            return consensus(text, truths, as_kit=protocol in TOOLKITS) if truths else 0.0
+        said = self._folded(text, protocol)
+        if protocol == "lmms-eval" and self.compare == "equal":
+            said = said.rstrip(".")
+        right = [self._folded(truth, protocol) for truth in truths]
+        if self.compare == "equal":
+            return float(said in right)
+        if protocol not in TOOLKITS and self.fold != "spaces":
+            return float(any(truth and has_words(said, truth) for truth in right))
+        return float(any(truth in said for truth in right))
+
+    def _folded(self, text: str, protocol: RuleProtocol) -> str:
+        if protocol not in TOOLKITS:
+            return _FOLDS[self.fold](text)
+        if self.compare == "contains":
+            if protocol == "lmms-eval" and self.fold == "case":
+                text = text.translate(_WIDE)
+            text = text.strip().replace("\n", " ")
+        return _TOOLKIT_FOLDS[self.fold](text)
+
+    def _list(self, answer: str, truth: str, protocol: RuleProtocol) -> Reading:
+        """The reading of an answer whose truth is one list; VLMEvalKit matches none, lmms-eval asks a judge for all."""
+        if protocol == "vlmevalkit":
+            return unread(protocol, "the toolkit matches no list")
+        if protocol == "lmms-eval":
+            return unread(protocol, "left to the judge", bool(answer))
+        members = listed_texts(answer)
+        if members is None:
+            return unread(protocol, "no list", True)
+        same = [*map(_member, members)] == [*map(_member, accepted(truth))]
+        return Reading(float(same), answer[:200], "the list")
+
+    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
+        truth = self.truth_of(item) or ""
+        if protocol == "lmms-eval":
+            return Reading(float(said.strip() == truth.strip()), said, "judge")
+        return self._list(said, truth, protocol)
+
+
+def has_words(text: str, words: str) -> bool:
+    """Whether words are part of a text, and not of a longer word or number of it: "4" is no part of "2014".
+
+    Scripts without blanks between words have no such ends.
+    """
+    place = text.find(words)
+    while place >= 0:
+        end = place + len(words)
+        if not (
+            _joined(text[place - 1 : place], words[0]) or _joined(words[-1], text[end : end + 1])
+        ):
+            return True
+        place = text.find(words, place + 1)
+    return False
+
+
+def _joined(left: str, right: str) -> bool:
+    """Whether two neighbours are letters or digits of one word."""
+    return _in_word(left) and _in_word(right)
+
+
+def _in_word(sign: str) -> bool:
+    """Whether a sign is a letter or digit of a script that parts words by blanks, up to Arabic."""
+    return sign.isalnum() and sign < "\u0700"
+
+
+def _member(text: str) -> object:
+    number = plain_number(text)
+    return number if number is not None else folded_case(text)
+
+
+def folded_case(text: str) -> str:
+    """A text without what does not count in a short answer: capitals, runs of blanks, and a full stop at its end."""
+    return folded(text).casefold().strip(" .")
+
+
+_FOLDS: Mapping[Fold, Callable[[str], str]] = {
+    "case": folded_case,
+    "spaces": lambda text: "".join(text.split()),
+    "vqa": normal,
+    "none": str.strip,
+}
+_TOOLKIT_FOLDS: Mapping[Fold, Callable[[str], str]] = {
+    "case": lambda text: text.strip().lower(),
+    "spaces": lambda text: text.replace(" ", ""),
+    "vqa": lambda text: normal(text, as_kit=True),
+    "none": str.strip,
+}
+_WORDS: Mapping[Compare, str] = {
+    "equal": "equal text",
+    "contains": "a right answer is part of the text",
+    "consensus": "consensus of the references",
+}

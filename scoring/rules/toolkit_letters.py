@@ -1,0 +1,163 @@
+"""Letters as lmms-eval and authors of benchmarks read them from free text, with their known errors.
+
+Each reader takes an answer and its options by letter, and returns a letter, which may be none of the options', or "".
+lmms-eval: 75571cfe, August 2026.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
+
+from scoring.multiple_choice.types import LETTERS
+from scoring.rules.edits import edit_distance
+
+LetterWords = Literal["shared", "initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign"]
+"""A benchmark's own way to read letters; `shared` is lmms-eval's for all others."""
+
+_FEWEST = 4
+"""lmms-eval looks for A to D even where a question has fewer options."""
+_END_MARKS = ",.!?;:'\""
+_PHRASES = (
+    "the answer is|answer is|the correct answer is|correct answer is|the best answer is|best answer is"
+    "|the correct option is|correct option is|the best option is|best option is|the choice is|choice is"
+    "|the correct choice is|correct choice is|i choose|i select|i pick|my answer is|my choice is"
+    "|옵션|정답은|답은|답:|答案是|答案为|选|答えは"
+).split("|")
+_FORMS = (("({})", 6), ("{}.", 5), ("{}:", 4), ("{})", 3), ("{} ", 2))
+"""How a letter may be written, and how much that counts beside `_START`, `_END` and `_PHRASE`."""
+_START = 10
+_END = 9
+_PHRASE = 7
+_ANYWHERE = 0
+_INITIAL = re.compile(r"[(\s]*+([A-Z])", re.IGNORECASE)
+_PAIR_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"\A\(?([AB])\)?\.?\Z",
+        r"\A\(?([AB])\)?[.\s]",
+        r"answer\s++is\s++\(?([AB])",
+        r"option\s++\(?([AB])",
+        r"([AB])\)?(?:\s|\Z)",
+        r"\A([AB])",
+    )
+)
+_STANDING = re.compile(r"\b([A-Z])\b", re.IGNORECASE)
+_IN_BRACKETS = re.compile(r"\(([a-zA-Z])\)")
+_FEW_WORDS = 5
+
+
+class _Candidate(NamedTuple):
+    weight: int
+    place: int
+    letter: str
+
+
+def shared(answer: str, options: Mapping[str, str]) -> str:
+    """lmms-eval's extractor: of all places where a letter may be meant, the one of most weight, then the last."""
+    text = answer.strip()
+    for mark in _END_MARKS:
+        text = text.strip(mark)
+    letters = LETTERS[: max(_FEWEST, len(options))]
+    candidates = _candidates(f" {text} ", letters) if answer.strip() else []
+    best = max(candidates, key=lambda one: (one.weight, one.place), default=None)
+    return best.letter if best else ""
+
+
+def _candidates(text: str, letters: str) -> list[_Candidate]:
+    found = [
+        _Candidate(weight, text.rfind(form.format(letter)), letter)
+        for form, weight in _FORMS
+        for letter in letters
+        if form.format(letter) in text
+    ]
+    lower = text.lower()
+    starts = [lower.find(phrase) + len(phrase) for phrase in _PHRASES if phrase in lower]
+    for start in sorted({*starts}):
+        places = [_Candidate(_PHRASE, text.find(letter, start), letter) for letter in letters]
+        found += [one for one in places if one.place >= 0]
+    bare = text.strip()
+    if bare[:1] and bare[0] in letters and not bare[1:2].isalpha():
+        found.append(_Candidate(_START, 0, bare[0]))
+    if bare[-1:] and bare[-1] in letters and not bare[-2:-1].isalpha():
+        found.append(_Candidate(_END, 0, bare[-1]))
+    if found:
+        return found
+    return [
+        _Candidate(_ANYWHERE, text.rfind(letter), letter) for letter in letters if letter in text
+    ]
+
+
+def initial(answer: str, options: Mapping[str, str]) -> str:
+    """The first letter of the answer, of any word (BLINK, CV-Bench in lmms-eval)."""
+    found = _INITIAL.match(answer.strip())
+    return found[1].upper() if found else ""
+
+
+def mmvp(answer: str, options: Mapping[str, str]) -> str:
+    """A or B alone, at the start, behind "answer is" or "option", at the end of a word, or as the first sign."""
+    text = answer.strip()
+    found = next((match for form in _PAIR_FORMS if (match := form.search(text))), None)
+    return found[1].upper() if found else ""
+
+
+def standing(answer: str, options: Mapping[str, str]) -> str:
+    """The first of the options' letters that stands alone, in any case; A or B without options (NaturalBench)."""
+    letters = options or {"A": "", "B": ""}
+    found = (one[1].upper() for one in _STANDING.finditer(answer))
+    return next((letter for letter in found if letter in letters), "")
+
+
+def mmmu(answer: str, options: Mapping[str, str]) -> str:
+    """MMMU's parser: letters in brackets, before a blank or a full stop, else options in a longer text; the last one.
+
+    Where it finds nothing, its authors draw an option at random; here nothing is read.
+    """
+    for mark in _END_MARKS[:-1]:
+        answer = answer.strip(mark)
+    text = f" {answer} "
+    for form, place in (("({})", "({})"), ("{} ", " {} "), ("{}.", " {} ")):
+        letters = [letter for letter in options if form.format(letter) in text]
+        if len(letters) == 1:
+            return letters[0]
+        if letters:
+            return max(letters, key=lambda letter: text.rfind(place.format(letter)))
+    if len(text.split()) <= _FEW_WORDS:
+        return ""
+    lower = text.lower()
+    named = [letter for letter, option in options.items() if option.lower() in lower]
+    return max(named, key=lambda letter: lower.rfind(options[letter].lower()), default="")
+
+
+def llava(answer: str, options: Mapping[str, str]) -> str:
+    """The letter alone, in any case, or a capital and a full stop at the start (LLaVA's ScienceQA)."""
+    text = answer.strip()
+    if len(text) == 1:
+        return text.upper()
+    return text[0] if text[1:2] == "." and text[0].isupper() else ""
+
+
+def nearest(answer: str, options: Mapping[str, str]) -> str:
+    """The letter that is the text or stands in brackets, else the option of fewest edits (MathVista in lmms-eval)."""
+    text = answer.strip()
+    bracketed = _IN_BRACKETS.search(text)
+    text = bracketed[1].upper() if bracketed else text
+    if text in options:
+        return text
+    return min(options, key=lambda letter: edit_distance(text, options[letter]), default="")
+
+
+def sign(answer: str, options: Mapping[str, str]) -> str:
+    """The first sign, whatever it is and in any case (SEED-Bench in lmms-eval)."""
+    return answer.strip()[:1].upper()
+
+
+READERS: Mapping[LetterWords, Callable[[str, Mapping[str, str]], str]] = {
+    "shared": shared,
+    "initial": initial,
+    "standing": standing,
+    "mmvp": mmvp,
+    "mmmu": mmmu,
+    "llava": llava,
+    "nearest": nearest,
+    "sign": sign,
+}

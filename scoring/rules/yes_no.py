@@ -1,0 +1,89 @@
+"""Yes or no: which of the two words an answer has."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal
+
+from scoring.rules.base import Item, Reading, RuleProtocol, unread
+from scoring.rules.judging import JudgedKind
+from scoring.rules.short_answers import short_answer
+from scoring.rules.vqa_accuracy import without_marks
+
+YesNoWords = Literal["whole", "start", "first"]
+"""How toolkits read a benchmark: lmms-eval POPE and MME (`whole`, `start`), both NaturalBench (`first`)."""
+
+_WORD = re.compile(r"\w+")
+_FIRST = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
+_ANSWERS = {"yes": "Yes", "no": "No"}
+_START = 4
+"""Signs at the start of an answer in which lmms-eval looks for MME's words."""
+
+
+class YesNoRule(JudgedKind):
+    """The one of yes and no that an answer has as a word."""
+
+    kind: Literal["yes_no"] = "yes_no"
+    read: YesNoWords = "whole"
+    """How lmms-eval reads this benchmark; `first` is VLMEvalKit's way too."""
+    form: ClassVar[str] = "Yes or No"
+    choices: ClassVar[tuple[str, ...]] = ("Yes", "No")
+
+    def protocols(self) -> frozenset[RuleProtocol]:
+        return frozenset(("strict", "vlmevalkit", "lmms-eval"))
+
+    def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
+        if protocol == "strict":
+            said = short_answer(answer, (self.truth_of(item) or "",))
+            if said.problem:
+                return unread(protocol, said.problem, said.is_open)
+            return self._scored(item, only_word(said.text), protocol)
+        by_benchmark = self.read == "first" or protocol == "lmms-eval"
+        read = _READERS[self.read] if by_benchmark else kit_word
+        return self._scored(item, read(answer), protocol)
+
+    def replied(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
+        return self._scored(item, only_word(said), protocol)
+
+    def _scored(self, item: Item, said: str, protocol: RuleProtocol) -> Reading:
+        if not said:
+            return unread(protocol, "not exactly one of yes and no", protocol != "lmms-eval")
+        truth = _ANSWERS.get((self.truth_of(item) or "").strip().strip(".").lower())
+        return Reading(float(said == truth), said, "the word")
+
+
+def only_word(answer: str) -> str:
+    """Yes or No if exactly one of the two is a word of the answer; else ""."""
+    words = {word for word in _WORD.findall(answer.casefold()) if word in _ANSWERS}
+    return _ANSWERS[words.pop()] if len(words) == 1 else ""
+
+
+def kit_word(answer: str) -> str:
+    """The same in VLMEvalKit, whose words are parted as the VQA evaluation parts them: "yes/no" is two, "yes." one."""
+    words = {word for word in without_marks(answer.lower()).split() if word in _ANSWERS}
+    return _ANSWERS[words.pop()] if len(words) == 1 else ""
+
+
+def whole_word(answer: str) -> str:
+    """Yes or No if it is the whole answer (POPE in lmms-eval)."""
+    return _ANSWERS.get(answer.lower().strip(), "")
+
+
+def first_signs(answer: str) -> str:
+    """What the first four letters say, or a single y or n (MME in lmms-eval)."""
+    text = answer.lower().strip().replace(".", "")
+    if len(text) == 1:
+        return {"y": "Yes", "n": "No"}.get(text, "")
+    return next((name for word, name in _ANSWERS.items() if word in text[:_START]), "")
+
+
+def first_word(answer: str) -> str:
+    """The first of the two words, whatever follows (NaturalBench)."""
+    found = _FIRST.search(answer)
+    return _ANSWERS[found[1].lower()] if found else ""
+
+
+_READERS: Mapping[YesNoWords, Callable[[str], str]] = {
+    "whole": whole_word,
+    "start": first_signs,
+    "first": first_word,
+}

@@ -1,0 +1,1 @@
+"""Specs: benchmarks as YAML files, from the schema to the report."""

@@ -1,0 +1,97 @@
+"""Derived columns: what a spec makes of another column's cells."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from scoring.specs.figures import Cell, Word, as_text
+from scoring.specs.problems import either
+from scoring.text_lists import listed_texts
+
+_NUMBERS = 10**15
+_Sign = Annotated[str, BeforeValidator(as_text), Field(min_length=1, max_length=10)]
+_OPERATIONS = ("part", "less", "div", "mod", "names", "split")
+
+
+class Derived(BaseModel):
+    """A column made of another: its operations are done in the order of these fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    source: Word = Field(alias="from")
+    part: int | None = Field(default=None, ge=1, le=100)
+    """The so-manieth part of the text, from 1."""
+    by: _Sign | None = None
+    """The sign between the parts."""
+    less: int | None = Field(default=None, ge=-_NUMBERS, le=_NUMBERS)
+    """Taken from a whole number."""
+    div: int | None = Field(default=None, ge=1, le=_NUMBERS)
+    """A whole number is divided by this, without the rest."""
+    mod: int | None = Field(default=None, ge=1, le=_NUMBERS)
+    """The rest of that division."""
+    names: Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=2_000)] | None = None
+    """Other texts for some cells; the others keep theirs."""
+    split: _Sign | None = None
+    """The sign between the members of a list: a row counts once for each."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.part is not None and self.by is None:
+            raise ValueError("part needs by, the sign between the parts")
+        if self.by is not None and self.part is None:
+            raise ValueError("by needs part, the number of the part")
+        if all(getattr(self, name) is None for name in _OPERATIONS):
+            raise ValueError(f"say what is made of {self.source!r}: {either(_OPERATIONS)}")
+        return self
+
+    def of(self, cell: str) -> str | tuple[str, ...]:
+        """The derived cell. Raises ValueError where a number is needed and the cell has none."""
+        text = cell
+        if self.part is not None and self.by is not None:
+            parts = text.split(self.by)
+            text = parts[self.part - 1] if len(parts) >= self.part else ""
+        if any(number is not None for number in (self.less, self.div, self.mod)):
+            text = self._number(text)
+        if self.names is not None:
+            text = self.names.get(text, text)
+        if self.split is None:
+            return text
+        return tuple(filter(None, (each.strip() for each in text.split(self.split)))) or ("",)
+
+    def _number(self, text: str) -> str:
+        bare = text.strip().removesuffix(".0")
+        digits = bare.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+            raise ValueError(f"{text[:40]!r} is no whole number")
+        number = int(bare) - (self.less or 0)
+        if self.div is not None:
+            number //= self.div
+        if self.mod is not None:
+            number %= self.mod
+        return str(number)
+
+
+def cell_text(cell: Any) -> str:
+    """A cell of any file as text: None is "", and a list is written as JSON writes it."""
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < _NUMBERS:
+        return str(int(cell))  # as pandas writes whole numbers beside empty cells
+    if isinstance(cell, int | float):
+        return str(cell)
+    return json.dumps(cell, ensure_ascii=False)
+
+
+def members(cell: Any) -> tuple[str, ...]:
+    """The groups that a cell puts its row in: those of a list, else its text."""
+    if isinstance(cell, list | tuple):
+        return tuple(cell_text(member) for member in cell) or ("",)
+    text = cell_text(cell)
+    listed = listed_texts(text) if text.startswith("[") else None
+    return listed or (text,)

@@ -1,0 +1,129 @@
+"""Downloads of a spec's report: its figures, every answer, the spec, and where protocols read differently."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+
+from scoring.multiple_choice.downloads import problems_csv
+from scoring.report import ScoreLine, csv_bytes, file_stem
+from scoring.score_sheets import sheet_files
+from scoring.specs.report import (
+    ReadRow,
+    SpecReport,
+    figure_lines,
+    grouped_lines,
+    spec_of_report,
+    splits_of,
+    under_protocol,
+)
+from scoring.specs.sheets import report_sheets
+
+_FIGURES = (
+    "split",
+    "column",
+    "group",
+    "figure",
+    "n",
+    "unscored",
+    "value",
+    "low",
+    "high",
+    "least",
+    "most",
+    "protocol",
+    "spec",
+    "licence",
+)
+
+
+def report_files(report: SpecReport) -> Mapping[str, Callable[[], bytes]]:
+    """What makes each file, by its name."""
+    stem = f"{'partial_' if report.missing else ''}{file_stem(report.file)}"
+    makers: dict[str, Callable[[], bytes]] = {
+        f"{stem}-all-figures.csv": lambda: csv_bytes(_FIGURES, _figure_rows(report), "utf-8"),
+        f"{stem}-audit.jsonl": lambda: "".join(_audit_lines(report)).encode("ascii"),
+        f"{stem}-problems.csv": lambda: problems_csv(report.problems),
+        f"{stem}-benchmark.yaml": lambda: spec_of_report(report).yaml.encode(),
+    }
+    spec = spec_of_report(report)
+    if len(spec.protocols) > 1 and any(case.rule.is_compared for case in spec.rule):
+        makers[f"{stem}-differences.csv"] = lambda: differences_csv(report)
+    return makers | sheet_files(stem, [*report_sheets(report)])
+
+
+def _figure_rows(report: SpecReport) -> Iterator[list[object]]:
+    """Yield every figure of the whole file, of each split, and of each group."""
+    spec = spec_of_report(report)
+    said = [report.protocol, spec.digest, spec.licence]
+
+    def told(
+        split: str, column: str, group: str, lines: Mapping[str, ScoreLine]
+    ) -> Iterator[list[object]]:
+        for line in lines.values():
+            numbers = (line.mean, line.low, line.high, line.worst, line.best)
+            cells = ["" if number is None else repr(number) for number in numbers]
+            yield [split, column, group, line.name, line.n, line.unscored, *cells, *said]
+
+    yield from told("", "", "", figure_lines(report))
+    if spec.splits:
+        for split in grouped_lines(report, spec.splits, ""):
+            yield from told(split.name, "", "", split.lines)
+    for column in spec.groups:
+        for split in ("", *splits_of(report)):
+            for group in grouped_lines(report, column, split):
+                yield from told(split, column, group.name, group.lines)
+
+
+def _audit_lines(report: SpecReport) -> Iterator[str]:
+    """Yield what was scored and how, then a line for each answer."""
+    spec = spec_of_report(report)
+    head = {
+        "benchmark": spec.name,
+        "protocol": report.protocol,
+        "spec": spec.digest,
+        "licence": spec.licence,
+        "file": report.file,
+        "canaries": [
+            {"read": one.reading.read, "score": one.reading.score, "replies": one.replies}
+            for one in report.canaries
+        ],
+    }
+    yield json.dumps(head) + "\n"
+    for row in report.rows:
+        yield json.dumps(_audited(row)) + "\n"
+
+
+def _audited(row: ReadRow) -> Mapping[str, object]:
+    return {
+        "id": row.row.id,
+        "row": row.row.row,
+        "answer": row.row.answer,
+        "read": row.reading.read,
+        "score": row.reading.score,
+        "marks": row.reading.marks,
+        "rule": row.reading.why,
+        "open": row.reading.is_open,
+        "no answer": row.no_answer,
+        "cells": row.row.cells,
+        "replies": row.replies,
+        "judge": row.model,
+    }
+
+
+def differences_csv(report: SpecReport) -> bytes:
+    """The answers that two of the spec's protocols read or score differently, by rules alone."""
+    protocols = spec_of_report(report).protocols
+    others = [
+        report if one == report.protocol else under_protocol(report, one) for one in protocols
+    ]
+    heads = ["id", "answer"]
+    for protocol in protocols:
+        heads += [f"{protocol}: read", f"{protocol}: score", f"{protocol}: rule"]
+    lines = []
+    for rows in zip(*(each.rows for each in others), strict=True):
+        if len({(row.reading.read, row.reading.score) for row in rows}) > 1:
+            cells: list[object] = [rows[0].row.id, rows[0].row.answer]
+            for row in rows:
+                score = "" if row.reading.score is None else row.reading.score
+                cells += [row.reading.read, score, row.reading.why]
+            lines.append(cells)
+    return csv_bytes(heads, lines)

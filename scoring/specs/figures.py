@@ -1,0 +1,188 @@
+"""Figures of a spec: the named numbers of a report, as the spec writes them.
+
+What they come to over rows is `scoring/specs/figure_values.py`'s.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from arena.markdown import visible_name
+from scoring.rules.base import RuleProtocol
+from scoring.specs.problems import either, none_of, shown
+
+Rows = Literal["rows"]
+PROTOCOLS: tuple[RuleProtocol, ...] = get_args(RuleProtocol)
+PERCENT = 100.0
+
+
+def as_text(value: Any) -> Any:
+    """A number that stands where a text is expected, as the text that was written."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
+
+
+def as_name(value: Any) -> Any:
+    """The same of a text that people see: a sign in it that can't be seen would pass it off as another."""
+    text = as_text(value)
+    if isinstance(text, str) and (named := visible_name(text)) != text:
+        raise ValueError(f"{named[:60]!r} has a sign that can't be seen; delete it")
+    return text
+
+
+def as_list(value: Any) -> Any:
+    """One entry as a list of it."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+Word = Annotated[str, BeforeValidator(as_name), Field(min_length=1, max_length=200)]
+Cell = Annotated[str, BeforeValidator(lambda cell: "" if cell is None else as_text(cell))]
+"""What a cell is compared with; "" is an empty or missing one."""
+Words = Annotated[tuple[Word, ...], BeforeValidator(as_list), Field(min_length=1, max_length=1_000)]
+Conditions = Annotated[Mapping[Word, Cell], Field(min_length=1, max_length=20)]
+
+
+class Figure(BaseModel):
+    """One number: exactly one of the forms, over all rows or some, under all protocols or some."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    mean: Rows | Words | None = None
+    """Of the rows' scores, or of figures."""
+    count: Rows | None = None
+    """The sum of the rows' scores."""
+    all: Words | None = None
+    """Share of units, which are rows with equal cells in these columns, with every row right."""
+    mean_of: Word | None = None
+    """Mean of the means of a column's groups."""
+    f1: Word | None = None
+    """Of this positive answer, as the next three."""
+    precision: Word | None = None
+    recall: Word | None = None
+    yes: Word | None = None
+    """Share of positive answers."""
+    sum: Words | None = None
+    """Of figures; with `over`, of one figure over a column's groups."""
+    over: Word | None = None
+    among: Words | None = None
+    """The groups to sum over; all of them without."""
+    above: float | None = Field(default=None, allow_inf_nan=False)
+    """Share of rows with a score above this one."""
+    ratio: Literal["marks"] | None = None
+    """Mean of the second mark over the mean of the first."""
+    mark: Literal[1, 2] | None = None
+    """Mean of the first or of the second mark, as it is."""
+    where: Conditions | None = None
+    """Only the rows with these cells."""
+    scale: float | None = Field(default=None, gt=0, le=1e6, allow_inf_nan=False)
+    protocol: (
+        Annotated[tuple[RuleProtocol, ...], BeforeValidator(as_list), Field(min_length=1)] | None
+    ) = None
+    """Only under these protocols."""
+
+    @property
+    def form(self) -> str:
+        return next(name for name in FORMS if getattr(self, name) is not None)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The figures that this one is made of."""
+        if self.sum is not None:
+            return self.sum
+        return self.mean if isinstance(self.mean, tuple) else ()
+
+    @property
+    def factor(self) -> float:
+        """What a share or mean is multiplied by."""
+        plain = self.count is not None or self.mark is not None or self.parts
+        return self.scale or (1.0 if plain else PERCENT)
+
+    @property
+    def mark_count(self) -> int:
+        """How many marks of an answer it needs."""
+        return 2 if self.ratio is not None else self.mark or 0
+
+    @property
+    def places(self) -> int:
+        """Digits behind the point, as people read it: two where its unit is a mark of a judge."""
+        return 2 if self.mark is not None and self.factor == 1 else 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it needs; a condition's may be missing, which is an empty cell."""
+        needed = (*(self.all or ()), self.mean_of, self.over)
+        return tuple(column for column in needed if column is not None)
+
+    @property
+    def spans(self) -> tuple[str, ...]:
+        """The columns whose groups it is made of."""
+        return tuple(column for column in (self.mean_of, self.over) if column is not None)
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether it lies between 0 and 100."""
+        parts = (self.count, self.ratio, self.mark, self.sum)
+        return all(part is None for part in parts)
+
+    def told_under(self, protocol: str) -> bool:
+        return self.protocol is None or protocol in self.protocol
+
+    @model_validator(mode="after")
+    def _is_one_form(self) -> Self:
+        forms = [name for name in FORMS if getattr(self, name) is not None]
+        if not forms:
+            raise ValueError(f"expected one of {either(FORMS)}")
+        if len(forms) > 1:
+            raise ValueError(f"{either(forms, 'and')} are two figures; keep one of them here")
+        if self.among is not None and self.over is None:
+            raise ValueError("among needs over, the column whose groups are summed")
+        if self.over is not None and (self.sum is None or len(self.sum) != 1):
+            raise ValueError("over goes with the sum of one figure, as in {sum: score, over: task}")
+        return self
+
+
+FORMS = (
+    "mean",
+    "count",
+    "all",
+    "mean_of",
+    "f1",
+    "precision",
+    "recall",
+    "yes",
+    "sum",
+    "above",
+    "ratio",
+    "mark",
+)
+
+
+def written_out(value: Any) -> Any:
+    """A figure as a mapping: `mean` and `count` may stand alone. Raises ValueError."""
+    if isinstance(value, str):
+        if value not in ("mean", "count"):
+            raise ValueError(
+                f"{none_of(value, ['mean', 'count'])}; other figures are written as in {{all: [pair]}}"
+            )
+        return {value: "rows"}
+    if isinstance(value, Mapping):
+        rows = value.get("mean")
+        return {**value, "mean": "rows"} if rows in ("rows", ["rows"]) else dict(value)
+    raise ValueError(f"expected mean, count or a form as in {{all: [pair]}}, found {shown(value)}")
+
+
+def figure_problems(figures: Mapping[str, Figure]) -> Iterable[tuple[str, str]]:
+    """Yield each figure that is made of what is not above it, with what is wrong with it."""
+    above: list[str] = []
+    for name, figure in figures.items():
+        for part in figure.parts:
+            if part not in above:
+                yield name, f"is made of {part!r}, which is no figure above it"
+                continue
+            known = figures[part].protocol
+            needed = figure.protocol or PROTOCOLS
+            if known is not None and not {*needed} <= {*known}:
+                text = f"is made of {part!r}, which is told under {either(known, 'and')} only"
+                yield name, f"{text}; give it the same `protocol`"
+        above.append(name)

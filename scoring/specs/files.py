@@ -1,0 +1,117 @@
+"""Specs in folders: a file is read with what it names beside it, and nothing else is opened."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from scoring.rules.prompted import PROMPT_FILE
+from scoring.specs.problems import SpecError, SpecProblem
+from scoring.specs.schema import PublishedFigure, Spec, spec_of
+from scoring.specs.yaml_text import LARGEST, YamlError, read_yaml
+
+SPEC_ENDINGS = (".yaml", ".yml")
+OURS = Path(__file__).parents[1] / "benchmarks"
+"""The folder of the specs and prompts that come with this program."""
+_COLUMNS = tuple(
+    name for name, field in PublishedFigure.model_fields.items() if field.is_required()
+)
+
+
+def load_spec(path: Path) -> Spec:
+    """The spec of a file; a table of published numbers lies in its folder. Raises SpecError, with the file's name."""
+    try:
+        raw = read_yaml(file_content(path))
+        return spec_of(_with_files(raw, path.parent) if isinstance(raw, Mapping) else raw)
+    except YamlError as error:
+        raise SpecError([SpecProblem("", str(error))], path.name) from None
+    except SpecError as error:
+        raise SpecError(error.problems, path.name) from None
+
+
+def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
+    """Yield every spec of a folder with its key, which is its file's name. Raises SpecError."""
+    taken: dict[str, str] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        spec = load_spec(path)
+        for name in spec.called:
+            if other := taken.get(name.lower()):
+                text = f"{name!r} is taken already, by {other}; choose another name"
+                raise SpecError([SpecProblem("called", text)], path.name)
+            taken[name.lower()] = spec.name
+        yield path.stem, spec
+
+
+def file_content(path: Path) -> bytes:
+    """A file's bytes, one more than are read at most. Raises SpecError."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError as error:
+        problem = SpecProblem("", f"the file cannot be read ({error.strerror})")
+        raise SpecError([problem], path.name) from None
+
+
+def _with_files(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The spec with what lies in the files that it names in place of their names. Raises SpecError."""
+    read = dict(raw)
+    if "rule" in raw:
+        read["rule"] = _with_prompts(raw["rule"], folder)
+    if isinstance(raw.get("published"), str):
+        read["published"] = _published(raw["published"], folder)
+    return read
+
+
+def _with_prompts(rule: Any, folder: Path) -> Any:
+    """A rule, or its cases, with the texts of their prompts in place of files' names. Raises SpecError."""
+    if not isinstance(rule, list):
+        return _with_prompt(rule, folder)
+    return [
+        {**case, "rule": _with_prompt(case.get("rule"), folder)}
+        if isinstance(case, Mapping) and "rule" in case
+        else case
+        for case in rule
+    ]
+
+
+def _with_prompt(rule: Any, folder: Path) -> Any:
+    """A rule with the text of its prompt, which lies beside the spec or is one of ours.
+
+    That a file isn't there is the schema's to tell. Raises SpecError.
+    """
+    prompt = rule.get("prompt") if isinstance(rule, Mapping) else None
+    if not isinstance(prompt, str) or not PROMPT_FILE.fullmatch(prompt):
+        return rule
+    file = file_beside(prompt, folder) or file_beside(prompt, OURS)
+    if file is None:
+        return rule
+    try:
+        return {**rule, "prompt": file_content(file).decode("utf-8-sig")}
+    except UnicodeDecodeError:
+        text = f"{prompt} is no text in UTF-8; save it as one"
+        raise SpecError([SpecProblem("rule.prompt", text)]) from None
+
+
+def file_beside(name: str, folder: Path) -> Path | None:
+    """The file of this name in a folder; None without one, and for a link to elsewhere."""
+    inside = [path for path in folder.iterdir() if path.name == name and path.is_file()]
+    return inside[0] if inside and not inside[0].is_symlink() else None
+
+
+def _published(name: str, folder: Path) -> list[dict[str, Any]]:
+    """The rows of a table of published numbers. Raises SpecError."""
+    file = file_beside(name, folder)
+    if file is None:
+        text = f"there is no file {name[:60]!r} beside the spec; put it there, or leave it out"
+        raise SpecError([SpecProblem("published", text)])
+    try:
+        text = file_content(file).decode("utf-8-sig")
+        rows = [*csv.DictReader(StringIO(text), strict=True)]
+    except (UnicodeDecodeError, csv.Error):
+        raise SpecError([SpecProblem("published", f"{name} is no CSV; save it as one")]) from None
+    if not rows or {*rows[0]} - {"apart"} != {*_COLUMNS}:
+        columns = ", ".join(_COLUMNS)
+        text = f"{name} needs the columns {columns}, and a row for each number"
+        raise SpecError([SpecProblem("published", text)])
+    return [{column: cell for column, cell in row.items() if cell} for row in rows]

@@ -1,0 +1,348 @@
+"""The Hub's `eval.yaml`: its tasks as specs, and a spec as one of its tasks.
+
+A data set on the Hugging Face Hub says with this file how inspect_ai asks and scores it: which columns hold what
+(`field_spec`), how a model is asked (`solvers`) and how its answer is scored (`scorers`). Fields are those of
+inspect_ai's `HFTask` (August 2026) and of the Hub's page on evaluation results, which also writes `scores`.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from scoring.multiple_choice.option_texts import LIST_COLUMNS
+from scoring.multiple_choice.reader import option_columns
+from scoring.specs.figures import Figure, Word, Words
+from scoring.specs.problems import SpecError, SpecProblem, either, shown, told
+from scoring.specs.schema import Spec, kind_of
+from scoring.specs.translated import Translated, comment, plain_name, shortened, translated
+from scoring.specs.yaml_text import write_yaml
+
+FORM = "the Hub's eval.yaml"
+INSPECT = "inspect-ai"
+LITERAL = "literal:"
+_RUBRIC = """\
+The question was:
+{question}
+A right answer is:
+{truth}
+The answer was:
+{answer}
+0: the answer is wrong, or says something else. 1: it says what the right answer says.
+"""
+"""Our prompt: inspect_ai's asks for letters, which its own pattern reads."""
+_GRADED: Mapping[str, Any] = {"kind": "rubric", "grades": [0, 1], "step": 1, "marks": 1}
+_RULES: Mapping[str, Mapping[str, Any]] = {
+    "choice": {"kind": "letter", "open": None},
+    "exact": {"kind": "text", "compare": "equal", "as": "text"},
+    "includes": {"kind": "text", "compare": "contains", "as": "text"},
+    "math": {"kind": "number", "as": "formula"},
+    "model_graded_qa": {**_GRADED, "prompt": _RUBRIC},
+    "model_graded_fact": {**_GRADED, "prompt": _RUBRIC},
+}
+"""Our rule for each scorer that is read, with all that a rule must have to be that scorer but its prompt."""
+_PLAIN_SOLVERS = ("generate", "multiple_choice")
+"""Ask the question, with its options where it has some, as we do."""
+_OF_ROWS = ("sandbox", "files", "setup")
+
+
+class FieldSpec(BaseModel):
+    """Which of a data set's columns hold what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Word = "input"
+    target: Word = "target"
+    choices: Words | None = None
+    """One column with a list, or a column for each option."""
+    input_image: Word | None = None
+    metadata: Words = ()
+    id: Word | None = None
+    sandbox: Word | None = None
+    files: Word | None = None
+    setup: Word | None = None
+
+
+class Step(BaseModel):
+    """A solver or a scorer, with its arguments."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Word
+    args: Mapping[str, Any] = {}
+
+
+_Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=20)]
+
+
+class EvalTask(BaseModel):
+    """A task of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Word | None = None
+    config: Word = "default"
+    split: Word = "test"
+    field_spec: FieldSpec
+    shuffle_choices: Any = None
+    epochs: Any = None
+    epoch_reducer: Any = None
+    solvers: _Steps
+    scorers: _Steps = Field(validation_alias=AliasChoices("scorers", "scores"))
+
+
+_BELOW: Mapping[str, Iterable[str]] = {
+    "field_spec": FieldSpec.model_fields,
+    **dict.fromkeys(("solvers", "scorers"), Step.model_fields),
+}
+
+
+def eval_specs(raw: Mapping[str, Any]) -> Sequence[Translated]:
+    """Each task of an `eval.yaml` as a spec. Raises SpecError with all problems of the file."""
+    tasks = _tasks(raw)
+    others = raw.keys() - {"name", "description", "evaluation_framework", "tasks"}
+    left_out = [f"{name}: no field that we know" for name in sorted(others)]
+    return [_spec(raw, task, len(tasks), left_out) for task in tasks]
+
+
+def _tasks(raw: Mapping[str, Any]) -> Sequence[EvalTask]:
+    problems = [
+        SpecProblem(name, f"expected a text, found {shown(raw[name])}")
+        for name in ("name", "description")
+        if not isinstance(raw.get(name), str | None)
+    ]
+    framework = raw.get("evaluation_framework", INSPECT)
+    if framework != INSPECT:
+        text = f"{shown(framework)} scores its tasks by its own code; tasks of {INSPECT} are read"
+        raise SpecError([SpecProblem("evaluation_framework", text)])
+    entries = raw.get("tasks")
+    if not isinstance(entries, list) or not entries:
+        text = f"expected a list of tasks, each with field_spec, solvers and scorers; found {shown(entries)}"
+        raise SpecError([SpecProblem("tasks", text)])
+    tasks = []
+    for number, entry in enumerate(entries, start=1):
+        place = f"tasks.{number}"
+        try:
+            task = EvalTask.model_validate(entry)
+        except ValidationError as error:
+            problems += told(error, place, EvalTask.model_fields, _BELOW)
+            continue
+        tasks.append(task)
+        problems += _task_problems(task, place)
+        if len(entries) > 1 and task.id is None:
+            problems.append(SpecProblem(f"{place}.id", "is missing; name each of several tasks"))
+    if problems:
+        raise SpecError(problems)
+    return tasks
+
+
+def _task_problems(task: EvalTask, place: str) -> Iterator[SpecProblem]:
+    fields = task.field_spec
+    if fields.target.startswith(LITERAL):
+        text = f"{shown(fields.target)} is one answer for all questions; name a column"
+        yield SpecProblem(f"{place}.field_spec.target", text)
+    names = [scorer.name for scorer in task.scorers]
+    if not any(name in _RULES for name in names):
+        text = f"{either(map(repr, names), 'and')} is not read here; of the scorers, we read"
+        yield SpecProblem(f"{place}.scorers", f"{text} {either(_RULES, 'and')}")
+    elif _scorer(task).name == "choice" and fields.choices is None:
+        yield SpecProblem(f"{place}.field_spec.choices", "is missing; name the columns of options")
+
+
+def _scorer(task: EvalTask) -> Step:
+    """The first scorer that is read."""
+    return next(scorer for scorer in task.scorers if scorer.name in _RULES)
+
+
+def _spec(raw: Mapping[str, Any], task: EvalTask, of: int, left_out: Sequence[str]) -> Translated:
+    fields = task.field_spec
+    name = raw.get("name") or task.id or "Benchmark"
+    own = f"{name}: {task.id}" if of > 1 else name
+    columns = {
+        "id": fields.id,
+        "question": fields.input,
+        "truth": fields.target,
+        "options": [*fields.choices] if fields.choices else None,
+        "images": fields.input_image,
+    }
+    ask = _asked(task)
+    spec = {
+        "name": own,
+        "about": raw.get("description") or f"{own}, by its eval.yaml.",
+        "columns": {role: column for role, column in columns.items() if column is not None},
+        "groups": [*fields.metadata],
+        "rule": _RULES[_scorer(task).name],
+        "questions": [_question_file(task, name)],
+        "ask": ask,
+    }
+    filled = {field: value for field, value in spec.items() if value not in (None, [])}
+    return translated(FORM, task.id or name, filled, (*left_out, *_left_out(task, ask)))
+
+
+def _question_file(task: EvalTask, name: str) -> Mapping[str, str]:
+    note = shortened(f"data set on the Hub, configuration {task.config}", 200)
+    return {"name": plain_name(task.id or name), "split": task.split, "note": note}
+
+
+def _asked(task: EvalTask) -> str | None:
+    """The prompt of a task that puts its question into a template, and nothing else; None for ours."""
+    templates = [
+        str(solver.args.get("template", ""))
+        for solver in task.solvers
+        if solver.name == "prompt_template"
+    ]
+    if len(templates) != 1 or task.field_spec.choices is not None:
+        return None
+    parts = templates[0].split("{prompt}")
+    is_plain = len(parts) == 2 and not any(sign in part for part in parts for sign in "{}")
+    return "{question}".join(parts) if is_plain else None
+
+
+def _left_out(task: EvalTask, ask: str | None) -> Iterator[str]:
+    """Yield what a task's spec does not carry."""
+    fields = task.field_spec
+    yield from (f"field_spec.{name}: not read" for name in _OF_ROWS if getattr(fields, name))
+    if fields.choices is not None:
+        text = f"numbers count from 0 there; write letters into {fields.target!r} instead"
+        yield f"field_spec.target: {text}"
+    for solver in task.solvers:
+        if not _is_carried(solver, ask):
+            yield f"solvers.{solver.name}: how the model is asked is not read"
+    yield from _unread_scorers(task)
+    if task.shuffle_choices not in (None, "false", "False"):
+        yield "shuffle_choices: options are not shuffled"
+    if task.epochs not in (None, 1):
+        yield f"epochs: each question is scored once, not {shown(task.epochs)} times"
+    if task.epoch_reducer is not None:
+        yield "epoch_reducer: not read"
+
+
+def _is_carried(solver: Step, ask: str | None) -> bool:
+    if solver.name == "prompt_template":
+        return ask is not None
+    return solver.name in _PLAIN_SOLVERS and not solver.args
+
+
+def _unread_scorers(task: EvalTask) -> Iterator[str]:
+    taken = _scorer(task)
+    for scorer in task.scorers:
+        if scorer is not taken:
+            yield f"scorers.{scorer.name}: not read; the score is that of {taken.name}"
+    if taken.args:
+        yield f"scorers.{taken.name}.args: {', '.join(map(str, taken.args))} not read"
+    if taken.name.startswith("model_graded"):
+        yield f"scorers.{taken.name}: the judge is asked in our words"
+
+
+def eval_yaml(spec: Spec, file: Sequence[str] = ()) -> str:
+    """A spec as an `eval.yaml`; comments above it say what that form does not carry.
+
+    `file` are the columns of its question file, for a spec that does not name those of its options. Raises SpecError.
+    """
+    if problems := [*_inexpressible(spec, file)]:
+        raise SpecError(problems)
+    [case] = spec.rule
+    is_choice = kind_of(case.rule) == "letter"
+    fields: dict[str, Any] = {
+        "input": spec.columns.question,
+        "target": case.rule.truth or spec.columns.truth,
+    }
+    if is_choice:
+        choices = _choices(spec, file)
+        fields["choices"] = choices[0] if len(choices) == 1 else [*choices]
+    images = [column for column in spec.columns.images or () if column not in spec.derive]
+    if images:
+        fields["input_image"] = images[0]
+    groups = [column for column in spec.groups if column not in spec.derive]
+    if groups:
+        fields["metadata"] = groups
+    task = {
+        "id": plain_name(spec.name.lower()),
+        "config": "default",
+        "split": next((file.split for file in spec.questions if file.split), "test"),
+        "field_spec": fields,
+        "solvers": _solvers(spec, is_choice),
+        "scorers": [{"name": _scorer_name(spec)}],
+    }
+    head = {"name": spec.name, "description": spec.about, "evaluation_framework": INSPECT}
+    comments = "".join(map(comment, _unwritten(spec, is_choice)))
+    return comments + write_yaml({**head, "tasks": [task]})
+
+
+def _choices(spec: Spec, file: Sequence[str]) -> Sequence[str]:
+    """The column with the list of options, or a column for each; none where neither spec nor file tells them."""
+    listed = getattr(spec.rule[0].rule, "options", None)
+    if listed:
+        return [listed]
+    if spec.columns.options:
+        return spec.columns.options
+    return option_columns(file) or [column for column in LIST_COLUMNS if column in file][:1]
+
+
+def _solvers(spec: Spec, is_choice: bool) -> list[Mapping[str, Any]]:
+    if is_choice:
+        return [{"name": "multiple_choice"}]
+    if not _is_ask_carried(spec):
+        return [{"name": "generate"}]
+    template = (spec.ask or "").replace("{question}", "{prompt}")
+    return [{"name": "prompt_template", "args": {"template": template}}, {"name": "generate"}]
+
+
+def _is_ask_carried(spec: Spec) -> bool:
+    """Whether a prompt is a template around one question."""
+    parts = (spec.ask or "").split("{question}")
+    return len(parts) == 2 and not any(sign in part for part in parts for sign in "{}")
+
+
+def _scorer_name(spec: Spec) -> str | None:
+    """The first scorer that is a spec's rule; None if none is."""
+    rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True)
+    for name, wanted in _RULES.items():
+        if all(rule.get(key) == value for key, value in wanted.items() if key != "prompt"):
+            return name
+    return None
+
+
+def _inexpressible(spec: Spec, file: Sequence[str]) -> Iterator[SpecProblem]:
+    """Yield what an `eval.yaml` has no words for, and without which a spec would be another benchmark."""
+    case = spec.rule[0]
+    if case.when or len(spec.rule) > 1:
+        yield SpecProblem("rule", f"{FORM} has one rule for all rows, and no cases")
+    elif _scorer_name(spec) is None:
+        text = f"{kind_of(case.rule)} as it is here is none of its scorers"
+        yield SpecProblem("rule", f"{FORM}: {text} ({either(_RULES)})")
+    elif not (case.rule.truth or spec.columns.truth):
+        yield SpecProblem("columns.truth", f"{FORM} needs a column of right answers")
+    elif kind_of(case.rule) == "letter" and not _choices(spec, file):
+        text = "name the columns of the options, as in [A, B, C, D], or give the questions"
+        yield SpecProblem("columns.options", text)
+    head = spec.headline_under(spec.protocols[0])
+    if not _is_mean(spec.figures[head]):
+        text = f"{FORM} tells the mean of all rows, and nothing like {spec.figures[head].form}"
+        yield SpecProblem(f"figures.{head}", text)
+    if len(spec.columns.images or ()) > 1:
+        yield SpecProblem("columns.images", f"{FORM} has one column of pictures")
+
+
+def _is_mean(figure: Figure) -> bool:
+    return figure.form == "mean" and not figure.parts and not figure.where
+
+
+def _unwritten(spec: Spec, is_choice: bool) -> Iterator[str]:
+    """Yield what an `eval.yaml` of a spec does not say."""
+    yield f"{spec.name}, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules."
+    if not spec.columns.images:
+        yield "input_image: the spec names no column. Add it to field_spec if there are pictures."
+    figures = [name for name, figure in spec.figures.items() if not _is_mean(figure)]
+    if figures:
+        yield f"Not written: figures {', '.join(figures)}."
+    if derived := [column for column in spec.groups if column in spec.derive]:
+        yield f"Not written: groups {', '.join(derived)}, which are made of other columns."
+    if spec.splits:
+        yield f"Not written: splits by {spec.splits!r}. A task has one split of the data set."
+    if spec.ask and (is_choice or not _is_ask_carried(spec)):
+        yield "Not written: the prompt (ask)."
+    rule = spec.rule[0].rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    known = {"kind", "truth", "options", *_RULES[_scorer_name(spec) or ""]} - {"prompt"}
+    if more := [name for name in rule if name not in known]:
+        yield f"Not written: {', '.join(more)} of the rule."

@@ -1,0 +1,185 @@
+"""Task files of lmms-eval as specs.
+
+Nearly all of a task is Python that its file names by `!function`: it is listed, and never run or looked for. Taken are
+the data set's name, a target that is a column, and the metrics `exact_match` and `anls` where lmms-eval itself computes
+them. Fields are those of lmms-eval's `TaskConfig` (August 2026).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from scoring.specs.files import file_beside, file_content
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown
+from scoring.specs.translated import Translated, plain_name, shortened, translated
+from scoring.specs.yaml_text import Code, YamlError, read_yaml
+
+FORM = "a task of lmms-eval"
+_MOST_FILES = 20
+"""Files that a task includes."""
+_METRICS = ("exact_match", "anls")
+_COLUMNS = ("doc_to_text", "doc_to_target")
+_TAKEN = ("task", "dataset_path", "dataset_name", "test_split", "metric_list", *_COLUMNS)
+_METRIC_FIELDS = ("metric", "aggregation", "higher_is_better", "ignore_case")
+_ASKING = ("output_type", "generation_kwargs", "dataset_kwargs", "metadata", "tag", "task_alias")
+"""Fields that say nothing of what a spec says."""
+_TRUE = ("true", "True", "TRUE", "yes", "on", 1)
+_NOTES: Mapping[str, str] = {
+    "filter_list": "what its filters take out of an answer is not taken out here",
+    "description": "stands before each question there, and is not read",
+}
+
+
+def task_spec(raw: Mapping[str, Any], folder: Path) -> Translated:
+    """A task file's value as a spec; files that it includes lie in the same folder. Raises SpecError."""
+    task = _with_included(raw, folder, [])
+    problems = [*_problems(task)]
+    if problems:
+        raise SpecError(problems)
+    name = str(task["task"])
+    metric = _metric(task)
+    split = task.get("test_split")
+    data_set = _data_set(task)
+    columns = {
+        "truth": _column(task["doc_to_target"]),
+        "question": _column(task.get("doc_to_text")),
+    }
+    question_file = {"name": plain_name(name), "split": split, "note": data_set}
+    spec = {
+        "name": name,
+        "about": f"lmms-eval's task {name}; {data_set}.",
+        "called": [name[:200]],
+        "columns": {role: column for role, column in columns.items() if column},
+        "rule": _rule(metric),
+        "protocols": ["strict", "lmms-eval"] if metric["metric"] == "anls" else ["strict"],
+        "questions": [{field: value for field, value in question_file.items() if value}],
+    }
+    return translated(FORM, name, spec, [*_left_out(task, metric)])
+
+
+def _with_included(raw: Mapping[str, Any], folder: Path, read: list[str]) -> Mapping[str, Any]:
+    """A task with what the files that it includes say; what it says itself counts. Raises SpecError."""
+    included = raw.get("include", [])
+    task: dict[str, Any] = {}
+    for name in reversed(included if isinstance(included, list) else [included]):
+        task |= _with_included(_included(name, folder, read), folder, read)
+    return {**task, **{field: value for field, value in raw.items() if field != "include"}}
+
+
+def _included(name: Any, folder: Path, read: list[str]) -> Mapping[str, Any]:
+    """The value of a file beside a task, whose name is added to `read`. Raises SpecError."""
+    path = file_beside(name, folder) if isinstance(name, str) else None
+    if path is None:
+        text = f"there is no file {shown(name)} in its folder; put it there, as no other is read"
+        raise SpecError([SpecProblem("include", text)])
+    read.append(path.name)
+    if len(read) > _MOST_FILES:
+        text = f"more than {_MOST_FILES} files are included, {shown(name)} the last; join them"
+        raise SpecError([SpecProblem("include", text)])
+    try:
+        value = read_yaml(file_content(path), names_code=True)
+    except YamlError as error:
+        raise SpecError([SpecProblem("include", f"{path.name}: {error}")]) from None
+    if not isinstance(value, Mapping):
+        text = f"{path.name}: expected names with values, found {shown(value)}"
+        raise SpecError([SpecProblem("include", text)])
+    return value
+
+
+def _problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    if isinstance(task.get("task"), list):
+        yield SpecProblem("task", "is a group of tasks; give the file of one of them")
+        return
+    for field in ("task", "dataset_path"):
+        if not _is_text(task.get(field)):
+            yield SpecProblem(field, f"expected a name, found {shown(task.get(field))}")
+    for field in ("dataset_name", "test_split"):
+        if not isinstance(task.get(field), str | int | None):
+            yield SpecProblem(field, f"expected a name, found {shown(task[field])}")
+    target = task.get("doc_to_target")
+    if _column(target) is None:
+        text = f"expected a column of right answers, found {shown(target)}"
+        yield SpecProblem("doc_to_target", text)
+    yield from _metric_problems(task)
+
+
+def _metric_problems(task: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    own = task.get("process_results")
+    if own is not None:
+        text = f"{shown(own)} computes the metrics: code of a task is never run"
+        yield SpecProblem("process_results", f"{text}. Write the spec's rule yourself")
+    elif not _metrics(task):
+        names = [_metric_name(each) for each in _listed(task.get("metric_list"))]
+        text = none_of(", ".join(names), _METRICS) if names else f"name {either(_METRICS)}"
+        yield SpecProblem("metric_list", text)
+
+
+def _metrics(task: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The metrics that are taken: means of what lmms-eval computes itself."""
+    return [
+        each
+        for each in _listed(task.get("metric_list"))
+        if isinstance(each, Mapping)
+        and each.get("metric") in _METRICS
+        and each.get("aggregation", "mean") == "mean"
+    ]
+
+
+def _metric(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _metrics(task)[0]
+
+
+def _metric_name(metric: Any) -> str:
+    return str(metric.get("metric") if isinstance(metric, Mapping) else metric)[:40]
+
+
+def _rule(metric: Mapping[str, Any]) -> Any:
+    if metric["metric"] == "anls":
+        return "anls"
+    return "text" if metric.get("ignore_case") in _TRUE else {"kind": "text", "fold": "none"}
+
+
+def _column(value: Any) -> str | None:
+    """The column that a field names, also as `{{answer}}`; None for code and other templates."""
+    if not _is_text(value):
+        return None
+    name = value.strip()
+    if name.startswith("{{") and name.endswith("}}"):
+        name = name[2:-2].strip()
+        return name if name.isidentifier() else None
+    return None if len(name) > 200 or {*name} & {*"{}%"} else name
+
+
+def _data_set(task: Mapping[str, Any]) -> str:
+    name = task.get("dataset_name")
+    part = f", configuration {name}" if name is not None else ""
+    return shortened(f"data set {task['dataset_path']}{part}", 200)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _left_out(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the task's spec does not carry."""
+    for field, value in task.items():
+        if isinstance(value, Code):
+            yield f"{field}: {value}, which is never run"
+        elif field in _COLUMNS and _column(value) is None:
+            yield f"{field}: the template {shown(value)}"
+        elif field not in (*_TAKEN, *_ASKING):
+            yield f"{field}: {_NOTES.get(field, 'not read')}"
+    yield from _unread_metrics(task, metric)
+
+
+def _unread_metrics(task: Mapping[str, Any], metric: Mapping[str, Any]) -> Iterator[str]:
+    for each in _listed(task.get("metric_list")):
+        if each is not metric:
+            yield f"metric_list: {_metric_name(each)}"
+    for name in metric:
+        if name not in _METRIC_FIELDS:
+            yield f"metric_list.{metric['metric']}: {name}"

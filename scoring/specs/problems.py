@@ -1,0 +1,112 @@
+"""Problems of a spec, each with its place: pydantic's errors in our words, and what is unlike a known name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+_SHOWN = 60
+"""Signs of a wrong value."""
+_MOST = 30
+"""Problems that a message names."""
+
+
+class SpecProblem(NamedTuple):
+    """A problem, and where in the spec it is, as in `figures.Overall`."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
+class SpecError(ValueError):
+    """A spec cannot be used; `problems` are all of them."""
+
+    def __init__(self, problems: Sequence[SpecProblem], file: str = "") -> None:
+        self.problems = tuple(problems)
+        lines = [str(problem) for problem in problems[:_MOST]]
+        if len(problems) > _MOST:
+            lines.append(f"and {len(problems) - _MOST:,} more")
+        super().__init__("\n".join(f"{file}: {line}" if file else line for line in lines))
+
+
+def either(words: Iterable[object], joint: str = "or") -> str:
+    """Words as a list in a sentence: a, b or c."""
+    *others, last = map(str, words)
+    return f"{', '.join(others)} {joint} {last}" if others else last
+
+
+def none_of(value: object, known: Iterable[str]) -> str:
+    """That a value is none of the known ones, with the one that it may have meant."""
+    names = [*known]
+    close = get_close_matches(str(value)[:_SHOWN], names, 1)
+    meant = f"; {close[0]!r} was meant?" if close else ""
+    return f"{shown(value)} is none of {', '.join(names) or 'none'}{meant}"
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def told(
+    error: ValidationError,
+    place: str,
+    known: Iterable[str] = (),
+    below: Mapping[str, Iterable[str]] | None = None,
+) -> list[SpecProblem]:
+    """The problems of a part of the spec at this place.
+
+    `known` are the names that it may have, and `below` those that its members may have.
+    """
+    problems = []
+    for each in error.errors(include_url=False):
+        first, *rest = map(str, each["loc"] or [""])
+        names = (below or {}).get(first, known) if rest else known
+        problems.append(_told(each, place, names))
+    return problems
+
+
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("dict_type", "model_type", "mapping_type"),
+        "expected names with values, as in `name: value`, found {found}",
+    ),
+    **dict.fromkeys(("list_type", "tuple_type"), "expected a list, as in [a, b], found {found}"),
+    "string_type": "expected a text, found {found}",
+    "missing": "is missing; add it",
+    "literal_error": "{found} is not {expected}",
+    "string_too_long": "has more than {max_length:,} letters; shorten it",
+    "too_long": "has more than {max_length:,} entries; leave some out",
+    **dict.fromkeys(
+        ("string_too_short", "too_short"), "is empty; fill it in, or leave out the whole entry"
+    ),
+    "value_error": "{error}",
+}
+"""Sentences by the kind of pydantic's error, with what it tells."""
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def _told(error: Any, place: str, known: Iterable[str]) -> SpecProblem:
+    kind = error["type"]
+    *above, last = [str(part)[:_SHOWN] for part in error["loc"]] or [""]
+    found = shown(error["input"])
+    if kind == "too_long" and isinstance(error["input"], str):
+        kind = "string_too_long"
+    if kind in _UNKNOWN:
+        text = none_of(last, known) if known else f"{last!r} is unknown"
+        return SpecProblem(_joined(place, *above), f"{text}; delete or correct it")
+    told = _KINDS.get(kind)
+    if told is None:
+        expected = error["msg"].replace("Input should be", "expected").split(",")[0]
+        text = f"{expected[:200]}, found {found}"
+    else:
+        text = told.format(**{"found": found, **error.get("ctx", {})})
+    return SpecProblem(_joined(place, *above, last), text)
+
+
+def _joined(*parts: str) -> str:
+    return ".".join(filter(None, parts))

@@ -1,0 +1,436 @@
+"""Files of a spec's answers: records become rows with their cells by the spec's names, and every problem is told."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import StrictInt
+
+from arena.io.tables import KEY, Record
+from scoring.multiple_choice.option_texts import LIST_COLUMNS, listed_options, options_in_text
+from scoring.multiple_choice.pictures import picture_cell, pictures
+from scoring.multiple_choice.reader import (
+    Blocks,
+    Problem,
+    ReadFile,
+    lettered_options,
+    option_columns,
+    spelled,
+    told_oddities,
+)
+from scoring.multiple_choice.types import LETTERS
+from scoring.report import EMPTY_CELLS
+from scoring.rules.base import TOOLKITS, Item, RuleProtocol
+from scoring.specs.derived import cell_text, members
+from scoring.specs.schema import Case, Spec
+
+_SPELLINGS: Mapping[str, Sequence[str]] = {
+    "id": ("index", "id", "question_id", "idx", "questionid", KEY),
+    "question": ("question",),
+    "truth": ("answer", "answers"),
+    "answer": ("prediction", "pred", "response", "output", "model_answer"),
+}
+"""What files call a column whose name the spec leaves as it is."""
+_MODELS = ("model", "model_id", "model_name")
+_SHOWN = 20
+_MOST_MEMBERS = 200
+"""Rows that one row may become where its cells are split."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecRow:
+    """A question with the model's answer: all cells of a row by the spec's names."""
+
+    id: str
+    answer: str
+    cells: Mapping[str, Any]
+    row: StrictInt
+    """Where it starts in its file."""
+    picture: str = ""
+    """What tells its picture from others'; "" if the file does not."""
+
+
+def items_of(spec: Spec, rows: Sequence[SpecRow], protocol: RuleProtocol) -> list[Item]:
+    """The questions as a rule sees them.
+
+    A toolkit compares with an empty cell too, unless its whole split has no truths.
+    """
+    items = [item_of(spec, row) for row in rows]
+    if protocol not in TOOLKITS or spec.columns.truth is None:
+        return items
+    splits = [cell_text(row.cells.get(spec.splits or "")) for row in rows]
+    told = {split for split, item in zip(splits, items, strict=True) if item.truth is not None}
+    return [
+        replace(item, truth="") if item.truth is None and split in told else item
+        for split, item in zip(splits, items, strict=True)
+    ]
+
+
+def item_of(spec: Spec, row: SpecRow) -> Item:
+    """The question of a row; its truth is None where the cell is empty."""
+    columns = spec.columns
+    truth = _truth_text(row.cells.get(columns.truth)) if columns.truth is not None else ""
+    return Item(
+        id=row.id,
+        question=cell_text(row.cells.get(columns.question)),
+        truth=None if is_empty(truth) else truth,
+        options=options_of(spec, row.cells),
+        cells=row.cells,
+    )
+
+
+def _truth_text(cell: Any) -> str:
+    """The right answers of a cell; an annotator's entry {"answer": ...}, as VQA has them, is its answer."""
+    if isinstance(cell, list):
+        cell = [entry.get("answer", entry) if isinstance(entry, dict) else entry for entry in cell]
+    return cell_text(cell)
+
+
+def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
+    """A row's options by letter: in columns, else in one list, else in the question's text."""
+    named = spec.columns.options
+    if named is not None and len(named) > 1:
+        texts = {
+            letter: cell_text(cells.get(column))
+            for letter, column in zip(LETTERS, named, strict=False)
+        }
+        return lettered_options(texts, "")
+    lists = named or LIST_COLUMNS
+    letters = option_columns(cells) if named is None else []
+    if letters:
+        truth = cell_text(cells.get(spec.columns.truth or "")).strip()
+        return lettered_options({letter: cell_text(cells[letter]) for letter in letters}, truth)
+    listed = next((listed_options(cells[column]) for column in lists if column in cells), None)
+    if listed:
+        return dict(zip(LETTERS, listed, strict=False)) if len(listed) <= len(LETTERS) else {}
+    if "letter" in spec.kinds:
+        return options_in_text(cell_text(cells.get(spec.columns.question)))
+    return {}
+
+
+def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
+    """The first case that fits a row; None if none does."""
+    return next((case for case in spec.rule if fits(case.when or {}, cells)), None)
+
+
+def fits(conditions: Mapping[str, str], cells: Mapping[str, Any]) -> bool:
+    """Whether a row has these cells; "" is an empty or missing one."""
+    return all(_is(cells.get(column), value) for column, value in conditions.items())
+
+
+def _is(cell: Any, value: str) -> bool:
+    text = cell_text(cell)
+    if not value:
+        return is_empty(text)
+    return text == value or value in members(cell)
+
+
+def is_empty(text: str) -> bool:
+    return not text.strip() or text in EMPTY_CELLS
+
+
+def read_spec_rows(
+    spec: Spec, records: Iterable[Record], questions: Mapping[str, Mapping[str, Any]] | None = None
+) -> ReadFile[SpecRow]:
+    """A file's rows; with `questions`, the cells of the benchmark's own by id, a row needs an id and an answer."""
+    reader = _RowReader(spec, questions)
+    for record in records:
+        reader.take(record)
+    return reader.finished()
+
+
+def read_questions(spec: Spec, records: Iterable[Record]) -> ReadFile[SpecRow]:
+    """The rows of a question file, which need no answers."""
+    reader = _RowReader(spec, None, with_answers=False)
+    for record in records:
+        reader.take(record)
+    return reader.finished()
+
+
+class _RowReader:
+    def __init__(
+        self,
+        spec: Spec,
+        questions: Mapping[str, Mapping[str, Any]] | None,
+        with_answers: bool = True,
+    ) -> None:
+        self._spec = spec
+        self._questions = questions
+        self._with_answers = with_answers
+        self._rows: list[SpecRow] = []
+        self._problems: list[Problem] = []
+        self._models: Counter[str] = Counter()
+        self._layouts: dict[tuple[str, ...], Mapping[str, str]] = {}
+        """The file's columns by the spec's names, for each set of columns that records have."""
+        self._there: dict[str, None] = {}
+        """Columns that some row has, by the spec's names."""
+        self._counted = False
+
+    def take(self, record: Record) -> None:
+        layout = self._layout(record)
+        cells = {name: record.values[column] for name, column in layout.items()}
+        self._there.update(dict.fromkeys(cells))
+        columns = self._spec.columns
+        answer = cells.get(columns.answer)
+        if not self._with_answers:
+            answer = ""
+        if columns.answer not in cells and self._with_answers:
+            self._tell_lacking("columns.answer", columns.answer, [*record.values], record.row)
+            return
+        if isinstance(answer, list | dict | bool):
+            text = (
+                f"expected an answer as text in {columns.answer!r}, found {cell_text(answer)[:40]}"
+            )
+            self._tell(text, record.row)
+            return
+        id = self._id(cells, record)
+        if self._questions is not None:
+            known = self._questions.get(id)
+            if known is None:
+                text = f"index {id[:40]} is none of the question file's; correct or delete it"
+                self._tell(text, record.row)
+                return
+            self._compare(known, cells, id, record.row)
+            cells = {**cells, **known}
+            self._there.update(dict.fromkeys(known))
+        kept = {name: cell for name, cell in cells.items() if name != columns.answer}
+        self._rows.append(SpecRow(id, cell_text(answer), kept, record.row))
+        model = next((cells[name] for name in _MODELS if cells.get(name)), None)
+        self._models.update([str(model).strip()] if model and str(model).strip() else [])
+
+    def finished(self) -> ReadFile[SpecRow]:
+        self._tell_columns()
+        self._tell_doubles()
+        cells = self._picture_cells()
+        if self._questions is not None:
+            self._tell_missing(self._questions)
+        if self._counted:
+            text = f"the file has no column {self._spec.columns.id!r}; its rows are counted from 0"
+            self._tell(text, blocks="nothing")
+        if len(self._models) > 1:
+            names = ", ".join(sorted(self._models)[:_SHOWN])
+            self._tell(f"expected one model's answers, found those of {names}; split the file")
+        if not self._rows and not self._problems:
+            self._tell("expected rows with answers, found none")
+        question = self._spec.columns.question
+        said = [(row.answer, cell_text(row.cells.get(question))) for row in self._rows]
+        self._problems += told_oddities(said)
+        told = pictures(cells, [row.id for row in self._rows])
+        rows = [
+            replace(row, picture=picture) for row, picture in zip(self._rows, told, strict=True)
+        ]
+        problems = sorted(self._problems, key=lambda problem: problem.row)
+        model = next(iter(self._models)) if len(self._models) == 1 else ""
+        return ReadFile(tuple(rows), tuple(problems), model)
+
+    def _layout(self, record: Record) -> Mapping[str, str]:
+        key = tuple(record.values)
+        if key not in self._layouts:
+            layout = layout_of(self._spec, key)
+            is_joined = self._questions is not None
+            self._layouts[key] = _of_answers(self._spec, layout) if is_joined else layout
+        return self._layouts[key]
+
+    def _id(self, cells: Mapping[str, Any], record: Record) -> str:
+        text = cell_text(cells.get(self._spec.columns.id)).strip().removesuffix(".0")
+        if text:
+            return text
+        if self._spec.columns.id in cells:
+            self._tell("expected an id, found an empty cell; write it there", record.row)
+        self._counted = True
+        return str(len(self._rows))
+
+    def _compare(
+        self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
+    ) -> None:
+        """Tell where a file has another truth or other options than the question file."""
+        truth = self._spec.columns.truth or ""
+        ours = options_of(self._spec, cells)
+        theirs = options_of(self._spec, known)
+        differ = truth in cells and cell_text(cells[truth]).strip() not in (
+            "",
+            cell_text(known.get(truth)).strip(),
+        )
+        if differ or (ours and theirs and ours != theirs):
+            text = f"index {id} has other options or another answer than in the question file"
+            self._tell(f"{text}; choose the right one", row)
+
+    def _tell_columns(self) -> None:
+        """Tell which of the columns that the spec names the file does not have, and what is left out for that."""
+        if not self._rows:
+            return
+        columns = self._spec.columns
+        there = {*self._there, columns.id}
+        self._tell_of_rules(there)
+        needed = {f"figures.{name}": self._spec.needs(name) for name in self._spec.figures}
+        needed |= {"groups": self._spec.groups, "splits": [*filter(None, [self._spec.splits])]}
+        for field, names in needed.items():
+            lacking = [name for name in map(self._spec.source_of, names) if name not in there]
+            for column in dict.fromkeys(lacking):
+                text = f"{field}: the file has no column {column!r}, so that this is left out"
+                self._tell(text, blocks="nothing")
+        for protocol in self._spec.protocols:
+            figures = self._spec.figures_under(protocol, there)
+            if not figures:
+                self._tell(f"the file has the columns of no figure of the protocol {protocol}")
+
+    def _tell_of_rules(self, there: Container[str]) -> None:
+        """Tell which columns are lacking that a rule needs, and which its prompt names."""
+        columns = self._spec.columns
+        roles = {"question": columns.question, "truth": columns.truth}
+        rules = [case.rule for case in self._spec.rule]
+        for name in dict.fromkeys(name for rule in rules for name in rule.needed):
+            column = roles.get(name, name)
+            if column is not None and column not in there:
+                place = f"columns.{name}" if name in roles else "rule"
+                self._tell_lacking(place, column, [*self._there])
+        for name in dict.fromkeys(name for rule in rules for name in rule.mentioned):
+            if name not in there:
+                text = f"rule: the file has no column {name!r}, which the prompt leaves empty"
+                self._tell(text, blocks="nothing")
+
+    def _tell_lacking(self, place: str, column: str, has: Sequence[str], row: int = 0) -> None:
+        names = ", ".join(map(repr, has[:_SHOWN])) or "none"
+        self._tell(f"{place}: the file has no {column!r}; it has {names}", row)
+
+    def _tell_doubles(self) -> None:
+        times = Counter(row.id for row in self._rows)
+        for row in self._rows:
+            if times[row.id] > 1:
+                text = f"index {row.id[:40]} stands there {times[row.id]} times; keep one of each"
+                self._tell(text, row.row)
+
+    def _picture_cells(self) -> list[str]:
+        """What tells each row's picture: the spec's columns, else a toolkit's; tells too from which cells nothing can
+        be derived."""
+        named = spelled(self._spec.columns.images or ())
+        found = []
+        for row in self._rows:
+            cells = with_id(self._spec, row)
+            try:
+                cells = derived_rows(self._spec, cells)[0]
+            except ValueError as error:
+                self._tell(str(error), row.row)
+            found.append(picture_cell(spelled(cells), cells, named))
+        if named and self._rows and not any(found):
+            text = (
+                "nothing tells which questions share a picture, so that intervals may be too narrow; add a column "
+                "image_id, or give the question file"
+            )
+            self._tell(text, blocks="nothing")
+        return found
+
+    def _tell_missing(self, questions: Mapping[str, Mapping[str, Any]]) -> None:
+        answered = {row.id for row in self._rows}
+        gone = [id for id in questions if id not in answered]
+        if gone:
+            ids = ", ".join(gone[:_SHOWN]) + (", ..." if gone[_SHOWN:] else "")
+            have = "has" if len(gone) == 1 else "have"
+            of = f"{len(questions):,} questions of the question file"
+            text = f"PARTIAL: {len(gone):,} of the {of} {have} no answer: {ids}"
+            self._tell(text, blocks="whole")
+
+    def _tell(self, text: str, row: int = 0, blocks: Blocks = "scoring") -> None:
+        self._problems.append(Problem(row, None, text, blocks))
+
+
+def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
+    """A file's columns by the spec's names, which are the file's own where the spec names none."""
+    spellings = spelled(file)
+    layout: dict[str, str] = {}
+    for role, known in _SPELLINGS.items():
+        name = getattr(spec.columns, role)
+        if name is not None:
+            # a column that the spec names otherwise is called so, and not as toolkits call it
+            names = known if name == known[0] else [name]
+            found = _found([name, *names], file, spellings)
+            if found is not None and found not in layout.values():
+                layout[name] = found
+    for name in _named(spec):
+        found = _found([name], file, spellings)
+        if found is not None:
+            layout.setdefault(name, found)
+    taken = {*layout.values()}
+    layout |= {column: column for column in file if column not in taken}
+    places = {column: place for place, column in enumerate(file)}
+    return dict(sorted(layout.items(), key=lambda named: places[named[1]]))
+
+
+def has_truths(file: Sequence[str]) -> bool:
+    """Whether a file of these columns has questions, right answers and a model's, in any spelling."""
+    spellings = spelled(file)
+    return all(
+        _found(_SPELLINGS[role], file, spellings) for role in ("question", "truth", "answer")
+    )
+
+
+def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
+    """The layout of answers beside their question file, where they may be called `text` or as right ones are.
+
+    With questions of its own the file may be the question file itself, whose right answers score nobody.
+    """
+    columns = spec.columns
+    called = ["text"] if columns.question in layout else ["text", columns.truth]
+    name = next((name for name in called if name in layout), None)
+    if columns.answer in layout or name is None:
+        return layout
+    return {columns.answer if key == name else key: column for key, column in layout.items()}
+
+
+def _found(names: Sequence[str], file: Sequence[str], spellings: Mapping[str, str]) -> str | None:
+    """The file's column of the first of these names that it has, in any spelling."""
+    for name in names:
+        column = name if name in file else spellings.get(_spelling(name))
+        if column is not None:
+            return column
+    return None
+
+
+def _spelling(name: str) -> str:
+    return next(iter(spelled([name])))
+
+
+def _named(spec: Spec) -> Iterator[str]:
+    """The columns that a spec names, but for those of its roles and of its rule's own parameters."""
+    derived = spec.derive
+    names = [*spec.groups, *filter(None, [spec.splits])]
+    names += [column for figure in spec.figures.values() for column in figure.columns]
+    names += [column for figure in spec.figures.values() for column in figure.where or {}]
+    names += [each.source for each in derived.values()]
+    names += [column for case in spec.rule for column in case.when or {}]
+    names += spec.columns.options or ()
+    yield from (name for name in dict.fromkeys(names) if name not in derived)
+
+
+def with_id(spec: Spec, row: SpecRow) -> Mapping[str, Any]:
+    """A row's cells, with its id also where rows are counted."""
+    return {**row.cells, spec.columns.id: row.id}
+
+
+def derived_rows(
+    spec: Spec, cells: Mapping[str, Any], protocol: RuleProtocol = "strict"
+) -> Sequence[Mapping[str, Any]]:
+    """The cells with the derived columns: a row for each member of a cell that is split.
+
+    lmms-eval counts a question once, in whatever groups it is: there a split cell is a list. Raises ValueError where a
+    number is needed and a cell has none.
+    """
+    rows: list[Mapping[str, Any]] = [cells]
+    for name, derived in spec.derive.items():
+        made = []
+        for row in rows:
+            if derived.source not in row:
+                made.append({**row, name: ""})
+                continue
+            try:
+                value = derived.of(cell_text(row[derived.source]))
+            except ValueError as error:
+                raise ValueError(f"derive.{name}: {derived.source} {error}") from None
+            counts_once = protocol == "lmms-eval" or not isinstance(value, tuple)
+            values = (value,) if counts_once else value
+            made += [{**row, name: each} for each in values]
+        if len(made) > _MOST_MEMBERS:
+            raise ValueError(f"derive.{name}: more than {_MOST_MEMBERS} members in a row")
+        rows = made
+    return rows

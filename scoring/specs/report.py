@@ -1,0 +1,292 @@
+"""A report of a spec: the spec itself, every answer with what was read of it, and the figures that come of them."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import StrictInt
+
+from arena.types import grouped
+from scoring.intervals import Ends
+from scoring.judges.spec import ShownImage
+from scoring.multiple_choice.reader import Problem
+from scoring.no_answers import NO_ANSWER, no_answer
+from scoring.report import JudgeStamp, ScoreLine, line, mostly_unread, remembered
+from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
+from scoring.specs.derived import members
+from scoring.specs.figure_values import figure_line
+from scoring.specs.figures import Figure
+from scoring.specs.reading import SpecRow, case_of, derived_rows, items_of, with_id
+from scoring.specs.schema import Spec, spec_from_json
+from scoring.specs.scored_rows import ScoredRows, scored_rows
+
+NO_GROUP = "(none)"
+NO_CASE = "no case of the rule fits"
+NO_TRUTH = "no right answer to grade it by"
+_LOST = Reading(None, "", "most of the judge's replies could not be read")
+MOST_GROUPS = 500
+"""Values of a column up to which they are told one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRow:
+    """An answer with what was read of it."""
+
+    row: SpecRow
+    reading: Reading
+    no_answer: str = ""
+    """Why the prediction is no answer of a model; "" for an answer."""
+    replies: tuple[str, ...] = ()
+    """The judge's replies, in order."""
+    model: str = ""
+    """Name the server gave the judge that replied last."""
+    shown: tuple[ShownImage, ...] = ()
+    """The question's pictures, where the judge was shown them."""
+
+
+@dataclass(frozen=True)
+class SpecReport:
+    """A file of answers scored by a spec, which it carries."""
+
+    benchmark: str
+    protocol: RuleProtocol
+    title: str
+    file: str
+    created: str
+    judge: JudgeStamp | None
+    spec: str
+    """The spec in normal form, as JSON."""
+    rows: tuple[ReadRow, ...]
+    problems: tuple[Problem, ...]
+    missing: StrictInt = 0
+    """Questions of the question file without an answer; 0 too without such a file."""
+    canary_seed: str = ""
+    """Draws which questions the canaries are under; "" where the judge is tested by none."""
+    canaries: tuple[Judged, ...] = ()
+    """What the judge gave to answers that deserve nothing."""
+
+    @property
+    def left(self) -> int:
+        return sum(row.reading.is_open for row in self.rows)
+
+
+@remembered
+def spec_of_report(report: SpecReport) -> Spec:
+    return spec_from_json(report.spec)
+
+
+def read_rows(
+    spec: Spec,
+    rows: Sequence[SpecRow],
+    protocol: RuleProtocol,
+    goes_on: Callable[[Iterable[Item]], Iterable[Item]] = iter,
+) -> tuple[ReadRow, ...]:
+    """What the spec's rule reads of the answers; `goes_on` may stop it between two of them."""
+    items = goes_on(items_of(spec, rows, protocol))
+    return tuple(read_row(spec, row, item, protocol) for row, item in zip(rows, items, strict=True))
+
+
+def read_row(spec: Spec, row: SpecRow, item: Item, protocol: RuleProtocol) -> ReadRow:
+    """What the spec's rule reads of an answer. Under `strict`, what is no answer of a model is unscored."""
+    reason = no_answer(row.answer, [*filter(None, [item.truth]), *item.options.values()])
+    if reason and protocol == "strict":
+        return ReadRow(row, Reading(None, "", f"{NO_ANSWER}: {reason}"), reason)
+    case = case_of(spec, row.cells)
+    if case is None:
+        return ReadRow(row, Reading(None, "", NO_CASE), reason)
+    if not (case.rule.is_compared or has_truth(spec, item)):
+        return ReadRow(row, Reading(None, "", NO_TRUTH), reason)
+    return ReadRow(row, case.rule.reading(item, row.answer, protocol), reason)
+
+
+@remembered
+def under_protocol(report: SpecReport, protocol: RuleProtocol) -> SpecReport:
+    """The same file under another protocol, by its rules alone."""
+    rows = [row.row for row in report.rows]
+    read = read_rows(spec_of_report(report), rows, protocol)
+    return replace(report, protocol=protocol, judge=None, rows=read)
+
+
+def truth_of(spec: Spec, item: Item) -> str | None:
+    """The right answer that a question's rule compares with; None without one."""
+    case = case_of(spec, item.cells)
+    return case.rule.truth_of(item) if case else item.truth
+
+
+def has_truth(spec: Spec, item: Item) -> bool:
+    """Whether a question can be scored: it has a truth, or its spec or rule needs none."""
+    case = case_of(spec, item.cells)
+    if spec.columns.truth is None or (case and "truth" not in case.rule.needed):
+        return True
+    return truth_of(spec, item) is not None
+
+
+@remembered
+def report_items(report: SpecReport) -> Sequence[Item]:
+    """The questions of a report's rows."""
+    rows = [row.row for row in report.rows]
+    return items_of(spec_of_report(report), rows, report.protocol)
+
+
+def ruled_rows(report: SpecReport) -> Iterator[tuple[ReadRow, RuleKind]]:
+    """Yield each answer with the rule that reads it."""
+    spec = spec_of_report(report)
+    for row in report.rows:
+        case = case_of(spec, row.row.cells)
+        if case is not None:
+            yield row, case.rule
+
+
+def lost_judging(report: SpecReport, unit: str = "answer") -> str:
+    """A sentence saying that most of the judge's replies could not be read; "" if they could."""
+    judged = [row for row in report.rows if row.replies]
+    missed = sum(not row.reading.read for row in judged)
+    return mostly_unread(missed, len(judged), unit)
+
+
+@remembered
+def scored(report: SpecReport) -> ScoredRows:
+    """The rows that can be scored, one for each member of a derived list, with the columns that figures name.
+
+    What a judge read counts only if most of its replies could be read, but for the toolkits, which count all.
+    """
+    spec = spec_of_report(report)
+    is_lost = report.protocol not in TOOLKITS and bool(lost_judging(report))
+    read = []
+    places = []
+    for row, item in zip(report.rows, report_items(report), strict=True):
+        if has_truth(spec, item):
+            for cells in derived_rows(spec, with_id(spec, row.row), report.protocol):
+                read.append((row, _LOST if is_lost and row.replies else row.reading, item))
+                places.append(cells)
+    columns = _columns(spec)
+    named = {
+        column: [_group(cells.get(column)) for cells in places]
+        for column in columns
+        if any(column in cells for cells in places)
+    }
+    times = len(read) > len(report.rows)
+    return scored_rows(
+        scores=[reading.score for _, reading, _ in read],
+        reads=[reading.read for _, reading, _ in read],
+        truths=[truth_of(spec, item) or "" for _, _, item in read],
+        pictures=[row.row.picture or (f"row {item.id}" if times else "") for row, _, item in read],
+        cells=named,
+        ends=score_ends(spec),
+        **_marks(spec, [reading.marks for _, reading, _ in read]),
+        unread_is_no=report.protocol == "vlmevalkit",
+    )
+
+
+def score_ends(spec: Spec) -> Ends:
+    """The lowest and the highest score that its rules give."""
+    ends = [case.rule.ends for case in spec.rule]
+    return Ends(min(end.low for end in ends), max(end.high for end in ends))
+
+
+def _marks(spec: Spec, marks: Sequence[tuple[float, ...]]) -> Mapping[str, Any]:
+    """The rows' marks where a judge gives them, NaN where it gave none."""
+    ends = [case.rule.mark_ends for case in spec.rule if case.rule.mark_ends]
+    if not ends:
+        return {}
+    most = max(case.rule.mark_count for case in spec.rule)
+    known = [mark if len(mark) == most else (math.nan,) * most for mark in marks]
+    low = min(end.low for end in ends)
+    high = max(end.high for end in ends)
+    return {"marks": np.array(known).reshape(-1, most), "mark_ends": Ends(low, high)}
+
+
+def _columns(spec: Spec) -> list[str]:
+    """The columns that figures, groups and splits name."""
+    names = [*spec.groups, *filter(None, [spec.splits])]
+    for figure in spec.figures.values():
+        names += [*figure.columns, *(figure.where or {})]
+    return list(dict.fromkeys(names))
+
+
+def _group(cell: object) -> str | tuple[str, ...]:
+    found = [*dict.fromkeys(name.strip() for name in members(cell))]
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+class GroupLines(NamedTuple):
+    """The figures of a group of rows, by their names."""
+
+    name: str
+    lines: Mapping[str, ScoreLine]
+
+
+@remembered
+def figure_lines(report: SpecReport) -> Mapping[str, ScoreLine]:
+    """Every figure of the protocol, over all rows that can be scored."""
+    return lines_of(report, scored(report))
+
+
+def lines_of(report: SpecReport, rows: ScoredRows) -> Mapping[str, ScoreLine]:
+    """Every figure of the protocol, over these of a report's rows."""
+    figures = spec_of_report(report).figures
+    return {name: figure_line(name, rows, figures) for name in told_figures(report)}
+
+
+def told_figures(report: SpecReport) -> Mapping[str, Figure]:
+    """The figures of the protocol that the file has the columns for."""
+    spec = spec_of_report(report)
+    columns = scored(report).cells
+    return {
+        name: figure
+        for name, figure in spec.figures_under(report.protocol).items()
+        if all(column in columns for column in spec.needs(name))
+    }
+
+
+@remembered
+def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[GroupLines]:
+    """The figures of each of a column's groups; of one split's rows alone, or of all ("")."""
+    spec = spec_of_report(report)
+    rows = scored(report)
+    if column not in rows.cells or len(rows.groups(column)) > MOST_GROUPS:
+        return ()
+    whole = rows.groups(spec.splits)[split] if split and spec.splits else rows.everything
+    return [
+        GroupLines(name or NO_GROUP, lines_of(report, rows.within(whole & mask)))
+        for name, mask in rows.groups(column).items()
+        if (whole & mask).any()
+    ]
+
+
+@remembered
+def splits_of(report: SpecReport) -> Sequence[str]:
+    """The splits that the rows are of; none where the spec or the file has no such column."""
+    column = spec_of_report(report).splits
+    rows = scored(report)
+    return [*rows.groups(column)] if column and column in rows.cells else []
+
+
+@remembered
+def no_answer_lines(report: SpecReport) -> Sequence[ScoreLine]:
+    """How predictions that are no answer of a model score, by the reason."""
+    reasons = grouped((row.no_answer, row.reading.score) for row in report.rows if row.no_answer)
+    return [
+        line(reason, np.array([[np.nan if score is None else score] for score in scores]))
+        for reason, scores in reasons.items()
+    ]
+
+
+def head_figure(report: SpecReport) -> str:
+    """The figure that stands for a report: the spec's, or the first with a value where that has none."""
+    lines = figure_lines(report)
+    named = spec_of_report(report).headline_under(report.protocol)
+    known = [name for name, line in lines.items() if line.mean is not None] or [*lines]
+    return named if named in known else known[0]
+
+
+def absent_groups(report: SpecReport) -> Iterator[tuple[str, int, int]]:
+    """Yield the figures that sum over groups of which the file lacks some, with how many it has, and of how many."""
+    rows = scored(report)
+    for name, figure in told_figures(report).items():
+        if figure.over is not None and figure.among is not None and figure.over in rows.cells:
+            has = len({*figure.among} & rows.groups(figure.over).keys())
+            if 0 < has < len(figure.among):
+                yield name, has, len(figure.among)

@@ -1,0 +1,524 @@
+"""The schema of a spec: a benchmark as a YAML file, with every problem told at once."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from functools import cached_property
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    TypeAdapter,
+    ValidationError,
+)
+
+from scoring.rules.base import RuleKind, RuleProtocol
+from scoring.rules.kinds import KINDS
+from scoring.rules.prompted import BRACES
+from scoring.specs.derived import Derived
+from scoring.specs.figures import (
+    PROTOCOLS,
+    Conditions,
+    Figure,
+    Word,
+    Words,
+    as_list,
+    as_name,
+    figure_problems,
+    written_out,
+)
+from scoring.specs.problems import SpecError, SpecProblem, either, none_of, shown, told
+from scoring.specs.yaml_text import YamlError, read_yaml, write_yaml
+
+UNKNOWN = "unknown"
+OVERALL = "Overall"
+ASKED = ("question", "options")
+"""Names in braces that a prompt may have."""
+_MD5 = re.compile(r"[0-9a-f]{32}")
+_URL = re.compile(r"https://[a-z0-9.-]{1,200}(?::[0-9]{1,5})?/[!-~]{1,1000}", re.IGNORECASE)
+_PLAIN_FILE = re.compile(r"[\w+@ -][\w.+@ -]{0,118}")
+
+
+def _filled(say: str) -> BeforeValidator:
+    """A text that must be there; `say` is what to do without."""
+
+    def check(value: Any) -> Any:
+        if value is None or (isinstance(value, str) and not value.strip()):
+            raise ValueError(say)
+        return as_name(value)
+
+    return BeforeValidator(check)
+
+
+def _plain_file(value: Any) -> Any:
+    if not isinstance(value, str) or not _PLAIN_FILE.fullmatch(value):
+        raise ValueError(f"expected a file's name without folders, found {shown(value)}")
+    return value
+
+
+def _md5(value: Any) -> Any:
+    if not isinstance(value, str) or not _MD5.fullmatch(value.lower()):
+        raise ValueError(f"expected 32 hexadecimal digits in quotes, found {shown(value)}")
+    return value.lower()
+
+
+def _https(value: Any) -> Any:
+    if not isinstance(value, str) or not _URL.fullmatch(value):
+        raise ValueError(f"expected an address that begins with https://, found {shown(value)}")
+    return value
+
+
+_FileName = Annotated[str, BeforeValidator(_plain_file)]
+
+
+class Columns(BaseModel):
+    """The file's columns by what they hold; those that are not named are read under today's spellings too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Word = "index"
+    question: Word = "question"
+    truth: Word | None = "answer"
+    """None where nothing is right by itself, as with a rubric."""
+    answer: Word = "prediction"
+    """The model's answer."""
+    options: Words | None = None
+    """One column with a list, or a column for each option from A on; None: columns A, B, ... or `options`."""
+    images: Words | None = None
+
+
+class QuestionFile(BaseModel):
+    """A question file that is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: _FileName
+    url: Annotated[str, BeforeValidator(_https)] | None = None
+    md5: Annotated[str, BeforeValidator(_md5)] | None = None
+    rows: int | None = Field(default=None, ge=1, le=10_000_000)
+    split: Word | None = None
+    answers: Literal["there", "hidden", "absent"] = "there"
+    note: Word | None = None
+
+
+class PublishedFigure(BaseModel):
+    """A published number: a model's figure under a protocol, and where it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: Word
+    figure: Word
+    score: float = Field(allow_inf_nan=False)
+    protocol: RuleProtocol
+    source: Word
+    apart: Word | None = None
+    """What sets it apart from a report here, such as other questions or another judge."""
+
+
+class Case(BaseModel):
+    """A rule, and for which rows it is: those with these cells, "" being an empty or missing one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    when: Conditions | None = None
+    rule: SerializeAsAny[RuleKind]
+
+
+class Spec(BaseModel):
+    """A benchmark."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,))
+
+    name: Annotated[str, _filled("give the benchmark a name"), Field(max_length=80)]
+    about: Annotated[str, _filled("say in a sentence what is measured"), Field(max_length=200)]
+    licence: Word = UNKNOWN
+    cite: Word | None = None
+    size: Word | None = None
+    called: Annotated[Words, Field(max_length=50)] = ()
+    """Names that toolkits put at the end of a file's name."""
+    columns: Columns = Columns()
+    derive: Annotated[Mapping[Word, Derived], Field(max_length=20)] = {}
+    groups: Annotated[Words, Field(max_length=20)] = ()
+    """Columns for whose values every figure is told too."""
+    splits: Word | None = None
+    """The column whose values are reported apart."""
+    rule: tuple[Case, ...]
+    """The first that fits a row decides."""
+    protocols: Annotated[
+        tuple[RuleProtocol, ...], BeforeValidator(as_list), Field(min_length=1)
+    ] = ("strict",)
+    figures: Annotated[Mapping[Word, Figure], Field(min_length=1, max_length=50)] = {
+        OVERALL: Figure(mean="rows")
+    }
+    headline: Word | Mapping[RuleProtocol, Word] | None = None
+    """The figure that stands for a report, or one for each protocol; Overall, else the first one, without."""
+    questions: Annotated[tuple[QuestionFile, ...], Field(max_length=100)] = ()
+    submission: Literal["json map", "json list", "tsv", "xlsx"] | None = None
+    published: tuple[PublishedFigure, ...] = ()
+    ask: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 of the spec in normal form: reports carry it, and those of two specs are never mixed."""
+        normal = json.dumps(self.plain, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(normal.encode()).hexdigest()
+
+    @cached_property
+    def plain(self) -> Mapping[str, Any]:
+        """The spec in normal form: written out, without what goes without saying."""
+        return {name: value for name, value in self._written() if value not in (None, {}, [])}
+
+    def _written(self) -> Iterator[tuple[str, Any]]:
+        dumped = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        for name in type(self).model_fields:
+            if name == "rule":
+                yield name, _plain_rule(self.rule)
+            elif name in dumped:
+                yield name, dumped[name]
+
+    @property
+    def line(self) -> str:
+        """What a list says of it: name, size, main figure, rule, licence."""
+        head = self.headline_under(self.protocols[0])
+        figure = f"{head} by {', '.join(self.kinds)}"
+        parts = [self.name, self.size, figure, f"licence {self.licence}"]
+        return " · ".join(filter(None, parts))
+
+    @property
+    def yaml(self) -> str:
+        return write_yaml(self.plain)
+
+    @property
+    def json_text(self) -> str:
+        """The spec as a report keeps it."""
+        return json.dumps(self.plain)
+
+    def headline_under(self, protocol: str) -> str:
+        """The name of the figure that stands for a report under a protocol."""
+        if isinstance(self.headline, str):
+            return self.headline
+        named: Mapping[Any, str] = self.headline or {}
+        if protocol in named:
+            return named[protocol]
+        known = self.figures_under(protocol)
+        return OVERALL if OVERALL in known else next(iter(known))
+
+    def figures_under(
+        self, protocol: str, columns: Container[str] | None = None
+    ) -> Mapping[str, Figure]:
+        """The figures of a protocol; with a file's `columns`, those that it has the columns for."""
+        return {
+            name: figure
+            for name, figure in self.figures.items()
+            if figure.told_under(protocol)
+            and (
+                columns is None
+                or all(self.source_of(column) in columns for column in self.needs(name))
+            )
+        }
+
+    def needs(self, figure: str) -> list[str]:
+        """The columns that a figure and what it is made of need."""
+        found = [*self.figures[figure].columns]
+        for part in self.figures[figure].parts:
+            found += self.needs(part)
+        return found
+
+    def source_of(self, column: str) -> str:
+        """The file's column that a column is made of in the end."""
+        for name in reversed([*self.derive]):
+            if name == column:
+                column = self.derive[name].source
+        return column
+
+    def names_of(self, column: str) -> Mapping[str, str]:
+        """What a derived column calls the cells that it is made of."""
+        return self.derive[column].names or {}
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of its rules, without doubles."""
+        return tuple(dict.fromkeys(kind_of(case.rule) for case in self.rule))
+
+    @staticmethod
+    def kind_of(case: Case) -> str:
+        return kind_of(case.rule)
+
+
+def kind_of(rule: RuleKind) -> str:
+    return str(rule.model_dump(include={"kind"})["kind"])
+
+
+def _plain_rule(cases: tuple[Case, ...]) -> Any:
+    """A rule for all rows alone, else its cases; a kind without parameters is a word."""
+    plain = []
+    for case in cases:
+        dumped = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        kind = kind_of(case.rule)
+        rule = {"kind": kind, **dumped} if dumped.keys() - {"kind"} else kind
+        plain.append({"when": dict(case.when), "rule": rule} if case.when else {"rule": rule})
+    return plain[0]["rule"] if len(cases) == 1 and cases[0].when is None else plain
+
+
+def read_spec(content: bytes) -> Spec:
+    """The spec of a YAML file. Raises SpecError with all its problems."""
+    try:
+        return spec_of(read_yaml(content))
+    except YamlError as error:
+        raise SpecError([SpecProblem("", str(error))]) from None
+
+
+def spec_from_json(text: str) -> Spec:
+    """The spec that a report keeps. Raises SpecError."""
+    return spec_of(json.loads(text))
+
+
+def spec_of(raw: Any) -> Spec:
+    """The spec that a file's value is. Raises SpecError with all its problems."""
+    if not isinstance(raw, Mapping):
+        text = "expected names with values, such as `name: Animals`"
+        raise SpecError([SpecProblem("", f"{text}, found {shown(raw)}")])
+    fields = Spec.model_fields
+    problems = [
+        SpecProblem("", f"{none_of(name, fields)}; delete or correct it")
+        for name in raw
+        if name not in fields
+    ]
+    read = {name: _read_part(name, raw, problems) for name in fields}
+    known = {name: value for name, value in read.items() if value is not _WRONG}
+    problems += _told_together(known)
+    if problems:
+        raise SpecError(sorted(problems, key=lambda problem: _place_of(problem, fields)))
+    return Spec.model_construct(**read)
+
+
+def _read_part(name: str, raw: Mapping[str, Any], problems: list[SpecProblem]) -> Any:
+    """A field's value, its default where there is none, or `_WRONG` where it has a problem."""
+    field = Spec.model_fields[name]
+    if name not in raw and not field.is_required():
+        return field.get_default(call_default_factory=True)
+    if name == "rule":
+        return _read_rule(raw.get(name), problems)
+    if name == "figures":
+        return _read_figures(raw.get(name), problems)
+    return _read_field(name, raw.get(name), problems)
+
+
+_WRONG = object()
+"""In place of a field with a problem."""
+
+
+def _place_of(problem: SpecProblem, fields: Mapping[str, Any]) -> int:
+    names = ["", *fields]
+    first = problem.place.partition(".")[0]
+    return names.index(first) if first in names else 0
+
+
+def _adapter(name: str) -> TypeAdapter[Any]:
+    field = Spec.model_fields[name]
+    kind: Any = field.annotation
+    whole: Any = Annotated[kind, *field.metadata] if field.metadata else kind  # pyright: ignore
+    return TypeAdapter(whole)
+
+
+_ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
+    name: _adapter(name) for name in Spec.model_fields if name != "rule"
+}
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "columns": tuple(Columns.model_fields),
+    "derive": ("from", *(name for name in Derived.model_fields if name != "source")),
+    "questions": tuple(QuestionFile.model_fields),
+    "published": tuple(PublishedFigure.model_fields),
+}
+"""Names that a field's parts may have."""
+
+
+def _read_field(name: str, value: Any, problems: list[SpecProblem]) -> Any:
+    try:
+        return _ADAPTERS[name].validate_python(value)
+    except ValidationError as error:
+        if name == "headline":
+            text = "expected the name of a figure, or one for each protocol as in {strict: Overall}"
+            problems.append(SpecProblem(name, f"{text}, found {shown(value)}"))
+        else:
+            problems += dict.fromkeys(told(error, name, _KNOWN.get(name, ())))
+        return _WRONG
+
+
+def _read_rule(value: Any, problems: list[SpecProblem]) -> Any:
+    before = len(problems)
+    entries = value if isinstance(value, list | tuple) else [{"rule": value}]
+    is_list = isinstance(value, list | tuple)
+    if not entries:
+        problems.append(SpecProblem("rule", f"choose one of {either(KINDS)}"))
+    cases = []
+    for number, entry in enumerate(entries, start=1):
+        place = f"rule.{number}" if is_list else "rule"
+        if not isinstance(entry, Mapping) or "rule" not in entry:
+            text = "expected a case as in {when: {column: value}, rule: letter}"
+            problems.append(SpecProblem(place, f"{text}, found {shown(entry)}"))
+            continue
+        kind = _read_kind(entry["rule"], f"{place}.rule" if is_list else place, problems)
+        if kind is None:
+            continue
+        try:
+            cases.append(Case.model_validate({**entry, "rule": kind}))
+        except ValidationError as error:
+            problems += told(error, place, Case.model_fields)
+    for number, case in enumerate(cases[:-1], start=1):
+        if case.when is None:
+            text = "fits every row, so that the cases below are never used; give it a `when`"
+            problems.append(SpecProblem(f"rule.{number}", text))
+    return tuple(cases) if len(problems) == before else _WRONG
+
+
+def _read_kind(value: Any, place: str, problems: list[SpecProblem]) -> RuleKind | None:
+    """A kind of rule, which is a word or a mapping with `kind`."""
+    written = {"kind": value} if isinstance(value, str) else value
+    if not isinstance(written, Mapping) or "kind" not in written:
+        text = f"choose one of {either(KINDS)}, or write {{kind: letter, ...}}"
+        problems.append(SpecProblem(place, f"{text}; found {shown(value)}"))
+        return None
+    kind = written["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        problems.append(SpecProblem(place, none_of(kind, KINDS)))
+        return None
+    known = [name for name in KINDS[kind].model_fields if name != "kind"]
+    try:
+        return KINDS[kind].model_validate(written)
+    except ValidationError as error:
+        problems += told(error, place, known)
+        return None
+
+
+def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
+    if not isinstance(value, Mapping) or not value:
+        text = f"expected numbers by name, as in {{{OVERALL}: mean}}"
+        problems.append(SpecProblem("figures", f"{text}, found {shown(value)}"))
+        return _WRONG
+    before = len(problems)
+    figures: dict[str, Figure] = {}
+    for name, form in value.items():
+        place = f"figures.{name}"[:80]
+        try:
+            figures[str(name)] = Figure.model_validate(written_out(form))
+        except ValidationError as error:
+            problems += told(error, place, Figure.model_fields)
+        except ValueError as error:
+            problems.append(SpecProblem(place, str(error)))
+    if len(problems) > before:
+        return _WRONG
+    return _read_field("figures", figures, problems)
+
+
+def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Problems of fields with one another; a field with a problem of its own is not there."""
+    yield from _told_columns(read.get("columns", Columns()))
+    yield from _told_rules(read)
+    if "figures" in read:
+        for name, text in figure_problems(read["figures"]):
+            yield SpecProblem(f"figures.{name}", text)
+        yield from _told_marks(read)
+        yield from _told_headlines(read)
+        yield from _told_published(read)
+    unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
+    for name in dict.fromkeys(unknown):
+        text = f"{{{name}}} is none of {either(f'{{{known}}}' for known in ASKED)}"
+        yield SpecProblem("ask", text)
+    for field in ("called", "groups", "protocols"):
+        for word, times in Counter(read.get(field, ())).items():
+            if times > 1:
+                yield SpecProblem(field, f"{word!r} stands there {times} times; keep one")
+    files = read.get("questions", ())
+    if read.get("submission") and not any(file.answers != "there" for file in files):
+        text = "no question file is without answers, so that there is nothing to submit"
+        yield SpecProblem("submission", f"{text}; mark one with `answers: absent`")
+
+
+def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
+    roles: dict[str, str] = {}
+    for role in ("id", "question", "truth", "answer"):
+        column = getattr(columns, role)
+        if column is None:
+            continue
+        if column in roles:
+            text = f"{column!r} is the {roles[column]} already; name another column"
+            yield SpecProblem(f"columns.{role}", text)
+        roles.setdefault(column, role)
+
+
+def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    for number, row in enumerate(read.get("published", ()), start=1):
+        if row.figure not in read["figures"]:
+            text = f"figure {none_of(row.figure, read['figures'])}"
+            yield SpecProblem(f"published.{number}", text)
+
+
+def _told_rules(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    has_truth = read.get("columns", Columns()).truth is not None
+    for case in read.get("rule", ()):
+        if not (case.rule.is_compared or has_truth) and "truth" in case.rule.needed:
+            text = "the prompt names {truth}, but columns.truth is null; name its column there"
+            yield SpecProblem("rule", text)
+        for protocol in read.get("protocols", ()):
+            known = case.rule.protocols()
+            if protocol not in known:
+                has = either([one for one in PROTOCOLS if one in known], "and")
+                text = f"{kind_of(case.rule)} has no {protocol!r}; it has {has}"
+                yield SpecProblem("protocols", text)
+
+
+def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Figures of marks that no rule gives."""
+    most = max((case.rule.mark_count for case in read.get("rule", ())), default=2)
+    for name, figure in read["figures"].items():
+        if figure.mark_count > most:
+            needed = "two marks" if figure.mark_count == 2 else "marks"
+            marks = " with `marks: 2`" if figure.mark_count == 2 else ""
+            text = f"is made of {needed}, which only a rubric{marks} gives"
+            yield SpecProblem(f"figures.{name}", text)
+
+
+def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    figures: Mapping[str, Figure] = read["figures"]
+    protocols = read.get("protocols", ())
+    headline = read.get("headline")
+    for protocol in protocols:
+        if not any(figure.told_under(protocol) for figure in figures.values()):
+            yield SpecProblem("figures", f"none of them is told under {protocol}; add one")
+    named = dict.fromkeys(protocols, headline) if isinstance(headline, str) else headline or {}
+    texts = [_told_headline(figures, name, protocol) for protocol, name in named.items()]
+    texts += [
+        f"{protocol!r} is none of the protocols of this spec"
+        for protocol in named
+        if protocol not in protocols
+    ]
+    yield from (SpecProblem("headline", text) for text in dict.fromkeys(filter(None, texts)))
+
+
+def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> str:
+    if name not in figures:
+        return f"{name!r} is none of the figures {', '.join(figures)}"
+    if not figures[name].told_under(protocol):
+        return f"{name!r} is not told under {protocol}; choose another for it"
+    return ""
+
+
+def is_called(spec: Spec, file: str) -> str:
+    """The name in `called` that ends a file's name; "" if none does."""
+    stem = PurePath(file).stem.casefold()
+    fitting = [name for name in spec.called if _ends_with(stem, name.casefold())]
+    return max(fitting, key=len, default="")
+
+
+def _ends_with(stem: str, name: str) -> bool:
+    """Whether a file's name ends with this one, on its own or behind a sign."""
+    before = stem.removesuffix(name)
+    return stem.endswith(name) and not before[-1:].isalnum()

@@ -1,0 +1,161 @@
+"""Sheets of a spec's report: its figures, those of each group, and how answers were read."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from arena.interval_text import spanned
+from arena.sheets import Column, Sheet, interval
+from scoring.report import ScoreLine, safe_name
+from scoring.rules.rubric import RubricRule
+from scoring.score_sheets import line_sheet, no_answer_sheet
+from scoring.specs.figures import Figure
+from scoring.specs.report import (
+    GroupLines,
+    SpecReport,
+    figure_lines,
+    grouped_lines,
+    head_figure,
+    lost_judging,
+    no_answer_lines,
+    score_ends,
+    spec_of_report,
+    splits_of,
+    told_figures,
+)
+
+_MOST_RULES = 30
+_FOLDED = 40
+"""Groups from which their sheet is folded away."""
+
+
+def report_sheets(report: SpecReport) -> Iterator[Sheet]:
+    """Yield the figures of the whole file, of each split and of each group, then how answers were read."""
+    spec = spec_of_report(report)
+    splits = splits_of(report)
+    yield _figure_sheet(report)
+    yield from _grade_sheet(report)
+    if spec.splits and len(splits) > 1:
+        yield from _group_sheet(report, spec.splits, "")
+    for column in spec.groups:
+        yield from _group_sheet(report, column, "")
+        for split in splits if len(splits) > 1 else ():
+            yield from _group_sheet(report, column, split)
+    yield _rules_sheet(report)
+    if lines := no_answer_lines(report):
+        yield no_answer_sheet(lines)
+
+
+def _figure_sheet(report: SpecReport) -> Sheet:
+    lines = figure_lines(report)
+    sheet = line_sheet("figures", "Figures", lines.values(), "Figure", measure="Value")
+    figures = spec_of_report(report).figures
+    has_bars = all(_is_share(report, figures[name]) for name in lines)
+    columns = tuple(replace(column, bar=column.bar and has_bars) for column in sheet.columns)
+    return replace(sheet, columns=columns)
+
+
+def _is_share(report: SpecReport, figure: Figure) -> bool:
+    """Whether a figure lies between 0 and 100; a mean of verdicts may be negative."""
+    return figure.is_percent and score_ends(spec_of_report(report)).low >= 0
+
+
+def _grade_sheet(report: SpecReport) -> Iterator[Sheet]:
+    """How often a judge gave each grade, and the mean on the rubric's own scale."""
+    (rule, *others) = [case.rule for case in spec_of_report(report).rule]
+    scores = [row.reading.score for row in report.rows if row.reading.score is not None]
+    if (
+        lost_judging(report)
+        or others
+        or not isinstance(rule, RubricRule)
+        or rule.marks == 2
+        or not scores
+    ):
+        return
+    scale = rule.scale
+    grades = [scale.low + (scale.high - scale.low) * score for score in scores]
+    times = Counter(round(grade, 9) for grade in grades)
+    rows = [
+        {"grade": f"{grade:g}", "answers": count, "share": count / len(grades)}
+        for grade, count in sorted(times.items())
+    ]
+    columns = (
+        Column("grade", "Grade"),
+        Column("answers", "Answers", "count"),
+        Column("share", "Share", "percent", bar=True),
+    )
+    mean = sum(grades) / len(grades)
+    note = f"Mean {mean:.2f} on the rubric's scale, {spanned(scale.low, scale.high, 'g')}."
+    yield Sheet("grades", "Grades", pd.DataFrame(rows), columns, note=note, place="beside")
+
+
+def _group_sheet(report: SpecReport, column: str, split: str) -> Iterator[Sheet]:
+    groups = grouped_lines(report, column, split)
+    figures = [name for name in _told_of(report, column) if _has_value(groups, name)]
+    if not figures:
+        return
+    head = head_figure(report) if head_figure(report) in figures else figures[0]
+    rows = [_row(group, figures, head) for group in groups]
+    columns = [Column("name", column), Column("n", "n", "count")]
+    for place, name in enumerate(figures):
+        key = f"figure_{place}"
+        figure = spec_of_report(report).figures[name]
+        has_bar = _is_share(report, figure)
+        value = Column(key, name, "score", f"{key}_low", f"{key}_high", bar=has_bar)
+        columns.append(replace(value, places=figure.places))
+    if any(row["unscored"] for row in rows):
+        columns.append(Column("unscored", "Unscored", "count"))
+        places = spec_of_report(report).figures[head].places
+        columns.append(interval("least", "most", f"Possible {head}", places))
+    title = f"{split}: by {column}" if split else f"By {column}"
+    name = safe_name(f"by-{column}{f'-{split}' if split else ''}".lower().replace(" ", "-"))
+    place = "folded" if split or len(rows) > _FOLDED else "main"
+    yield Sheet(
+        name, title, pd.DataFrame(rows), tuple(columns), place=place, scrolls=len(figures) > 2
+    )
+
+
+def _told_of(report: SpecReport, column: str) -> list[str]:
+    """The figures that say something of a column's groups: not those that sum over these, where others do."""
+    figures = told_figures(report)
+    within = [name for name, figure in figures.items() if column not in figure.spans]
+    return within or [*figures]
+
+
+def _has_value(groups: Sequence[GroupLines], name: str) -> bool:
+    return any(group.lines[name].mean is not None for group in groups)
+
+
+def _row(group: GroupLines, figures: Sequence[str], head: str) -> Mapping[str, object]:
+    line: ScoreLine = group.lines[head]
+    row: dict[str, object] = {
+        "name": group.name,
+        "n": line.n,
+        "unscored": line.unscored,
+        "least": line.worst if line.unscored else None,
+        "most": line.best if line.unscored else None,
+    }
+    for place, name in enumerate(figures):
+        value = group.lines[name]
+        key = f"figure_{place}"
+        row |= {key: value.mean, f"{key}_low": value.low, f"{key}_high": value.high}
+    return row
+
+
+def _rules_sheet(report: SpecReport) -> Sheet:
+    """How many answers each rule read or left, the most frequent first."""
+    times = Counter(row.reading.why for row in report.rows)
+    most = times.most_common(_MOST_RULES)
+    rest = times.total() - sum(count for _, count in most)
+    rows = [
+        {"rule": rule, "answers": count, "share": count / times.total()}
+        for rule, count in [*most, *([("other rules", rest)] if rest else [])]
+    ]
+    columns = (
+        Column("rule", "Rule"),
+        Column("answers", "Answers", "count"),
+        Column("share", "Share", "percent", bar=True),
+    )
+    return Sheet("rules", "How answers were read", pd.DataFrame(rows), columns, place="below")

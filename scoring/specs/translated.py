@@ -1,0 +1,59 @@
+"""What a benchmark of another form becomes: a spec, and what of the file it does not carry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scoring.specs.schema import Spec, spec_of
+
+_NAME = 80
+_ABOUT = 200
+"""The letters that a spec's `name` and `about` may have."""
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A spec that was made of another form."""
+
+    form: str
+    """Whose form it was, in words."""
+    task: str
+    """Its name in the file."""
+    spec: Spec
+    left_out: tuple[str, ...]
+    """What the spec does not carry, each with its place in the file."""
+
+
+def translated(form: str, task: str, raw: Mapping[str, Any], left_out: Sequence[str]) -> Translated:
+    """The spec of a mapping whose texts may be longer than a spec's. Raises SpecError."""
+    fitted = {
+        **raw,
+        "name": shortened(raw["name"], _NAME),
+        "about": shortened(raw["about"], _ABOUT),
+    }
+    cut = [
+        f"{field}: shortened to {len(fitted[field])} letters"
+        for field in ("name", "about")
+        if fitted[field] != " ".join(raw[field].split())
+    ]
+    return Translated(form, task, spec_of(fitted), (*left_out, *cut))
+
+
+def shortened(text: str, most: int) -> str:
+    """A text on one line; a longer one ends with its last whole word that has room, and a mark."""
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    start = line[: most - 1]
+    return f"{start.rpartition(' ')[0] or start}…"
+
+
+def plain_name(name: str) -> str:
+    """A name that a question file may have."""
+    words = "".join(sign if sign.isalnum() else "_" for sign in name)
+    return words.strip("_")[:_NAME] or "questions"
+
+
+def comment(text: str) -> str:
+    """A line of YAML that is a comment, whatever the text."""
+    return f"# {' '.join(text.split())}\n"

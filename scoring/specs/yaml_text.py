@@ -1,0 +1,168 @@
+"""YAML as specs use it: texts, numbers, lists and mappings, without anchors, aliases, tags or several documents.
+
+A word is the text that was written: `yes`, `on` and dates stay texts. Only a plain number that reads back as it was
+written is a number, and `null`, `~` or nothing is None.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, NodeEvent
+from yaml.nodes import MappingNode, ScalarNode
+
+LARGEST = 64_000
+"""Bytes of a spec."""
+_DEEPEST = 20
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,15})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,8})\.[0-9]{1,8}")
+_NOTHING = ("", "~", "null")
+_OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029]")
+"""Breaks of lines that only quotes keep as they are."""
+_UNREADABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+_FUNCTION = "!function"
+
+
+class YamlError(ValueError):
+    """A text is not YAML as specs use it; the message says where and how to mend it."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code that a file of another form names, such as `utils.doc_to_text`. It is named on, and never run."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{_FUNCTION} {self.name}"
+
+
+def read_yaml(content: bytes, names_code: bool = False) -> Any:
+    """The value that a YAML file holds; with `names_code`, `!function NAME` is a `Code`. Raises YamlError."""
+    if len(content) > LARGEST:
+        raise YamlError(f"the file has {len(content):,} bytes; a spec has {LARGEST:,} at most")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise YamlError(f"byte {error.start + 1:,} is not UTF-8; save the file as UTF-8") from None
+    if sign := _UNREADABLE.search(text):
+        line = text.count("\n", 0, sign.start()) + 1
+        raise YamlError(f"line {line} has the sign {sign[0]!a}; delete it")
+    try:
+        _check_events(text, (_FUNCTION,) if names_code else ())
+        return yaml.load(text, _SpecLoader)
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_told(error)) from None
+    except yaml.YAMLError as error:
+        raise YamlError(f"the file is not YAML: {str(error)[:200]}") from None
+
+
+def write_yaml(value: Any) -> str:
+    """A value as YAML that reads back as the same value."""
+    return yaml.dump(
+        value, Dumper=_SpecDumper, allow_unicode=True, sort_keys=False, width=100, indent=2
+    )
+
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""In C where it is there, which is five times as fast."""
+
+
+class _SpecLoader(_Loader):
+    """Words are texts; what is written twice in a mapping is an error."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_scalar(self, node: Any) -> Any:
+        text = super().construct_scalar(node)
+        return text if not isinstance(node, ScalarNode) or node.style else _plain(text)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value if isinstance(node, MappingNode) else ():
+            if not isinstance(key, ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a name must be a text", key.start_mark
+                )
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key.value[:40]!r} stands here twice; keep one", key.start_mark
+                )
+            seen.add(key.value)
+        return {
+            key.value: self.construct_object(value, deep=deep)  # names stay texts
+            for key, value in node.value
+        }
+
+
+_SpecLoader.add_constructor("tag:yaml.org,2002:str", _SpecLoader.construct_scalar)
+_SpecLoader.add_constructor(_FUNCTION, lambda loader, node: Code(str(node.value)[:200]))
+
+
+class _SpecDumper(yaml.SafeDumper):
+    """Quotes what would read back as something else."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+def _represented_text(dumper: yaml.SafeDumper, text: str) -> ScalarNode:
+    style = None
+    if not isinstance(_plain(text), str) or _OTHER_BREAKS.search(text):
+        style = '"'
+    elif "\n" in text and not text.startswith((" ", "\n")):
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+def _represented_plain(dumper: yaml.SafeDumper, value: object) -> ScalarNode:
+    text = "null" if value is None else str(value)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text)
+
+
+_SpecDumper.add_representer(str, _represented_text)
+_SpecDumper.add_representer(int, _represented_plain)
+_SpecDumper.add_representer(float, _represented_plain)
+_SpecDumper.add_representer(type(None), _represented_plain)
+
+
+def _check_events(text: str, tags: Collection[str]) -> None:
+    """Raise YAMLError for what specs do not use, before anything is made of it; these `tags` are taken."""
+    depth = 0
+    documents = 0
+    for event in yaml.parse(text, _Loader):
+        problem = ""
+        if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
+            problem = (
+                "anchors and aliases (& and *) are not read; write it out, or put it in quotes"
+            )
+        elif getattr(event, "tag", None) not in (None, *tags):
+            problem = "tags (!) are not read; delete it, or put it in quotes"
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > _DEEPEST:
+            problem = f"more than {_DEEPEST} levels stand in one another; write fewer"
+        if documents > 1:
+            problem = "a second document begins; keep one, without ---"
+        if problem:
+            raise yaml.MarkedYAMLError(None, None, problem, event.start_mark)
+
+
+def _told(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{place}{(error.problem or error.context or 'this is not YAML')[:200]}"
+
+
+def _plain(text: str) -> Any:
+    """The value of a word without quotes."""
+    if text in _NOTHING:
+        return None
+    if _INTEGER.fullmatch(text) and text != "-0":
+        return int(text)
+    if _DECIMAL.fullmatch(text) and repr(float(text)) == text:
+        return float(text)
+    return text

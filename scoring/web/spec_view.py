@@ -1,0 +1,69 @@
+"""Answers to a spec's questions as their report lists them: what was read, by which rule, and what came of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from arena.markdown import visible_name
+from scoring.benchmarks.spec_benchmark import outcome_words
+from scoring.rules.base import Item
+from scoring.specs.derived import cell_text, members
+from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
+from scoring.web.answer_list import AnswerList, Choice, Chosen
+from scoring.web.report_parts import CHOICE, REPORT, Listed, listed_answers
+
+SHOWS: Mapping[str, Callable[[ReadRow], bool]] = {
+    "all answers": lambda row: True,
+    "right": lambda row: row.reading.score == 1,
+    "partly right": lambda row: row.reading.score is not None and 0 < row.reading.score < 1,
+    "wrong": lambda row: row.reading.score is not None and row.reading.score <= 0,
+    "not read": lambda row: not row.reading.read,
+    "left to a judge": lambda row: row.reading.is_open or bool(row.replies),
+}
+_MOST_GROUPS = 300
+
+
+def _listed(report: SpecReport, chosen: Chosen) -> Listed:
+    spec = spec_of_report(report)
+    column = next(iter(spec.groups), "")
+    fits = SHOWS.get(chosen.show, SHOWS["all answers"])
+    rows = [
+        (row, item)
+        for row, item in zip(report.rows, report_items(report), strict=True)
+        if fits(row) and (not chosen.group or chosen.group in members(row.row.cells.get(column)))
+    ]
+    return listed_answers(
+        rows, len(report.rows), chosen.page, lambda pair: _item(report, pair[0], pair[1])
+    )
+
+
+def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
+    spec = spec_of_report(report)
+    names = [cell_text(row.row.cells.get(column)) for column in spec.groups]
+    about = " · ".join(filter(None, map(visible_name, names)))
+    replies = list(map(REPORT.quoted, row.replies))
+    asked = f"Replies of {row.model or 'the judge'}" if replies else ""
+    kind, outcome = _outcome(row, has_truth(spec, item))
+    words = outcome_words(row)
+    return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, asked, replies)
+
+
+def _outcome(row: ReadRow, can_be_scored: bool) -> tuple[str, str]:
+    """The kind of an outcome, as its style names it, and its words."""
+    score = row.reading.score
+    if not can_be_scored:
+        return "open", "no right answer"
+    if score is None:
+        return "open", "unscored"
+    if score in (0, 1):
+        return ("right", "right") if score else ("wrong", "wrong")
+    return "open", f"score {score:.2f}"
+
+
+def _groups(report: SpecReport) -> Sequence[Choice]:
+    column = next(iter(spec_of_report(report).groups), "")
+    cells = (row.row.cells.get(column) for row in report.rows) if column else ()
+    names = dict.fromkeys(name for cell in cells for name in members(cell) if name)
+    listed = [(name, visible_name(name)) for name in sorted(names)[:_MOST_GROUPS]]
+    return [("", "every group"), *listed]
+
+
+READINGS = AnswerList("Every answer", SHOWS, _listed, "Group", _groups)

@@ -1,0 +1,278 @@
+"""What each kind reads in answers of its own kind: traps of the toolkits, and what `strict` never does."""
+
+import json
+from typing import get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from scoring.rules.base import TOOLKITS, Item, Reading, RuleProtocol
+from scoring.rules.edits import edit_distance
+from scoring.rules.kinds import KINDS
+
+ANIMALS = {"A": "dog", "B": "cat", "C": "bird", "D": "fish"}
+ALPHABET = {letter: f"thing {letter.lower()}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+
+
+def read(kind, answer, truth, protocol="strict", there=ANIMALS, cells=None, /, **parameters):
+    """The reading of an answer by a kind; the parameter `as_` is written `as`."""
+    written = {name.removesuffix("_"): value for name, value in parameters.items()}
+    rule = KINDS[kind].model_validate({"kind": kind, **written})
+    item = Item("1", "What is it?", truth, there if kind == "letter" else {}, cells or {})
+    return rule.reading(item, answer, protocol)
+
+
+STRICT = [
+    ("yes_no", {}, "Yes, there is one.", "yes", 1.0),
+    ("yes_no", {}, "**No**", "Yes", 0.0),
+    ("yes_no", {}, "<think>no</think>Yes", "Yes", 1.0),
+    ("yes_no", {}, "Yes. Wait, no.", "Yes", None),
+    ("yes_no", {}, "Nothing is there", "No", None),
+    ("yes_no", {}, "Error code: 500", "No", None),
+    ("number", {}, "The answer is 7.", "7", 1.0),
+    ("number", {}, "7.0", "7", 1.0),
+    ("number", {}, "seven", "7", 1.0),
+    ("number", {}, "7.4", "7", 0.0),
+    ("number", {}, "2.46", "2.5", 1.0),
+    ("number", {}, "2.45", "2.5", 1.0),
+    ("number", {}, "-2.45", "-2.5", 1.0),
+    ("number", {}, "2.44", "2.5", 0.0),
+    ("number", {}, "$1,250", "1250", 1.0),
+    ("number", {}, "−3", "-3", 1.0),
+    ("number", {}, "3/4", "0.75", 1.0),
+    ("number", {}, "1.2 × 10^3", "1200", 1.0),
+    ("number", {}, "5%", "0.05", 1.0),
+    ("number", {}, "5%", "5", None),
+    ("number", {}, "5%", "5%", 1.0),
+    ("number", {}, "0.05", "5%", 1.0),
+    ("number", {}, "7 or 8", "7", None),
+    ("number", {}, r"\boxed{7} or \boxed{8}", "8", None),
+    ("number", {}, r"<answer>\boxed{7}</answer>", "7", 1.0),
+    ("number", {}, "The answer is 5. The answer is 7.", "7", None),
+    ("number", {"as_": "integer"}, "2.46", "2", 0.0),
+    ("number", {"as_": "formula"}, "2√3", r"2\sqrt{3}", 1.0),
+    ("number", {"as_": "formula"}, r"\sqrt{12}", r"2\sqrt{3}", 1.0),
+    ("number", {"as_": "formula"}, "x = 9π.", r"9\pi", 1.0),
+    ("number", {"as_": "formula"}, r"The answer is $\frac72$.", "3.5", 1.0),
+    ("number", {"as_": "formula"}, r"1\frac{1}{2}", "1.5", 1.0),
+    ("number", {"as_": "formula"}, "30°", "30", 1.0),
+    ("number", {"as_": "formula"}, "31", "30", 0.0),
+    ("number", {"as_": "formula"}, "abc", "ABC", 1.0),
+    ("number", {"as_": "formula"}, "CBA", "ABC", None),
+    ("number", {"as_": "formula"}, "2^3^2", "64", None),
+    ("relaxed", {}, "**44**", "42", 1.0),
+    ("relaxed", {}, "Answer: 45", "42", 0.0),
+    ("anls", {}, "The answer is North Quay", "North Quay", 1.0),
+    ("anls", {}, "", "North Quay", None),
+    ("anls", {}, "North Quay" * 2_001, "North Quay" * 2_001, None),
+    ("text", {}, "Red.", "red", 1.0),
+    ("text", {}, "dark red", "red", 0.0),
+    ("text", {}, r"\boxed{red} or \boxed{blue}", "blue", None),
+    ("text", {}, "rouge", "['red', 'Rouge']", 1.0),
+    ("text", {"fold": "vqa"}, "the two", "2", 1.0),
+    ("text", {"fold": "none"}, "Red", "red", 0.0),
+    ("text", {"compare": "contains"}, "It reads Harbour.", "harbour", 1.0),
+    ("text", {"compare": "contains"}, "It was in 2014", "4", 0.0),
+    ("text", {"compare": "contains"}, "44 and 4", "4", 1.0),
+    ("text", {"compare": "contains"}, "答案是中国", "中国", 1.0),
+    ("text", {"compare": "contains", "fold": "spaces"}, "x ^ 2", "x^2", 1.0),
+    ("text", {"compare": "consensus"}, "dog", "['dog']", 1.0),
+    ("text", {"as_": "list"}, "[2007,2008.0]", "[2007, 2008]", 1.0),
+    ("text", {"as_": "list"}, "[2008, 2007]", "[2007, 2008]", 0.0),
+    ("text", {"as_": "list"}, "2007 and 2008", "[2007, 2008]", None),
+    ("open", {}, "Left ventricle.", "left ventricle", 1.0),
+    ("open", {}, "1,250", "['1250', 'x']", 1.0),
+    ("open", {}, "24", "12", 0.0),
+    ("open", {}, "24", "left ventricle", None),
+    ("letter", {}, "cat", "B", 1.0),
+    ("letter", {}, "B", "cat", 1.0),
+    ("letter", {}, "A or B", "B", None),
+    ("letter", {"final_line": "RESULT =>"}, "A or B\nRESULT => B", "B", 1.0),
+    ("letter", {"final_line": "RESULT =>"}, "RESULT => A\nOr is it another one?", "A", None),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters", "answer", "truth", "score"), STRICT)
+def test_strict_scores_what_an_answer_says(kind, parameters, answer, truth, score):
+    assert read(kind, answer, truth, **parameters).score == score
+
+
+TRAPS = [
+    ("yes_no", {}, "yes/no", "Yes", "vlmevalkit", ""),
+    ("yes_no", {}, "yes-no", "Yes", "vlmevalkit", ""),
+    ("yes_no", {}, "no.", "No", "vlmevalkit", "No"),
+    ("yes_no", {}, "no 5.", "No", "vlmevalkit", "No"),
+    ("yes_no", {}, "Yes.", "Yes", "lmms-eval", ""),
+    ("yes_no", {"read": "start"}, "Nobody", "No", "lmms-eval", "No"),
+    ("yes_no", {"read": "start"}, "y.", "Yes", "lmms-eval", "Yes"),
+    ("yes_no", {"read": "start"}, "I'd say yes", "Yes", "lmms-eval", ""),
+    ("yes_no", {"read": "first"}, "Hmm, no; yes.", "Yes", "vlmevalkit", "No"),
+    ("letter", {}, "the answer is because of it, as everybody who has ever seen it knows", "B", "vlmevalkit", "B"),
+    ("letter", {}, "B it is, and that is all there is", "B", "vlmevalkit", ""),
+    ("letter", {}, "B it is indeed", "B", "vlmevalkit", "B"),
+    ("letter", {}, "b", "B", "vlmevalkit", ""),
+    ("letter", {}, "Z", "B", "vlmevalkit", "Z"),
+    ("letter", {}, "Failed to obtain answer via API: B", "B", "vlmevalkit", ""),
+    ("letter", {}, "a category", "B", "vlmevalkit", "B"),
+    ("letter", {}, "Is it the cat of all those things that are shown here?", "B", "vlmevalkit", ""),
+    ("letter", {"final_line": "Answer:"}, "Answer: $B\nAnswer: $C", "C", "vlmevalkit", "C"),
+    ("letter", {"final_line": "Answer:"}, "Answer: I think a cat", "B", "vlmevalkit", ""),
+    ("letter", {}, "A (B) C", "C", "lmms-eval", "A"),
+    ("letter", {"read": "initial"}, "It is B", "B", "lmms-eval", "I"),
+    ("letter", {"read": "sign"}, " b) the dog", "B", "lmms-eval", "B"),
+    ("letter", {"read": "sign"}, "(B)", "B", "lmms-eval", "("),
+    ("letter", {"read": "mmvp"}, "a closer look: B", "B", "lmms-eval", "A"),
+    ("letter", {"read": "mmmu"}, "(A) or (B)", "B", "lmms-eval", "B"),
+    ("letter", {"read": "mmmu"}, "unclear", "B", "lmms-eval", ""),
+    ("letter", {"read": "llava"}, "B) cat", "B", "lmms-eval", ""),
+    ("letter", {"read": "standing"}, "a cat, so B", "B", "vlmevalkit", "A"),
+    ("letter", {"read": "nearest"}, "cat", "B", "lmms-eval", "B"),
+    ("number", {}, "7.0", "7", "vlmevalkit", ""),
+    ("number", {}, "07", "7", "vlmevalkit", "7"),
+    ("number", {}, "0", "0", "vlmevalkit", ""),
+    ("number", {"as_": "float"}, "2.46", "2.5", "vlmevalkit", ""),
+    ("number", {"as_": "integer"}, "7.9", "7", "lmms-eval", ""),
+    ("number", {"as_": "float"}, "7.9", "8", "lmms-eval", "8"),
+    ("number", {"as_": "float"}, "inf", "8", "lmms-eval", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "parameters", "answer", "truth", "protocol", "said"), TRAPS)
+def test_toolkits_read_what_they_read(kind, parameters, answer, truth, protocol, said):
+    reading = read(kind, answer, truth, protocol, **parameters)
+    assert (reading.read, reading.score) == (said, float(said.casefold() == truth.casefold()))
+
+
+@pytest.mark.parametrize("number", range(26))
+def test_letters_are_read_to_the_last_of_the_alphabet(number):
+    letter = [*ALPHABET][number]
+    for protocol in ("strict", "vlmevalkit", "lmms-eval", "mmbench-paper", "mmt-paper"):
+        for answer in (f"({letter})", f"{letter}."):
+            assert read("letter", answer, letter, protocol, ALPHABET).score == 1.0
+
+
+def test_columns_of_a_kinds_own_are_read():
+    cells = {"choices": "['12 cm', '15 cm']", "right": "B", "precision": 1.0}
+    columns = {"truth": "right", "options": "choices"}
+    for protocol in ("strict", "vlmevalkit"):
+        assert read("letter", "15 cm", "15", protocol, {}, cells, **columns).score == 1.0
+    for protocol in ("strict", "lmms-eval"):
+        number = read(
+            "number", "2.4499", "2.4", protocol, {}, cells, as_="float", places="precision"
+        )
+        assert number.score == 1.0
+    listed = {"choices": ["12 cm", "15 cm"], "right": ["x", "y"]}
+    assert read("letter", "B", "B", "strict", {}, listed, options="choices").score == 1.0
+    assert read("text", "y", None, "strict", {}, listed, truth="right").score == 1.0
+
+
+def test_a_question_without_options_is_a_choice_of_the_truth_and_other_words():
+    words = {"open": "Other Answers"}
+    for protocol in ("vlmevalkit", "mmt-paper"):
+        assert read("letter", "x = 24", "24", protocol, {}, **words).read == "A"
+        assert read("letter", "B", "24", protocol, {}, **words).score == 0.0
+    for protocol in ("strict", "authors"):
+        assert read("letter", "24", "24", protocol, {}, **words).score == 1.0
+    assert read("letter", "B", "B", "strict", {}).why == "the question has no options"
+
+
+READ_BY_RULE = [kind for kind in KINDS if kind not in ("rubric", "pairwise")]
+
+
+@pytest.mark.parametrize("kind", READ_BY_RULE)
+def test_without_a_truth_nothing_is_scored(kind):
+    for protocol in KINDS[kind].model_validate({"kind": kind}).protocols():
+        assert read(kind, "B", None, protocol).score is None
+    assert read("letter", "B", None).read == "B"
+
+
+def test_parameters_are_closed_and_written_as_they_are_read():
+    for wrong in ({"as": "hex"}, {"place": "x"}, {"kind": "letter"}):
+        with pytest.raises(ValidationError):
+            KINDS["number"].model_validate({"kind": "number", **wrong})
+    rule = KINDS["number"].model_validate({"kind": "number", "as": "formula"})
+    assert rule.model_dump(exclude_unset=True) == {"kind": "number", "as": "formula"}
+
+
+RULES = [
+    *({"kind": kind} for kind in READ_BY_RULE),
+    *({"kind": "letter", "read": read} for read in ("initial", "standing", "mmvp", "mmmu", "llava", "nearest", "sign")),
+    {"kind": "letter", "open": "Other Answers", "final_line": "Answer:"},
+    *({"kind": "yes_no", "read": read} for read in ("start", "first")),
+    *({"kind": "number", "as": form} for form in ("integer", "float", "formula")),
+    *({"kind": "text", "compare": compare} for compare in ("contains", "consensus")),
+    *({"kind": "text", "fold": fold} for fold in ("spaces", "vqa", "none")),
+    {"kind": "text", "as": "list"},
+]  # fmt: skip
+WORDS = st.sampled_from(
+    "yes no A B C (B) cat dog 7 7.5 8 -3 5% 1/2 \\frac{1}{2} \\boxed{7} \\sqrt{2} answer is the Answer: = , . or "
+    "not \n [7,8] 1e9 ^ inf nan ½ π".split(" ")
+)
+TEXTS = st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=10).map(" ".join))
+
+
+@given(TEXTS, TEXTS, st.sampled_from(RULES), st.sampled_from(get_args(RuleProtocol)))
+@example("9" * 5_000, "9" * 5_000, {"kind": "number"}, "vlmevalkit")
+@example("9^9^9^9^9", "(" * 9_000, {"kind": "number", "as": "formula"}, "strict")
+@example("1e-999", "1e999", {"kind": "number", "as": "float"}, "lmms-eval")
+@example("", "", {"kind": "text", "compare": "consensus"}, "vlmevalkit")
+@example("x", "[]", {"kind": "relaxed"}, "strict")
+def test_no_text_is_an_error(answer, truth, written, protocol):
+    rule = KINDS[written["kind"]].model_validate(written)
+    if protocol not in rule.protocols():
+        return
+    item = Item("q", "What?", truth, ANIMALS, {"precision": truth})
+    reading = rule.reading(item, answer, protocol)
+    assert reading.score is None or 0 <= reading.score <= 1
+    assert reading.score is not None or protocol not in TOOLKITS
+    assert not (reading.is_open and reading.read)
+    assert json.dumps(rule.model_dump())
+
+
+BOTH = [
+    ("yes_no", {}, "Yes", "No"),
+    ("number", {}, "7", "8"),
+    ("number", {"as_": "formula"}, "7", "2^3"),
+    ("open", {}, "7", "8"),
+    ("relaxed", {}, "7", "80"),
+    ("anls", {}, "North Quay", "South Shore"),
+    ("text", {}, "red", "blue"),
+    ("letter", {}, "B", "C"),
+]
+JOINED = [
+    "{0} or {1}",
+    r"\boxed{{{0}}} or \boxed{{{1}}}",
+    "The answer is {0}. Or the answer is {1}?",
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters", "first", "second"), BOTH)
+@pytest.mark.parametrize("joined", JOINED)
+def test_strict_scores_no_answer_that_says_two_things(kind, parameters, first, second, joined):
+    answer = joined.format(first, second)
+    scores = [read(kind, answer, truth, **parameters).score for truth in (first, second)]
+    assert 1.0 not in scores
+
+
+@given(st.text("abAB 1", max_size=9), st.text("abAB 1", max_size=9))
+def test_edits_are_the_fewest(first, second):
+    assert edit_distance(first, second) == edit_distance(second, first) == fewest(first, second)
+
+
+def fewest(first: str, second: str) -> int:
+    """The edit distance by its definition."""
+    row = [*range(len(second) + 1)]
+    for place, sign in enumerate(first, 1):
+        before, row[0] = row[0], place
+        for column, other in enumerate(second, 1):
+            cost = min(before + (sign != other), row[column] + 1, row[column - 1] + 1)
+            before, row[column] = row[column], cost
+    return row[-1]
+
+
+def test_an_open_reading_has_no_text():
+    assert read("yes_no", "maybe", "Yes") == Reading(
+        None, "", "not exactly one of yes and no", True
+    )

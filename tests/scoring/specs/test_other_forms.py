@@ -1,0 +1,369 @@
+"""Benchmarks of other forms become specs, with all that is not taken; specs are written in other forms."""
+
+import csv
+
+import pandas
+import pytest
+
+from scoring.benchmarks.kit_table import KitTableError, kit_table
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
+from scoring.registry import BENCHMARKS
+from scoring.specs.hub_eval import eval_yaml
+from scoring.specs.other_forms import load_benchmark, load_benchmarks
+from scoring.specs.problems import SpecError
+from scoring.specs.schema import Spec, read_spec
+from tests.support.other_forms import EVAL, TASK, TEMPLATE
+
+
+def problems(path, text: str | None = None) -> list[str]:
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SpecError) as raised:
+        load_benchmarks(path)
+    assert str(raised.value).startswith(path.name)
+    return [str(problem) for problem in raised.value.problems]
+
+
+def spec_of(key: str) -> Spec:
+    benchmark = BENCHMARKS[key]
+    assert isinstance(benchmark, SpecBenchmark)
+    return benchmark.spec
+
+
+def test_an_eval_yaml_is_read_task_by_task(tmp_path):
+    path = tmp_path / "eval.yaml"
+    path.write_text(EVAL)
+    cages, names = load_benchmarks(path)
+    assert cages.spec.plain == {
+        "name": "Zoo: zoo:cages",
+        "about": "Questions on animals that a keeper asks, with a picture each.",
+        "columns": {"options": ["options"], "images": ["image"]},
+        "groups": ["house"],
+        "rule": "letter",
+        "questions": [
+            {
+                "name": "zoo_cages",
+                "split": "validation",
+                "note": "data set on the Hub, configuration cages",
+            }
+        ],
+    }
+    assert cages.left_out == (
+        "maintainer: no field that we know",
+        "field_spec.target: numbers count from 0 there; write letters into 'answer' instead",
+        "solvers.chain_of_thought: how the model is asked is not read",
+        "solvers.multiple_choice: how the model is asked is not read",
+        "scorers.f1: not read; the score is that of choice",
+        "shuffle_choices: options are not shuffled",
+        "epochs: each question is scored once, not 4 times",
+        "epoch_reducer: not read",
+    )
+    assert names.spec.columns.id == "no" and names.spec.columns.truth == "a"
+    assert names.spec.ask == "Look at the picture.\n{question}\n"
+    [case] = names.spec.rule
+    rule = case.rule.model_dump()
+    assert (rule["kind"], rule["grades"], rule["step"]) == ("rubric", (0, 1), 1)
+    assert names.left_out[1:] == (
+        "field_spec.sandbox: not read",
+        "scorers.model_graded_fact.args: model not read",
+        "scorers.model_graded_fact: the judge is asked in our words",
+    )
+    assert load_benchmark(path, "zoo:names").spec == names.spec
+    assert "- name: model_graded_qa\n" in eval_yaml(names.spec)
+    for task in (None, "zoo"):
+        with pytest.raises(SpecError, match="zoo:cages.*zoo:names"):
+            load_benchmark(path, task)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "rule"),
+    [
+        ("exact", "text"),
+        ("includes", {"kind": "text", "compare": "contains"}),
+        ("math", {"kind": "number", "as": "formula"}),
+    ],
+)
+def test_scorers_are_rules(tmp_path, scorer, rule):
+    path = tmp_path / "eval.yaml"
+    path.write_text(
+        "tasks: [{field_spec: {input: question, target: answer}, solvers: [{name: generate}], "
+        f"scorers: [{{name: {scorer}}}]}}]"
+    )
+    [task] = load_benchmarks(path)
+    assert task.spec.plain["rule"] == rule and not task.left_out
+    assert f"- name: {scorer}\n" in eval_yaml(task.spec)
+
+
+def test_a_broken_eval_yaml_is_told_with_all_its_places(tmp_path):
+    path = tmp_path / "eval.yaml"
+    broken = """
+name: [Zoo]
+tasks:
+  - {field_spec: {input: q, target: "literal:A", choice: a}, solvers: [], scorers: [{name: choice}], epoch: 1}
+  - {id: b, field_spec: {input: q, target: "literal:A"}, solvers: [{name: generate}], scorers: [{name: choice}]}
+  - {field_spec: {input: q, target: a}, solvers: [{name: generate}], scorers: [{name: match}, {name: pattern}]}
+  - 3
+"""
+    scorers = "choice, exact, includes, math, model_graded_qa and model_graded_fact"
+    assert problems(path, broken) == [
+        "name: expected a text, found ['Zoo']",
+        "tasks.1.field_spec: 'choice' is none of input, target, choices, input_image, metadata, id, sandbox, files, "
+        "setup; 'choices' was meant?; delete or correct it",
+        "tasks.1.solvers: is empty; fill it in, or leave out the whole entry",
+        "tasks.1: 'epoch' is none of id, config, split, field_spec, shuffle_choices, epochs, epoch_reducer, solvers, "
+        "scorers; 'epochs' was meant?; delete or correct it",
+        "tasks.2.field_spec.target: 'literal:A' is one answer for all questions; name a column",
+        "tasks.2.field_spec.choices: is missing; name the columns of options",
+        f"tasks.3.scorers: 'match' and 'pattern' is not read here; of the scorers, we read {scorers}",
+        "tasks.3.id: is missing; name each of several tasks",
+        "tasks.4: expected names with values, as in `name: value`, found 3",
+    ]
+    assert problems(path, "evaluation_framework: math-arena\ntasks: [{id: a}]") == [
+        "evaluation_framework: 'math-arena' scores its tasks by its own code; tasks of inspect-ai are read"
+    ]
+    assert problems(path, "tasks: {}") == [
+        "tasks: expected a list of tasks, each with field_spec, solvers and scorers; found {}"
+    ]
+    assert problems(path, "tasks: [!!python/object:os.system ls]") == [
+        "line 1, column 9: tags (!) are not read; delete it, or put it in quotes"
+    ]
+
+
+WRITTEN = """
+name: "Keeper's\\nquestions"
+about: Whether a model knows what a keeper knows.
+columns: {question: q, truth: label, options: [A, B, C], images: photo}
+groups: [house, wing]
+derive: {wing: {from: house, part: 1, by: "-"}}
+splits: part
+rule: letter
+figures: {Overall: mean, pairs: {all: [house]}}
+questions: [{name: keeper.tsv, split: dev}]
+"""
+
+
+def test_a_spec_is_written_as_an_eval_yaml_and_reads_back(tmp_path):
+    spec = read_spec(WRITTEN.encode())
+    path = tmp_path / "eval.yaml"
+    path.write_text(eval_yaml(spec))
+    assert path.read_text().splitlines()[:4] == [
+        f"# Keeper's questions, spec {spec.digest[:8]}. inspect_ai scores answers by its own rules.",
+        "# Not written: figures pairs.",
+        "# Not written: groups wing, which are made of other columns.",
+        "# Not written: splits by 'part'. A task has one split of the data set.",
+    ]
+    [back] = load_benchmarks(path)
+    assert back.spec.name == "Keeper's questions" and back.spec.about == spec.about
+    assert back.spec.columns == spec.columns and back.spec.rule == spec.rule
+    assert back.spec.groups == ("house",) and back.spec.questions[0].split == "dev"
+
+
+@pytest.mark.parametrize("key", ["gqa", "mmstar", "mmmu_pro", "ai2d", "mmmb"])
+def test_ours_that_are_plain_are_written(key, tmp_path):
+    spec = spec_of(key)
+    path = tmp_path / "eval.yaml"
+    path.write_text(eval_yaml(spec, ["index", "A", "B", "C", "D"]))
+    [back] = load_benchmarks(path)
+    assert back.spec.rule == spec.rule and back.spec.groups == spec.groups
+    if "letter" in spec.kinds:
+        assert back.spec.columns.options == ("A", "B", "C", "D")
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("pope", "rule: the Hub's eval.yaml: yes_no as it is here is none of its scorers"),
+        ("pope", "figures.F1: the Hub's eval.yaml tells the mean of all rows, and nothing like f1"),
+        ("mathvista", "rule: the Hub's eval.yaml has one rule for all rows, and no cases"),
+        ("mmvp", "nothing like all"),
+        ("mmmu", "letter as it is here is none of its scorers"),
+        ("textvqa", "text as it is here is none of its scorers"),
+        ("mmstar", "columns.options: name the columns of the options"),
+    ],
+)
+def test_what_an_eval_yaml_cannot_say_is_refused(key, told):
+    with pytest.raises(SpecError) as raised:
+        eval_yaml(spec_of(key))
+    assert told in str(raised.value)
+
+
+def test_a_task_of_lmms_eval_is_read_without_its_code(tmp_path):
+    path = tmp_path / "zoo_val.yaml"
+    path.write_text(TASK)
+    (tmp_path / "_zoo_template_yaml").write_text(TEMPLATE)
+    (tmp_path / "utils.py").write_text("raise SystemExit('was run')")
+    [task] = load_benchmarks(path)
+    assert task.spec.plain == {
+        "name": "zoo_val",
+        "about": "lmms-eval's task zoo_val; data set somebody/zoo, configuration names.",
+        "called": ["zoo_val"],
+        "columns": {"truth": "answers"},
+        "rule": "anls",
+        "protocols": ["strict", "lmms-eval"],
+        "questions": [
+            {
+                "name": "zoo_val",
+                "split": "validation",
+                "note": "data set somebody/zoo, configuration names",
+            }
+        ],
+    }
+    assert task.left_out == (
+        "doc_to_visual: !function utils.zoo_pictures, which is never run",
+        "lmms_eval_specific_kwargs: not read",
+        "metric_list: zoo_score",
+    )
+
+
+MATCH = """
+task: zoo
+dataset_path: somebody/zoo
+doc_to_target: "{{answer}}"
+filter_list: [{name: letters}]
+metric_list: [{metric: exact_match, ignore_case: IGNORED, ignore_punctuation: true}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("ignored", "rule"), [("true", "text"), ("false", {"kind": "text", "fold": "none"})]
+)
+def test_exact_match_is_equal_text_of_our_own_protocol(tmp_path, ignored, rule):
+    path = tmp_path / "zoo.yaml"
+    path.write_text(MATCH.replace("IGNORED", ignored))
+    [task] = load_benchmarks(path)
+    assert task.spec.plain["rule"] == rule and task.spec.protocols == ("strict",)
+    assert task.left_out == (
+        "filter_list: what its filters take out of an answer is not taken out here",
+        "metric_list.exact_match: ignore_punctuation",
+    )
+
+
+def test_a_broken_task_is_told_and_reads_nothing_outside_its_folder(tmp_path):
+    folder = tmp_path / "zoo"
+    folder.mkdir()
+    path = folder / "zoo.yaml"
+    assert problems(
+        path, "task: zoo\ndoc_to_target: '{{a}} or {{b}}'\nmetric_list: [{metric: f}]"
+    ) == [
+        "dataset_path: expected a name, found None",
+        "doc_to_target: expected a column of right answers, found '{{a}} or {{b}}'",
+        "metric_list: 'f' is none of exact_match, anls",
+    ]
+    code = "task: z\ndataset_path: d\ndoc_to_target: !function u.t\nprocess_results: !function u.p"
+    assert problems(path, code) == [
+        "doc_to_target: expected a column of right answers, found !function u.t",
+        "process_results: !function u.p computes the metrics: code of a task is never run. Write the spec's rule "
+        "yourself",
+    ]
+    assert problems(path, "task: [a, b]\ngroup: g") == [
+        "task: is a group of tasks; give the file of one of them"
+    ]
+    (tmp_path / "secret.yaml").write_text(TEMPLATE)
+    (folder / "linked").symlink_to(tmp_path / "secret.yaml")
+    for name in ("../secret.yaml", str(tmp_path / "secret.yaml"), "linked", "absent", "[1]"):
+        [told] = problems(path, f"task: zoo\ninclude: {name}")
+        assert told.startswith("include: there is no file") and told.endswith("no other is read")
+    [told] = problems(path, "task: zoo\ninclude: zoo.yaml")
+    assert told == "include: more than 20 files are included, 'zoo.yaml' the last; join them"
+    (folder / "list").write_text("[1]")
+    (folder / "tags").write_text("a: !!python/object:os.system x")
+    assert problems(path, "task: zoo\ninclude: list") == [
+        "include: list: expected names with values, found [1]"
+    ]
+    assert "tags (!) are not read" in problems(path, "task: zoo\ninclude: tags")[0]
+
+
+QUESTIONS = """index,image,question,A,B,C,answer,house,keeper,part
+7,aGVsbG8=,"What\tis it,
+""then""?",cat,dog,None,cat,cats,Ann,dev
+8,7,Where?,in,out,,B,birds,Bob,test
+"""
+TABLE = """
+name: Zoo
+about: Choice questions.
+groups: [house, keeper, part]
+splits: part
+rule: letter
+figures: {Overall: mean, pairs: {all: [house]}}
+"""
+
+
+def test_questions_are_written_as_the_toolkits_table(tmp_path):
+    path = tmp_path / "questions.csv"
+    path.write_text(QUESTIONS)
+    table = kit_table(read_spec(TABLE.encode()), path)
+    out = tmp_path / "Zoo.tsv"
+    table.write(out)
+    with out.open(newline="") as file:
+        assert [*csv.reader(file, delimiter="\t")] == [
+            [
+                "index",
+                "image",
+                "question",
+                "A",
+                "B",
+                "C",
+                "answer",
+                "category",
+                "l2-category",
+                "split",
+            ],
+            [
+                "7",
+                "aGVsbG8=",
+                'What\tis it,\n"then"?',
+                "cat",
+                "dog",
+                "None",
+                "A",
+                "cats",
+                "Ann",
+                "dev",
+            ],
+            ["8", "7", "Where?", "in", "out", "", "B", "birds", "Bob", "test"],
+        ]
+    frame = pandas.read_csv(out, sep="\t")  # as the toolkit does
+    assert [*frame["answer"]] == ["A", "B"] and frame["question"][0] == 'What\tis it,\n"then"?'
+    assert table.notes == [
+        "house is written as category",
+        "keeper is written as l2-category",
+        "not written: groups part; the toolkit has category and l2-category",
+        "the toolkit tells Overall and groups, and no pairs",
+        "1 question (7) with an option such as None, which the toolkit reads as an empty cell",
+    ]
+    assert pandas.isna(frame["C"][0])
+
+
+def test_options_in_a_list_and_answers_by_place_become_letters(tmp_path):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"index": 1, "question": "q", "options": ["x", "y", "z"], "answer": 0, "l2_category": "b", "kind": "a"}\n'
+        '{"index": 2, "question": "q", "options": ["x", "y"], "answer": 1, "l2_category": "b", "kind": "c"}\n'
+    )
+    spec = read_spec(b"name: Z\nabout: z\ngroups: [l2_category, kind]\nrule: letter")
+    table = kit_table(spec, path)
+    assert [question.answer for question in table.questions] == ["A", "B"]
+    assert [question.groups for question in table.questions] == [["a", "b"], ["c", "b"]]
+    assert table.notes == ["kind is written as category"]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("1,q,a,,A", "1 question (1) without two options; add them, or leave them out"),
+        ("1,q,a,b,D", "1 question (1) with an answer that is none of the options; correct it"),
+        ("1,q,a,b,A\n2,q,a,b,", "1 question (2) without an answer; add it, or leave them out"),
+    ],
+)
+def test_questions_that_the_toolkit_would_score_wrongly_are_refused(tmp_path, row, told):
+    path = tmp_path / "questions.csv"
+    path.write_text(f"index,question,A,B,answer\n{row}\n")
+    with pytest.raises(KitTableError) as raised:
+        kit_table(read_spec(b"name: Z\nabout: z\nrule: letter"), path)
+    assert str(raised.value) == told
+
+
+@pytest.mark.parametrize(("key", "told"), [("pope", "no yes_no"), ("mmmu", "has open ones")])
+def test_what_the_toolkit_does_not_score_of_a_table_is_refused(tmp_path, key, told):
+    with pytest.raises(SpecError, match=told):
+        kit_table(spec_of(key), tmp_path / "absent.csv")

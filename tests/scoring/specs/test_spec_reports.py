@@ -1,0 +1,236 @@
+"""A spec is a benchmark without Python: files are read, scored, shown and compared, by its ten lines alone."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from scoring import registry
+from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, spec_benchmark
+from scoring.registry import BENCHMARKS, benchmark_of, open_upload
+from scoring.report import csv_bytes
+from scoring.serialize import read_record, record_json
+from scoring.specs.files import load_folder
+from scoring.specs.problems import SpecError
+from scoring.specs.report import SpecReport, figure_lines, spec_of_report
+from scoring.specs.schema import read_spec
+from tests.support.choice_tables import ChoiceCommand
+
+DOC = Path(__file__).parents[3] / "docs" / "add-a-benchmark.md"
+PAIRS = b"""
+name: Pairs
+about: Whether two questions on a picture are both answered.
+called: [Pairs]
+columns: {id: case, truth: key, answer: reply}
+derive: {pair: {from: case, less: 1, div: 2}}
+groups: [topic]
+splits: part
+rule:
+  - {when: {A: ""}, rule: text}
+  - {rule: letter}
+figures: {Accuracy: mean, Pairs: {all: [pair]}}
+headline: Pairs
+"""
+CELLS = {"question": "What is it?", "A": "a dog", "B": "a cat", "key": "A"}
+
+
+def rows(*replies, **cells):
+    return [
+        {"case": str(number), **CELLS, "topic": "pets", "part": "dev", "reply": reply, **cells}
+        for number, reply in enumerate(replies, 1)
+    ]
+
+
+def put(path, lines):
+    heads = list(dict.fromkeys(name for line in lines for name in line))
+    path.write_bytes(csv_bytes(heads, [[line.get(head, "") for head in heads] for line in lines]))
+    return path
+
+
+def opened(path, spec=PAIRS, **how):
+    return open_upload(path, benchmark=spec_benchmark(OWN, read_spec(spec)), **how)
+
+
+def report(path, lines, spec=PAIRS, protocol="strict"):
+    return opened(put(path, lines), spec).report(protocol)
+
+
+def told(found):
+    return {name: line.mean for name, line in figure_lines(found).items()}
+
+
+def problems(path, lines, spec=PAIRS, **how):
+    return [problem.text for problem in opened(put(path, lines), spec, **how).problems]
+
+
+def blocks(names):
+    """The code blocks of the recipe that follow these words, in order."""
+    text = DOC.read_text()
+    return [text.split(f"{name}", 1)[1].split("```")[1].partition("\n")[2] for name in names]
+
+
+def test_the_recipe_does_what_it_says(tmp_path, monkeypatch):
+    spec, table, line, printed = blocks(
+        ["`animals.yaml`:", "`animals.csv`:", "## 2. Try it", "prints\n"]
+    )
+    (tmp_path / "animals.yaml").write_text(spec)
+    (tmp_path / "animals.csv").write_text(table)
+    command = ChoiceCommand(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    words = line.split()[3:-2]
+    done = command(*words)
+    wanted = printed.replace("files are in results", f"files are in {command.out}")
+    assert (done.code, done.out.strip()) == (0, wanted.strip())
+
+
+def test_a_yaml_file_is_a_benchmark_without_a_line_of_the_registry(tmp_path):
+    shutil.copytree(registry.SPECS, tmp_path / "specs", ignore=shutil.ignore_patterns("*.py"))
+    (tmp_path / "specs" / "animals.yaml").write_text(blocks(["`animals.yaml`:"])[0])
+    added = dict(load_folder(tmp_path / "specs")).keys() - BENCHMARKS.keys()
+    assert added == {"animals"}
+    clash = tmp_path / "specs" / "zoo.yaml"
+    clash.write_text("name: Zoo\nabout: Animals.\nrule: letter\ncalled: [ANIMALS]\n")
+    with pytest.raises(
+        SpecError, match=r"zoo\.yaml: called: 'ANIMALS' is taken already, by Animals"
+    ):
+        dict(load_folder(tmp_path / "specs"))
+
+
+def test_figures_groups_splits_and_what_is_unread(tmp_path):
+    lines = rows("A", "A", "B", "A or B", "The answer is A.", "A")
+    lines[5] |= {"topic": "wild", "part": "test"}
+    found = report(tmp_path / "m.csv", lines)
+    assert told(found) == {"Accuracy": 80.0, "Pairs": pytest.approx(200 / 3)}
+    benchmark = benchmark_of(found)
+    head = benchmark.headline(found)
+    assert (head.name, head.n, head.unscored) == ("Pairs", 3, 0)
+    sheets = {sheet.name: sheet for sheet in benchmark.sheets(found)}
+    assert [*sheets] == ["figures", "by-part", "by-topic", "by-topic-dev", "by-topic-test", "rules"]
+    assert {row["name"]: row["n"] for row in sheets["by-topic"].rows} == {"pets": 3, "wild": 1}
+    assert "undecided: 1 of 6 answers" in " ".join(c.text for c in benchmark.caveats(found))
+    assert "reaches 66.7 on Pairs (Pairs" in benchmark.sentence(found)
+    whole = read_record(SpecReport, record_json(found))
+    assert whole == found and told(whole) == told(found)
+
+
+def test_downloads_hold_every_figure_every_answer_and_the_spec(tmp_path):
+    found = report(tmp_path / "m.csv", rows("A", "B"))
+    files = benchmark_of(found).files(found)
+    table = [*csv.DictReader(files["m-all-figures.csv"].decode().splitlines())]
+    assert [(row["group"], row["figure"], row["value"]) for row in table][:2] == [
+        ("", "Accuracy", "50.0"),
+        ("", "Pairs", "0.0"),
+    ]
+    spec = spec_of_report(found)
+    assert {(row["spec"], row["licence"]) for row in table} == {(spec.digest, "unknown")}
+    head, first, *_ = map(json.loads, files["m-audit.jsonl"].decode().splitlines())
+    assert head["licence"] == "unknown" and head["spec"] == spec.digest
+    assert (first["id"], first["answer"], first["read"], first["score"]) == ("1", "A", "A", 1.0)
+    assert read_spec(files["m-benchmark.yaml"]) == spec
+
+
+def test_what_a_file_lacks_is_told_with_its_place(tmp_path):
+    lines = rows("A", "B")
+    assert "columns.answer: the file has no 'reply'; it has 'case'" in " ".join(
+        problems(
+            tmp_path / "a.csv", [{k: v for k, v in line.items() if k != "reply"} for line in lines]
+        )
+    )
+    assert (
+        "columns.truth: the file has no 'key'; it has 'case', 'question', 'A', 'B', 'topic', 'part', 'reply'"
+        in (
+            problems(
+                tmp_path / "b.csv",
+                [{k: v for k, v in line.items() if k != "key"} for line in lines],
+            )
+        )
+    )
+    bare = [{k: v for k, v in line.items() if k not in ("topic", "part")} for line in lines]
+    found = problems(tmp_path / "c.csv", bare)
+    assert found == [
+        "groups: the file has no column 'topic', so that this is left out",
+        "splits: the file has no column 'part', so that this is left out",
+    ]
+    assert told(report(tmp_path / "c.csv", bare))["Accuracy"] == 50.0
+    lines[1] |= {"case": "x"}
+    assert "derive.pair: case 'x' is no whole number" in problems(tmp_path / "d.csv", lines)
+    lines[1] |= {"case": "1"}
+    assert "index 1 stands there 2 times; keep one of each" in problems(tmp_path / "e.csv", lines)
+    with pytest.raises(ChoicesError, match="index 1 stands there 2 times"):
+        report(tmp_path / "e.csv", lines)
+
+
+def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
+    whole = rows("", "", "")
+    questions = put(
+        tmp_path / "q.csv", [{k: v for k, v in row.items() if k != "reply"} for row in whole]
+    )
+    benchmark = spec_benchmark(OWN, read_spec(PAIRS))
+    known = benchmark.own_questions(questions)
+    answers = put(tmp_path / "m.csv", [{"case": "1", "reply": "A"}, {"case": "2", "reply": "B"}])
+    found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
+    assert told(found)["Accuracy"] == 50.0 and found.missing == 1
+    assert benchmark.caveats(found)[0].kind == "Partial"
+    put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
+    text = " ".join(
+        problem.text
+        for problem in open_upload(answers, benchmark=benchmark, questions=known).problems
+    )
+    assert "index 1 has other options or another answer than in the question file" in text
+    assert "index 9 is none of the question file's" in text
+
+
+def test_vqa_data_sets_own_files_are_question_files(tmp_path):
+    """GQA's is {id: {question, answer}}, and OK-VQA's annotators give {"answer": ...} each."""
+    path = put(tmp_path / "m_GQA.csv", [{"index": "201", "prediction": "Dog."}])
+    questions = tmp_path / "testdev_balanced_questions.json"
+    questions.write_text('{"201": {"question": "What is it?", "answer": "dog"}}')
+    gqa = BENCHMARKS["gqa"]
+    assert isinstance(gqa, SpecBenchmark)
+    found = open_upload(path, benchmark=gqa, questions=gqa.own_questions(questions))
+    assert found and told(found.report("strict")) == {"Overall": 100}
+    people = [{"answer": "dog", "answer_id": place} for place in range(2)]
+    people += [{"answer": "hound", "answer_id": place} for place in range(2, 10)]
+    path = tmp_path / "samples_ok_vqa_val2014.jsonl"
+    row = {"question_id": 2971475, "question": "?", "answers": people, "prediction": "a dog"}
+    path.write_text(json.dumps(row))
+    found = open_upload(path)
+    assert found and found.benchmark.name == "OK-VQA"
+    assert told(found.report("strict"))["Overall"] == pytest.approx(60)
+
+
+def test_reports_of_two_specs_are_never_compared(tmp_path):
+    ours = report(tmp_path / "a.csv", rows("A", "B"))
+    theirs = report(tmp_path / "b.csv", rows("A", "A"))
+    benchmark = benchmark_of(ours)
+    (sheet,) = benchmark.compared(ours, theirs)
+    assert next(iter(sheet.rows))["n"] == 2
+    other = report(tmp_path / "c.csv", rows("A", "A"), PAIRS.replace(b"both answered", b"right"))
+    with pytest.raises(ChoicesError, match="choose two reports of one spec and one protocol"):
+        benchmark.compared(ours, other)
+    assert benchmark.counted_as(ours) != benchmark_of(other).counted_as(other)
+
+
+def test_every_spec_here_scores_a_made_up_row(tmp_path):
+    for benchmark in BENCHMARKS.values():
+        spec = getattr(benchmark, "spec", None)
+        if spec is None:
+            continue
+        named = {name: "x" for name in [*spec.groups, *filter(None, [spec.splits])]}
+        needed = {
+            spec.source_of(column): "1" for name in spec.figures for column in spec.needs(name)
+        }
+        columns = [name for case in spec.rule for name in (*case.rule.needed, *case.rule.mentioned)]
+        needed |= dict.fromkeys(columns, "x")
+        row = {**named, **needed, "index": "1", "question": "Is it a dog?", "A": "Yes", "B": "No"}
+        row |= {"answer": "A", spec.columns.truth or "answer": "A", "prediction": "A"}
+        called = spec.called[0] if spec.called else "chosen"
+        path = put(tmp_path / f"m_{called}.csv", [row])
+        found = open_upload(path, benchmark=None if spec.called else benchmark.key)
+        assert found and found.benchmark.key == benchmark.key
+        for protocol in spec.protocols:
+            made = found.report(protocol)
+            assert benchmark.sheets(made) and benchmark.sentence(made)
