@@ -62,7 +62,7 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
     )
 }
 """Those that are more than a table of answers; a spec of the same key holds data of one."""
-BENCHMARKS = _OF_CODE | {
+BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
