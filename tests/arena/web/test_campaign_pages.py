@@ -605,8 +605,8 @@ def test_a_reason_skips_a_battle(browser: Browser, server):
         press(page, "#skip")
         press(page, "#skip-judge")
         lead(hands.frame, f"1 of {PIECES}")
-        work_on(hands, 1, 1)
-        lead(hands.frame, f"2 of {PIECES}")
+        work_on(hands, 1)
+        kind(hands.frame, "end")
 
 
 def test_without_scripts_a_worker_skips_and_chooses_by_forms_alone(browser: Browser, server):

@@ -14,7 +14,7 @@ import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.io.tables import COMMAND_LINE, PAGE, RowsError, read_records
@@ -477,6 +477,7 @@ def test_answers_that_may_be_empty_cells_are_named(tmp_path):
     st.lists(st.sampled_from(["v1_0", "v1_1", "v1_2", "v9_9"]), min_size=1, max_size=6),
     st.booleans(),
 )
+@settings(max_examples=200, deadline=None)
 def test_fill_is_set_algebra(tmp_path_factory, written, stop):
     content = lines([{"id": id, "pred": f"answer {place}"} for place, id in enumerate(written)])
     upload = read(tmp_path_factory.getbasetemp(), "a.jsonl", content, THREE)
