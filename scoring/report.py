@@ -251,6 +251,11 @@ class ScoreLine:
     places: int = 1
     """Digits behind the point, as people read it."""
 
+    @property
+    def form(self) -> str:
+        """How its numbers are written: ".1f"."""
+        return f".{self.places}f"
+
 
 @dataclass(frozen=True)
 class ScoreTable:

@@ -117,7 +117,9 @@ def refresh(store: FactStore, hub: HfApi | None = None) -> None:
         except HubError as error:
             log.warning("facts of %s stay as they are: %s", model.repository, error)
         except Exception:
-            log.exception("facts of %s could not be read; the others are", model.repository)
+            log.exception(
+                "facts of %s stay as they are, after an unforeseen error", model.repository
+            )
 
 
 @asynccontextmanager

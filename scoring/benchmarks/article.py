@@ -39,13 +39,12 @@ class Total(NamedTuple):
 
 
 def score_total(name: str, line: ScoreLine) -> Total:
-    form = f".{line.places}f"
-    value = "–" if line.mean is None else f"{line.mean:{form}}"
-    reach = interval_text(line.low, line.high, form)
+    value = "–" if line.mean is None else f"{line.mean:{line.form}}"
+    reach = interval_text(line.low, line.high, line.form)
     if not line.unscored:
         return Total(name, value, (reach, f"n {line.n:,}"))
     decided = f"{line.n - line.unscored:,} of {line.n:,} decided"
-    bounds = f"over all {line.n:,}: {line.worst:{form}} to {line.best:{form}}"
+    bounds = f"over all {line.n:,}: {line.worst:{line.form}} to {line.best:{line.form}}"
     return Total(name, value, (reach, decided, bounds))
 
 
@@ -130,14 +129,13 @@ def sentence(
     before = f"{', '.join(kinds).capitalize()}: " if kinds else ""
     if head is None or head.mean is None:
         return f"{before}{title} has no score on {edition}."
-    form = f".{head.places}f"
-    interval = interval_text(head.low, head.high, form)
+    interval = interval_text(head.low, head.high, head.form)
     sure = f", {interval}" if interval else ""
     what = f"{head.name} {covered}".strip()
     ends = (head.worst, head.mean, head.best)
-    places = {_place(mean, board, form) for mean in ends} if board else {""}
+    places = {_place(mean, board, head.form) for mean in ends} if board else {""}
     place = places.pop() if len(places) == 1 else ""  # what is unscored may decide it
-    return f"{before}{title} reaches {head.mean:{form}} on {edition} ({what}{sure}){place}{_ends(groups)}."
+    return f"{before}{title} reaches {head.mean:{head.form}} on {edition} ({what}{sure}){place}{_ends(groups)}."
 
 
 def part_of(scored: int, of: int, unit: str) -> str:

@@ -105,10 +105,10 @@ def _check(spec: Spec) -> None:
     """Raise SpecError where the toolkit would score something else."""
     kinds = [kind for kind in spec.kinds if kind != "letter"]
     if kinds:
-        text = f"VLMEvalKit scores choice questions of a table, and no {' or '.join(kinds)}"
+        text = f"VLMEvalKit scores only choice questions from a table; this rule is {' and '.join(kinds)}"
         raise SpecError([SpecProblem("rule", text)])
     if any(getattr(case.rule, "open", None) for case in spec.rule):
-        text = "VLMEvalKit scores choice questions of a table, and this rule has open ones"
+        text = "VLMEvalKit scores only choice questions from a table; this rule has open ones"
         raise SpecError([SpecProblem("rule", text)])
 
 

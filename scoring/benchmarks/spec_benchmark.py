@@ -281,8 +281,8 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             text = f"nobody could read {of}; this protocol counts them as {either(kinds)}"
             return [Caveat("", text)]
         head = figure_lines(report)[head_figure(report)]
-        form = f".{head.places}f"
-        between = f"{head.name} lies between {head.worst:{form}} and {head.best:{form}}"
+        ends = f"{head.worst:{head.form}} and {head.best:{head.form}}"
+        between = f"{head.name} lies between {ends}"
         return [Caveat("", f"undecided: {of}; {between}")]
 
     def published(self, report: SpecReport) -> PublishedBoard | None:

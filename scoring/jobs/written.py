@@ -43,4 +43,4 @@ def written(report: AnyReport, is_done: bool = False) -> Written:
 
 def score_text(report: AnyReport) -> str:
     head = benchmark_of(report).headline(report)
-    return "no score" if head is None or head.mean is None else f"{head.mean:.{head.places}f}"
+    return "no score" if head is None or head.mean is None else f"{head.mean:{head.form}}"

@@ -86,8 +86,8 @@ def figure_html(report: AnyReport) -> str:
 def published_drawing(board: PublishedBoard, title: str, head: ScoreLine) -> Drawing:
     """Lay out a published table as bars, best first; this report's is the dark one, with its interval."""
     rows, own = _ordered(board.ordered, title, head)
-    what = f"{title} ({own[1]:.{head.places}f}) among the models of {board.source}"
-    told = ", ".join(f"{name} {score:.{head.places}f}" for name, score in rows)
+    what = f"{title} ({own[1]:{head.form}}) among the models of {board.source}"
+    told = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
     return Drawing(
         what, told, _WIDTH, _ROW * len(rows), tuple(_bars(rows, own, head, _WIDTH, 0)), fluid=True
     )
@@ -117,7 +117,7 @@ def preview_drawing(report: AnyReport) -> Drawing:
             TextMark(
                 beside,
                 122,
-                interval_text(head.low, head.high, f".{head.places}f"),
+                interval_text(head.low, head.high, head.form),
                 tone="quiet",
                 size=14,
             )
@@ -161,15 +161,14 @@ def _bars(
     )
     scale = _BARS * width / max(high, *(score for _, score in rows), 1)
     left = edge + _NAMES * width
-    form = f".{head.places}f"
     for place, row in enumerate(rows):
         name, score = row
         y = top + _ROW * place
         dark = row is own
         tone, strength = ("text", 1) if dark else ("quiet", 0.35)
-        hover = f"{name}: {score:{form}}"
+        hover = f"{name}: {score:{head.form}}"
         if dark and high > low:
-            hover += f" ({interval_text(low, high, form)})"
+            hover += f" ({interval_text(low, high, head.form)})"
         yield TextMark(
             left - 8, y + 16, shortened(name), "end", "text" if dark else "quiet", 12, name
         )
@@ -180,7 +179,7 @@ def _bars(
                 left + low * scale, middle, left + high * scale, middle, "warm", 3, hover
             )
         yield TextMark(
-            edge + width, y + 16, f"{score:{form}}", "end", "text" if dark else "quiet", 12
+            edge + width, y + 16, f"{score:{head.form}}", "end", "text" if dark else "quiet", 12
         )
 
 
@@ -205,9 +204,9 @@ def trust_lines(report: AnyReport) -> list[str]:
     lines = [f"{judge}. {benchmark.note(report)}."]
     head = benchmark.headline(report)
     if head is not None and head.mean is not None:
-        form = f".{head.places}f"
-        sure = interval_text(head.low, head.high, form, missing="no interval")
-        unscored = f"; {head.unscored:,} unscored, so the mean lies between {head.worst:{form}} and {head.best:{form}}"
+        sure = interval_text(head.low, head.high, head.form, missing="no interval")
+        between = f"{head.worst:{head.form}} and {head.best:{head.form}}"
+        unscored = f"; {head.unscored:,} unscored, so the mean lies between {between}"
         lines.append(
             f"{sure[0].upper()}{sure[1:]}, n {head.n:,}{unscored if head.unscored else ''}."
         )

@@ -36,8 +36,6 @@ from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
 HIDDEN = gr.update(visible=False)
 SHOWN = gr.update(visible=True)
-NAMED_IN_LEAD = 4
-"""Benchmarks that the first sentence names."""
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
 _UNFOLDED = gr.update(visible=True, open=True, label="Details")
@@ -64,7 +62,7 @@ class ScoringTab:
         return self._service.jobs.owners.of(sent_hash(request.headers))
 
     def _build(self, copied: bool) -> None:
-        gr.HTML(SCORING.lead(len(BENCHMARKS) - NAMED_IN_LEAD), padding=False)
+        gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
         self.bank = gr.Button(
             "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
