@@ -99,10 +99,9 @@ class Source(NamedTuple):
     def of(cls, arrived: StoredUpload) -> "Source":
         """An upload; one that unpacks to more counts as large."""
         with suppress(FileNotFoundError):
-            size = arrived.path.stat().st_size
-            return cls(
-                max(size, LARGE + 1) if arrived.path.suffix in _PACKED else size, arrived.network
-            )
+            is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
+            size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
+            return cls(size, arrived.network)
         return cls(0, arrived.network)
 
     @property
