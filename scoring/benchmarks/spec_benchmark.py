@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import ANSWERS, Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
 from scoring.benchmarks.article import (
@@ -135,11 +135,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     ) -> ReadFile[SpecRow]:
         return read_spec_rows(self.spec, rows, questions)
 
-    def own_questions(self, path: Path) -> Mapping[str, Mapping[str, Any]]:
-        with row_errors(path.name):
-            records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[str, Mapping[str, Any]]:
+        label = name or path.name
+        with row_errors(label):
+            records = read_records(path, limits, name=label, members=True, digested=IMAGE_COLUMNS)
             found = read_questions(self.spec, records)
-        check_scorable(path.name, found.problems)
+        check_scorable(label, found.problems)
         return {row.id: row.cells for row in found.rows}
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
@@ -189,7 +189,7 @@ class JobService:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
         if job.model or job.state != "done":
             return 0
-        ruled = isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
         return self.kept.of(
@@ -212,7 +212,7 @@ class JobService:
         (draft, spec) = found
         if self.submissions.is_blind(draft):
             return []
-        benchmark = BENCHMARKS[job.benchmark]
+        benchmark = benchmark_of(draft)
         tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
         whose = job.owner if job.own_key else None
         known = known_outcomes(tasks, spec, job.address, whose, self.cache)

@@ -235,7 +235,7 @@ class UploadStore:
         return self.folder / f"{token}{_METADATA}"
 
     def _read(self, metadata_path: Path) -> StoredUpload | None:
-        """Return the upload that a metadata file describes; None if a crash or an earlier release wrote it otherwise."""
+        """Return the upload that a metadata file describes; None if a crash or another release wrote it otherwise."""
         try:
             said = json.loads(metadata_path.read_text("utf-8"))
             named = said["files"]

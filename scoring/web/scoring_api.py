@@ -71,9 +71,7 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
         owner = await asyncio.to_thread(owners.of, cookie_hash(cookie))
         network = request.state.network
         try:
-            arrived = await upload_store.receive(
-                owner, name, request.stream(), network, beside
-            )
+            arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
         except UploadStoreError as error:
             return PlainTextResponse(str(error), status_code=400)
         return PlainTextResponse(arrived.token)
