@@ -67,7 +67,7 @@ from scoring.specs.schema import UNKNOWN, Spec, is_called
 from scoring.specs.sheets import report_sheets
 
 OWN = "own"
-"""Key of a benchmark that its user brings."""
+"""Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     **PROTOCOL_WORDS,
     "vlmevalkit": "VLMEvalKit",
@@ -103,6 +103,15 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     if any(case.rule.is_compared for case in spec.rule):
         return benchmark
     return replace(benchmark, check="Read the file (free)", unit="answer")
+
+
+def own_benchmark(spec: Spec) -> "SpecBenchmark":
+    """A benchmark that its user brings. Its key is of this spec alone, so that no two specs are mixed."""
+    return spec_benchmark(f"{OWN}:{spec.digest[:16]}", spec)
+
+
+def is_own(key: str) -> bool:
+    return key.partition(":")[0] == OWN
 
 
 @dataclass(frozen=True, kw_only=True)
