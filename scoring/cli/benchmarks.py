@@ -13,9 +13,9 @@ from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
-    own_benchmark,
     SpecBenchmark,
     outcome_words,
+    own_benchmark,
     protocol_note,
 )
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
