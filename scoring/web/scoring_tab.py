@@ -10,7 +10,6 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.inference.endpoint import EndpointError
-from arena.io.tables import SUFFIXES
 from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
@@ -19,6 +18,7 @@ from scoring.benchmarks.mm_vet import OptionsError
 from scoring.jobs.files import Draft, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
+from scoring.jobs.uploads import TAKEN
 from scoring.registry import BENCHMARKS
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
@@ -63,7 +63,7 @@ class ScoringTab:
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
-        self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
+        self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
         self.bank = gr.Button(
             "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
         )
