@@ -40,9 +40,9 @@
     let token = "", done = 0;
     say(zone, `${names}: sending`);
     try {
-      for (const file of files.toSorted((one, other) => one.size - other.size)) {  // so that a refusal comes early
+      for (const file of [...files].sort((one, other) => one.size - other.size)) {  // a refusal comes early
         token = await sent(file, token, sending.signal, (loaded) =>
-          say(zone, `${names}: ${Math.min(100, Math.floor((100 * (done + loaded)) / total))}% sent`));
+          say(zone, `${names}: ${Math.min(100, Math.floor((100 * (done + loaded)) / (total || 1)))}% sent`));
         done += file.size;
       }
       say(zone, names, "ready");
