@@ -178,35 +178,6 @@ def recognised(
     return BENCHMARKS[edition(path, limits)]
 
 
-def recognised_beside(
-    path: Path,
-    questions: Path,
-    limits: FileLimits = PAGE,
-    name: str | None = None,
-    questions_name: str | None = None,
-    wanted: Callable[[], bool] = lambda: True,
-) -> OpenedFile | None:
-    """A file of answers opened beside its question file; None if no benchmark takes the two.
-
-    Raises RowsError and ChoicesError.
-    """
-    label = name or path.name
-    asked_label = questions_name or questions.name
-    asked = first_row(questions, limits, asked_label)
-    first = first_row(path, limits, label)
-    together = Record(first.row, {**asked.values, **first.values})
-    for benchmark in reversed(BENCHMARKS.values()):
-        if not isinstance(benchmark, FileBenchmark) or not benchmark.fits(together):
-            continue
-        if not (benchmark.is_named(label) or benchmark.is_named(asked_label)):
-            continue
-        known = benchmark.own_questions(questions, limits, asked_label)
-        opened = open_upload(path, limits, label, benchmark, known, wanted)
-        if opened and benchmark.recognises(opened.file.rows, label):
-            return opened
-    return None
-
-
 _ASKED = ("index", "question_id", "id", "question")
 """Columns that say which question a row answers."""
 

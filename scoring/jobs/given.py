@@ -3,18 +3,23 @@
 Which table is which is told by its columns. A spec opens the files of its upload alone, and no address in it is asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from arena.io.strict_json import parse_json
 from arena.io.tables import PAGE, SUFFIXES
+from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.spec_benchmark import SpecBenchmark, is_own, own_benchmark
 from scoring.jobs.uploads import StoredUpload, UploadedFile
+from scoring.questions.opening import opened_beside, recognised_beside
 from scoring.registry import first_row
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.other_forms import own_spec
 from scoring.specs.problems import either
 from scoring.specs.reading import has_answers, has_questions
-from scoring.specs.schema import Spec
+from scoring.specs.schema import Spec, spec_of
 
 
 class GivenFilesError(ValueError):
@@ -30,6 +35,23 @@ class GivenFiles:
     questions: Path | None = None
     questions_name: str = ""
     spec: Spec | None = None
+
+    def own(self, key: str, spec: str) -> SpecBenchmark | None:
+        """The benchmark that is brought: by this JSON of a spec, else by the upload; None if another `key` is chosen.
+
+        Raises GivenFilesError, SpecError and RowsError.
+        """
+        if key and not is_own(key):
+            return None
+        if spec:
+            return own_benchmark(spec_of(parse_json(spec)))
+        if self.spec is not None:
+            return own_benchmark(self.spec)
+        if key:
+            raise GivenFilesError(
+                f"A benchmark of your own needs a benchmark.yaml. Drop it together with {self.name}"
+            )
+        return None
 
 
 def given_files(upload: StoredUpload) -> GivenFiles:
@@ -94,6 +116,31 @@ def _apart(tables: Sequence[UploadedFile], spec: Spec | None) -> tuple[UploadedF
         )
     questions = next(file for file in tables if file not in answers)
     return answers[0], questions
+
+
+def opened_given(
+    given: GivenFiles,
+    questions: Path,
+    benchmark: FileBenchmark[Any] | None,
+    wanted: Callable[[], bool],
+) -> OpenedFile:
+    """Answers with the questions that came with them, of a benchmark if one is known.
+
+    Raises GivenFilesError, RowsError and ChoicesError.
+    """
+    if benchmark is not None:
+        return opened_beside(
+            given.answers, questions, benchmark, PAGE, given.name, given.questions_name, wanted
+        )
+    found = recognised_beside(
+        given.answers, questions, PAGE, given.name, given.questions_name, wanted
+    )
+    if found is None:
+        raise GivenFilesError(
+            f"No benchmark is known by {given.questions_name}. Choose it below, under Details, or drop a "
+            "benchmark.yaml with both files"
+        )
+    return found
 
 
 def _named(files: Sequence[UploadedFile]) -> str:
