@@ -74,7 +74,7 @@ OWN_BENCHMARK = spec_benchmark(
     spec_of(
         {
             "name": "Your benchmark",
-            "about": "What you have written in benchmark.yaml.",
+            "about": "Your own questions, with a rule that you write into a benchmark.yaml.",
             "rule": {"kind": "rubric", "grades": [0, 1], "prompt": "{answer}"},
         }
     ),

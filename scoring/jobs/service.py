@@ -43,7 +43,7 @@ from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.questions.library import QuestionLibrary
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK, benchmark_of
+from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
@@ -117,7 +117,9 @@ class JobService:
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
         given = self._given(self.upload_store.find(owner, token))
-        return given.own(chosen.benchmark, chosen.spec) or OWN_BENCHMARK
+        own = given.own(chosen.benchmark, chosen.spec)
+        assert own, "an own benchmark without a spec is an error"
+        return own
 
     def _stored(self, link: str) -> Source:
         return Source(self.jobs.size(link))
