@@ -29,7 +29,6 @@ MOST_TITLE = 120
 Values = Mapping[Any, object]
 """What the browser sends for each component."""
 _FIRST = BENCHMARKS["mm-vet"]
-_LISTED = (*BENCHMARKS.values(), OWN_BENCHMARK)
 
 
 class ScoringSettings:
@@ -37,7 +36,8 @@ class ScoringSettings:
 
     def __init__(self, service: JobService) -> None:
         self._service = service
-        self._names = {benchmark.name: benchmark.key for benchmark in _LISTED}
+        self._listed = (*BENCHMARKS.values(), OWN_BENCHMARK)
+        self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
@@ -61,7 +61,7 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in _LISTED],
+            [(benchmark.line, benchmark.name) for benchmark in self._listed],
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,
