@@ -54,7 +54,7 @@ class SaidOf(BaseModel):
 _SAYS_NOTHING = SaidOf()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownFile:
     """A question file of a benchmark."""
 
