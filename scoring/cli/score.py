@@ -9,7 +9,7 @@ from typer import Argument, BadParameter, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.base import Benchmark, ChoicesError, OpenedFile, Workflow
-from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
+from scoring.benchmarks.spec_benchmark import own_benchmark
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
@@ -116,7 +116,7 @@ def _named(benchmark: str) -> Benchmark[Any]:
         if read.form:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
             raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")
-        return spec_benchmark(OWN, read.spec)
+        return own_benchmark(read.spec)
     if benchmark not in _NAMES:
         names = ", ".join(_NAMES)
         raise BadParameter(
