@@ -18,7 +18,7 @@ from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.offered import offer_specs
-from scoring.questions.opening import joined
+from scoring.questions.opening import joined, whole_file
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.files import SPEC_ENDINGS
@@ -136,10 +136,13 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
     beside = joined(QuestionLibrary(settings.questions), file, ANSWERS)
     if beside.file is not None:
         return beside.file
+    if beside.match.unclear:
+        whole = whole_file(file, ANSWERS)
+        if whole is None:
+            text = f"{beside.match.unclear} Say which: --benchmark NAME, --questions FILE"
+            raise ChoicesError(f"{file.name}: {text}")
+        return whole
     found = recognised(file, _question_sets, "--benchmark", ANSWERS)
-    is_whole = isinstance(found, OpenedFile) and found.file.scorable
-    if beside.match.unclear and not is_whole:
-        raise ChoicesError(f"{file.name}: {beside.match.unclear} Say which: --benchmark NAME")
     is_free = isinstance(found, Benchmark) and found.way == "questions first"
     if is_free and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised(file, "--benchmark")

@@ -13,11 +13,13 @@ TOPICS = ["image_topic", "image_style", "ocr", "social_relation", "future_predic
 SHORT = ["index", "question", "answer", "prediction"]
 
 
-def questions(folder: Path, name="MMBench_DEV_EN.tsv", ids=SPARSE, what="What is it, {}?") -> Path:
+def questions(
+    folder: Path, name="MMBench_DEV_EN.tsv", ids=SPARSE, what="What is it, {}?", topics=TOPICS
+) -> Path:
     """A question file of MMBench: each id has a question of four options, which is asked in four passes."""
     rows = [
         turned(number, row(id + number * PASS, question=what.format(id), category=topic))
-        for id, topic in zip(ids, TOPICS * len(ids), strict=False)
+        for id, topic in zip(ids, [*topics] * len(ids), strict=False)
         for number in range(4)
     ]
     return table_file(folder / name, rows, [name for name in ASKED if name != "l2-category"])
