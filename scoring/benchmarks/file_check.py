@@ -1,0 +1,108 @@
+"""What a file of answers comes to by a spec before it is scored: its groups, its first rows, what a judge is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scoring.benchmarks.base import OpenedFile, check_scorable
+from scoring.benchmarks.spec_benchmark import outcome_words
+from scoring.judges.run import Task, quote_tasks
+from scoring.judges.spec import JudgeSpec, Message
+from scoring.rules.base import RuleProtocol
+from scoring.specs.judging import judge_tasks
+from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spec_of_report
+
+ROWS = 3
+"""Rows that are shown as they are read."""
+PRICED = 100
+"""Answers whose price is told."""
+
+
+class GroupCounts(NamedTuple):
+    """A column of groups, and how many answers each of them has."""
+
+    column: str
+    counts: Sequence[tuple[str, int]]
+
+
+class RowCheck(NamedTuple):
+    """A row as it is read."""
+
+    id: str
+    question: str
+    truth: str
+    answer: str
+    read: str
+    score: float | None
+    is_open: bool
+    """Whether a judge reads it."""
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """A file of answers under one protocol of a spec, by rules alone."""
+
+    protocol: RuleProtocol
+    answers: int
+    left: int
+    """Answers that a judge reads."""
+    groups: Sequence[GroupCounts]
+    rows: Sequence[RowCheck]
+    prompt: Sequence[Message]
+    """What a judge is asked about the first answer that is left to it; () if none is."""
+    dollars: float | None
+    """What a judge costs for `PRICED` answers like those that are left to it; None if its price is not known."""
+
+
+def file_checks(opened: OpenedFile, judge: JudgeSpec) -> list[FileCheck]:
+    """What a file comes to under each protocol of its spec. Raises ChoicesError for one that cannot be scored."""
+    check_scorable(opened.name, opened.file.problems)
+    protocols = opened.benchmark.protocols.values()
+    return [file_check(opened.report(protocol), judge) for protocol in protocols]
+
+
+def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
+    items = report_items(report)
+    rows = [
+        RowCheck(
+            id=item.id,
+            question=item.question,
+            truth=item.truth or "",
+            answer=row.row.answer,
+            read=outcome_words(row),
+            score=row.reading.score,
+            is_open=row.reading.is_open,
+        )
+        for row, item in zip(report.rows[:ROWS], items, strict=False)
+    ]
+    tasks = judge_tasks(report, judge)
+    asked = next(tasks[0].begin()).messages if tasks else ()
+    return FileCheck(
+        protocol=report.protocol,
+        answers=len(report.rows),
+        left=report.left,
+        groups=_groups(report),
+        rows=rows,
+        prompt=asked,
+        dollars=_price(tasks, report.left, judge),
+    )
+
+
+def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | None:
+    """The price of `PRICED` answers, by the first of these tasks."""
+    if not tasks:
+        return None
+    asked = tasks[:PRICED]
+    dollars = quote_tasks(asked, judge, "", None, None).dollars
+    return None if dollars is None else dollars / len(asked) * len(tasks) / answers * PRICED
+
+
+def _groups(report: SpecReport) -> list[GroupCounts]:
+    rows = scored(report)
+    found = []
+    for column in spec_of_report(report).groups:
+        if column in rows.cells:
+            masks = rows.groups(column)
+            counts = [(name or NO_GROUP, int(mask.sum())) for name, mask in masks.items()]
+            found.append(GroupCounts(column, counts))
+    return found
