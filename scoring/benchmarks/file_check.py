@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scoring.benchmarks.base import OpenedFile, check_scorable
 from scoring.benchmarks.spec_benchmark import outcome_words
 from scoring.judges.run import Task, quote_tasks
 from scoring.judges.spec import JudgeSpec, Message
@@ -54,14 +53,8 @@ class FileCheck:
     """What a judge costs for `PRICED` answers like those that are left to it; None if its price is not known."""
 
 
-def file_checks(opened: OpenedFile, judge: JudgeSpec) -> list[FileCheck]:
-    """What a file comes to under each protocol of its spec. Raises ChoicesError for one that cannot be scored."""
-    check_scorable(opened.name, opened.file.problems)
-    protocols = opened.benchmark.protocols.values()
-    return [file_check(opened.report(protocol), judge) for protocol in protocols]
-
-
 def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
+    """What a file comes to, by its report by rules alone, and by this judge's prices."""
     items = report_items(report)
     rows = [
         RowCheck(

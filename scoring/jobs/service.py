@@ -37,7 +37,7 @@ from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
-from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
+from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_price
 from scoring.registry import BENCHMARKS
 from scoring.report import Protocol, QuestionSet
 
@@ -46,8 +46,6 @@ T = TypeVar("T")
 TRY_OUT = "Five or six calls of about 20 tokens find out what a judge takes"
 
 FIRST_GRADES = 5
-_UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
-"""Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
 
 
 @dataclass(frozen=True)
@@ -229,12 +227,12 @@ class JobService:
         self, owner: str, drafts: Sequence[Draft], judge: OwnJudge | None
     ) -> Sequence[Quote | OptionsError]:
         """What judging each draft of one file costs, or what its options lack."""
-        spec = _UNNAMED
+        spec = UNNAMED
         shown = ""
         whose = owner
         if judge is not None:
             found = known(judge.model, judge.address, self.jobs) or replace(
-                _UNNAMED, model=judge.model
+                UNNAMED, model=judge.model
             )
             spec = with_price(found, self.prices)
             shown = judge.address.shown

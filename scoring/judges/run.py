@@ -222,8 +222,10 @@ class _Trial:
         """Tasks under way, and those that could not be read."""
         self._unread = 0
 
-    async def turn(self) -> None:
-        """Wait until a task may be asked."""
+    async def turn(self, is_first: bool) -> None:
+        """Wait until a task may be asked, if this is its first call."""
+        if not is_first:
+            return
         async with self._changed:
             await self._changed.wait_for(lambda: self._is_over or self._begun < TRIALS)
             self._begun += 1
@@ -333,14 +335,12 @@ class _Run(Generic[T]):
                 key = reply_key(
                     judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal
                 )
-                new = None
                 reply = await asyncio.to_thread(self._cache.get, key)
+                new = None
                 if reply is None:
-                    if not fresh:
-                        await self._trial.turn()
-                        fresh = True
-                    reply, is_new = await self._asked_once(ask, key)
-                    new = reply if is_new else None
+                    await self._trial.turn(is_first=not fresh)
+                    fresh = True
+                    reply, new = await self._asked_once(ask, key)
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
@@ -349,11 +349,11 @@ class _Run(Generic[T]):
             if fresh:
                 await self._tried(is_read)
             return end.value, fresh
-        except (AskRefused, JudgeFailed) as error:
-            if fresh:
-                await self._trial.told_nothing()
-            if isinstance(error, JudgeFailed):
-                raise
+        except JudgeFailed:
+            await self._trial.told_nothing()
+            raise
+        except AskRefused as error:
+            await self._trial.told_nothing()
             return task.refused(str(error)), fresh
 
     async def _tried(self, is_read: bool) -> None:
@@ -363,11 +363,14 @@ class _Run(Generic[T]):
         elif await self._trial.unread():
             raise _unreadable(self._judge.spec.model, self._unread)
 
-    async def _asked_once(self, ask: Ask, key: str) -> tuple[Reply, bool]:
-        """Return the reply, and whether it is new: of equal calls at once, one is made."""
+    async def _asked_once(self, ask: Ask, key: str) -> tuple[Reply, Reply | None]:
+        """Return the reply, and it once more if it is new: of equal calls at once, one is made."""
         async with self._locks.setdefault(key, asyncio.Lock()):
             known = await asyncio.to_thread(self._cache.get, key)
-            return (known, False) if known else (await self._asked(ask, key), True)
+            if known:
+                return known, None
+            reply = await self._asked(ask, key)
+            return reply, reply
 
     def _note(self, reply: Reply | None, is_read: bool) -> None:
         """Count new replies that cannot be read. Raises JudgeUnreadable at too many in a row."""

@@ -264,14 +264,10 @@ def _guessed_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequen
     return "equal" if max(map(len, answers), default=0) <= _SHORT else "contains"
 
 
-def _guessed_groups(
-    cells: Mapping[str, Sequence[str]], taken: set[str]
-) -> Iterator[str]:
+def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:
     """Yield the columns that put a file's rows into a few groups."""
     for column, texts in cells.items():
         values = {*texts}
         few = 2 <= len(values) <= min(_MOST_VALUES, len(texts) // 2)
         if column not in taken and few and max(map(len, values)) <= _LONGEST_VALUE:
             yield column
-
-
