@@ -31,13 +31,16 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
-from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
+from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import line_sheet
+from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
 that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
 matches with other models, then the report. sealed: the same with references that only the judge reads."""
+Answers = Literal["there", "hidden", "absent"]
+"""Where the right answers of a question file are: in it; in it and nobody's to see; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
@@ -56,6 +59,15 @@ class AnswerLook(NamedTuple):
     question: str
     answer: str
     truth: str = ""
+
+
+class AskedQuestion(NamedTuple):
+    """A question of a question file."""
+
+    id: str
+    text: str
+    split: str
+    has_truth: bool
 
 
 class ChoicesError(ValueError):
@@ -265,6 +277,19 @@ class FileBenchmark(Benchmark[R]):
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
     @property
+    def question_files(self) -> Sequence[QuestionFile]:
+        """The question files that its authors publish."""
+        return ()
+
+    def asks_as(self, first: Record) -> bool:
+        """Whether a question file with this first row may be the benchmark's."""
+        return False
+
+    def asked(self, questions: Mapping[Any, Any]) -> Iterator[AskedQuestion]:
+        """What `own_questions` read, question by question."""
+        return iter(())
+
+    @property
     def reads_as(self) -> object:
         """What benchmarks that read a file alike have in common."""
         return type(self).read
@@ -325,6 +350,10 @@ class OpenedFile:
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[Any, Any] | None = None
     """The benchmark's own questions by id, if its question file was given."""
+    stamp: QuestionStamp | None = None
+    """That question file."""
+    answers: Mapping[str, Answers] = field(default_factory=dict)
+    """Where the right answers of each split of it are."""
 
     @property
     def title(self) -> str:
@@ -340,7 +369,8 @@ class OpenedFile:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
         told = named(reasons, len(self.file.rows), BEFORE)
-        return (*self.benchmark.lines(self.file), *told)
+        asked = (f"questions: {self.stamp.words}",) if self.stamp else ()
+        return (*self.benchmark.lines(self.file), *asked, *told)
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
@@ -354,7 +384,8 @@ class OpenedFile:
             "title": shown,
             "file": self.name,
         }
-        return self.benchmark.reported(self, {**head, "created": made, "judge": None})
+        rest = {"created": made, "judge": None, "questions": self.stamp}
+        return self.benchmark.reported(self, head | rest)
 
 
 def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:

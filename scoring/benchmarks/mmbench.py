@@ -349,12 +349,6 @@ def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
 class MMBench(MultipleChoice):
     """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
 
-    spec = SPEC
-
-    @property
-    def line(self) -> str:
-        return self.spec.line
-
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
         wrong = undecided_is_wrong(report.protocol)
@@ -488,6 +482,7 @@ class MMBench(MultipleChoice):
 
 MMBENCH = MMBench(
     key="mmbench",
+    spec=SPEC,
     cited=SPEC.cite or "",
     name=SPEC.name,
 )
