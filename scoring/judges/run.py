@@ -28,8 +28,6 @@ from scoring.judges.spec import (
 PASSES = 2
 MARGIN = 3
 """Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
-TRIALS = 6
-"""Tasks that are asked before any other: if none of them can be read, the run stops."""
 UNREADABLE_IN_A_ROW = 10
 """New replies in a row, over all tasks, that cannot be read: then the run stops, however well it began."""
 _UNREADABLE = 3
@@ -215,7 +213,8 @@ class _Trial:
     A task whose call fails or is refused tells nothing of the judge, and makes room for another.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
         self._changed = asyncio.Condition()
         self._is_over = False
         self._begun = 0
@@ -227,14 +226,14 @@ class _Trial:
         if not is_first:
             return
         async with self._changed:
-            await self._changed.wait_for(lambda: self._is_over or self._begun < TRIALS)
+            await self._changed.wait_for(lambda: self._is_over or self._begun < self._tasks)
             self._begun += 1
 
     async def unread(self) -> bool:
         """Count a task that could not be read; return whether all that were tried are such."""
         async with self._changed:
             self._unread += 1
-            return not self._is_over and self._unread >= TRIALS
+            return not self._is_over and self._unread >= self._tasks
 
     async def told_nothing(self) -> None:
         async with self._changed:
@@ -279,8 +278,10 @@ class _Run(Generic[T]):
     _unread: list[str] = field(default_factory=list)
     """The new replies since the last one that could be read."""
     _ended: Exception | None = None
-    _trial: _Trial = field(default_factory=_Trial)
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+
+    def __post_init__(self) -> None:
+        self._trial = _Trial(self._judge.trials)
 
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):
