@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import (
@@ -17,6 +17,7 @@ from arena.io.tables import (
     RowsError,
     read_records,
 )
+from arena.templates import plural
 from arena.types import folded
 from scoring.benchmarks.base import (
     Benchmark,
@@ -32,7 +33,7 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
-from scoring.benchmarks.spec_benchmark import spec_benchmark
+from scoring.benchmarks.spec_benchmark import OWN, is_own, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
@@ -42,6 +43,7 @@ from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths
 from scoring.specs.report import SpecReport, spec_of_report
+from scoring.specs.schema import spec_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS
@@ -68,11 +70,38 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
 """In the order of the form. Of several that recognise a file, the last one takes it."""
 
 
-def benchmark_of(report: AnyReport) -> Benchmark[Any]:
-    """The benchmark of a report. One of a spec carries it, whatever has become of the file since."""
-    if isinstance(report, SpecReport):
-        return spec_benchmark(report.benchmark, spec_of_report(report))
-    return BENCHMARKS[report.benchmark]
+OWN_BENCHMARK = spec_benchmark(
+    OWN,
+    spec_of(
+        {
+            "name": "Your benchmark",
+            "about": "Your own questions, with a rule that you write into a benchmark.yaml.",
+            "rule": {"kind": "rubric", "grades": [0, 1], "prompt": "{answer}"},
+        }
+    ),
+)
+"""What is known of a benchmark that its user brought where its spec isn't at hand: its name is that of all of them."""
+
+
+class Scored(Protocol):
+    """What is of a benchmark: a report, or its job."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+
+def benchmark_of(scored: Scored) -> Benchmark[Any]:
+    """The benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
+    if isinstance(scored, SpecReport):
+        return spec_benchmark(scored.benchmark, spec_of_report(scored))
+    return benchmark_named(scored.benchmark)
+
+
+def benchmark_named(key: str) -> Benchmark[Any]:
+    return OWN_BENCHMARK if is_own(key) else BENCHMARKS[key]
+
+
+_NO_ROWS = "expected answers, found none; choose the file that holds them"
 
 
 def open_upload(
@@ -99,7 +128,7 @@ def open_upload(
     written = found()
     start = next(written, None)
     if start is None:
-        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError(_NO_ROWS, label)
     toolkit = grades_toolkit(chain([start], found()))
     told = result_told(start, label, toolkit)
     asked = sample(start)
@@ -144,10 +173,30 @@ def recognised(
     opened = open_upload(path, limits, name, wanted=wanted)
     if opened:
         return opened
-    first = _first_row(path, limits, label)
-    if _is_short_answer(first) and not answers_any(path, sets(), limits, name):
-        raise unrecognised(path, choice, name)
+    first = first_row(path, limits, label)
+    if not answers_any(path, sets(), limits, name):
+        if _is_short_answer(first):
+            raise unrecognised(path, choice, name)
+        if count := _bare_numbers(path, limits, label):
+            raise ChoicesError(
+                f"{label}: {plural(count, 'answer')} whose ids are numbers, as many benchmarks have, and no questions "
+                f"beside them. Say which it is: {choice} mm-vet, mmbench, ..."
+            )
     return BENCHMARKS[edition(path, limits)]
+
+
+def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
+    """How many answers a file has, if numbers are all that tells what they answer; else 0."""
+    count = 0
+    for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
+        row = flat(record)
+        cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
+        ids = [cells[column] for column in _ASKED[:3] if cells.get(column)]
+        texts = [cells[column] for column in ("question", "prompt") if cells.get(column)]
+        if texts or not ids or not all(id.removesuffix(".0").isdecimal() for id in ids):
+            return 0
+        count += 1
+    return count
 
 
 _ASKED = ("index", "question_id", "id", "question")
@@ -173,7 +222,7 @@ def answers_any(
 def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
     label = name or path.name
-    first = _first_row(path, ANSWERS, label)
+    first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
         told = (
             "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
@@ -227,8 +276,13 @@ async def score(
     return benchmark.graded(draft, outcomes)
 
 
-def _first_row(path: Path, limits: FileLimits, label: str) -> Record:
-    return next(map(flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True)))
+def first_row(path: Path, limits: FileLimits, label: str) -> Record:
+    """The first row of a file. Raises RowsError, also where there is none."""
+    records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
+    start = next(records, None)
+    if start is None:
+        raise NoAnswersError(_NO_ROWS, label)
+    return flat(start)
 
 
 def flat(record: Record) -> Record:

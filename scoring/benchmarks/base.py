@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from arena.database import now
-from arena.io.tables import Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -272,7 +272,9 @@ class FileBenchmark(Benchmark[R]):
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
         """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
-    def own_questions(self, path: Path) -> Mapping[Any, Any]:
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 

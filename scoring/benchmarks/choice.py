@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import ANSWERS, Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
 from arena.types import grouped
@@ -191,10 +191,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     ) -> ReadFile[Answered]:
         return read_choices(rows, questions)
 
-    def own_questions(self, path: Path) -> Mapping[int, ChoiceQuestion]:
-        with row_errors(path.name):
-            found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
-        check_scorable(path.name, problems)
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[int, ChoiceQuestion]:
+        label = name or path.name
+        with row_errors(label):
+            records = read_records(path, limits, name=label, digested=IMAGE_COLUMNS)
+            found, problems = read_questions(records)
+        check_scorable(label, problems)
         return found
 
     def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:

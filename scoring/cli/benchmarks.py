@@ -14,10 +14,9 @@ from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
-    OWN,
     SpecBenchmark,
+    own_benchmark,
     protocol_note,
-    spec_benchmark,
 )
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -252,7 +251,7 @@ def _field(name: str, text: str) -> str:
 
 def _tried(spec: Spec, file: Path) -> Iterator[str]:
     """Yield what a file holds, and how the first answers are read under each protocol. Raises ChoicesError."""
-    benchmark = spec_benchmark(OWN, spec)
+    benchmark = own_benchmark(spec)
     opened = open_upload(file, ANSWERS, benchmark=benchmark)
     assert opened, "a benchmark that is given takes any file"
     yield from opened.lines

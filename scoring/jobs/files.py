@@ -26,6 +26,8 @@ from scoring.benchmarks.predictions import (
     notices,
     read_predictions,
 )
+from scoring.benchmarks.spec_benchmark import is_own
+from scoring.jobs.given import GivenFilesError, given_files, opened_given
 from scoring.jobs.store import STOPPED, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
@@ -39,6 +41,7 @@ from scoring.questions.matching import Match
 from scoring.questions.opening import NO_FILE, Joined, joined
 from scoring.registry import (
     BENCHMARKS,
+    benchmark_of,
     file_benchmark,
     open_upload,
     quote,
@@ -81,9 +84,11 @@ class Chosen(NamedTuple):
     """What a file is to be scored as; "" for what the file itself tells."""
 
     benchmark: str = ""
-    """Key of `BENCHMARKS`."""
+    """Key of `BENCHMARKS`, or `OWN`."""
     questions: str = ""
     """Name of a question file of this server."""
+    spec: str = ""
+    """JSON of the spec of a user's own benchmark; that of the upload without."""
 
 
 FROM_FILE = Chosen()
@@ -94,7 +99,7 @@ class Recognised:
     """What an uploaded file is."""
 
     benchmark: str
-    """Key of `BENCHMARKS`; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
+    """Its key; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -116,10 +121,9 @@ class Source(NamedTuple):
     def of(cls, arrived: StoredUpload) -> "Source":
         """An upload; one that unpacks to more counts as large."""
         with suppress(FileNotFoundError):
-            size = arrived.path.stat().st_size
-            return cls(
-                max(size, LARGE + 1) if arrived.path.suffix in _PACKED else size, arrived.network
-            )
+            is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
+            size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
+            return cls(size, arrived.network)
         return cls(0, arrived.network)
 
     @property
@@ -278,7 +282,13 @@ class FileReader:
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
     ) -> Recognised:
-        """A file of a benchmark whose questions are not in its files."""
+        """A file of a benchmark whose questions are not in its files. Raises GivenFilesError beside a question file."""
+        given = given_files(arrived)
+        if given.questions is not None:
+            raise GivenFilesError(
+                f"{given.name} has answers to {form.name}, whose questions are on this server already. Drop it without "
+                f"{given.questions_name}"
+            )
         if form.way in ("compare", "sealed"):
             return self._submission(owner, arrived, chosen or None)
         return Recognised(form.key, Path(arrived.name).stem, (), (), True)
@@ -286,13 +296,22 @@ class FileReader:
     def _joined(
         self, arrived: StoredUpload, chosen: Chosen, wanted: Callable[[], bool] | None = None
     ) -> Joined:
+        """A file with the questions that were given beside it, else with those of the library; or by its own spec."""
+        given = given_files(arrived)
+        goes_on = wanted or arrived.path.exists
+        own = given.own(chosen.benchmark, chosen.spec)
+        if given.questions is not None:
+            benchmark = own or (file_benchmark(chosen.benchmark) if chosen.benchmark else None)
+            return Joined(opened_given(given, given.questions, benchmark, goes_on), Match())
+        if own is not None:
+            return Joined(_opened(arrived, own, goes_on), Match())
         return joined(
             self.library,
             arrived.path,
             name=arrived.name,
             benchmark=chosen.benchmark or None,
             questions=chosen.questions,
-            wanted=wanted or arrived.path.exists,
+            wanted=goes_on,
         )
 
     def _open(self, arrived: StoredUpload, chosen: Chosen) -> OpenedFile:
@@ -404,9 +423,7 @@ class FileReader:
         job = self.jobs.find(link)
         report = self.jobs.report(link)
         ruled = (
-            job is not None
-            and job.owner == owner
-            and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+            job is not None and job.owner == owner and isinstance(benchmark_of(job), FileBenchmark)
         )
         if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
@@ -470,10 +487,12 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
     if match.unclear and not scorable:
         problems = (Problem(0, None, f"{match.unclear} Choose it under Details", "scoring"),)
     sets = [file.name for file in match.fits]
+    first, *others = found.lines
+    whose = "your benchmark " if is_own(found.benchmark.key) else ""
     return Recognised(
         found.benchmark.key,
         found.title,
-        found.lines,
+        (f"{whose}{first}", *others),
         problems,
         scorable,
         tuple(map(found.benchmark.look, islice(found.file.rows, LOOKED_AT))),
@@ -483,7 +502,9 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
 
 
 def _opened(
-    arrived: StoredUpload, benchmark: str, wanted: Callable[[], bool] | None = None
+    arrived: StoredUpload,
+    benchmark: str | FileBenchmark[Any],
+    wanted: Callable[[], bool] | None = None,
 ) -> OpenedFile:
     found = open_upload(
         arrived.path,
@@ -498,7 +519,8 @@ def _opened(
 def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
     if not report.left:
         raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
-    benchmark = file_benchmark(report.benchmark)
+    benchmark = benchmark_of(report)
+    assert isinstance(benchmark, FileBenchmark)
     if benchmark.pictured(report):
         raise JobServiceError(
             f"The judge of {benchmark.name} reads answers beside their pictures, which this page can't send. "

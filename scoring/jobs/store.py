@@ -43,7 +43,7 @@ from scoring.jobs.sealed_days import SealedDays
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_named, benchmark_of
 from scoring.report import AnyReport
 from scoring.serialize import read_record, record_json
 
@@ -153,7 +153,7 @@ class Claim(NamedTuple):
     @property
     def draft(self) -> AnyReport:
         """Draft report to fill. Raises ReportError."""
-        return read_record(BENCHMARKS[self.job.benchmark].report, self.draft_json)
+        return read_record(benchmark_of(self.job).report, self.draft_json)
 
 
 def _as_it_is(report: AnyReport) -> AnyReport:
@@ -262,7 +262,7 @@ class Jobs:
                 raise JobError(
                     f"Your job {other!r} is under way; wait until it is done, or cancel it"
                 )
-            if job.state == "quoted" and BENCHMARKS[job.benchmark].way == "sealed":
+            if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
                 if hindrance := self._sealed.begin(connection, owner, code):
                     raise JobError(hindrance)
@@ -377,7 +377,7 @@ class Jobs:
         def parsed() -> tuple[AnyReport, int]:
             with self._database.read() as connection:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
-            return read_record(BENCHMARKS[benchmark].report, text), len(text)
+            return read_record(benchmark_named(benchmark).report, text), len(text)
 
         return self._kept.of((column.name, link), parsed)[0]
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.io.tables import PAGE, FileLimits
+from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile
-from scoring.questions.known_file import file_md5
+from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match, answer_file, matched
-from scoring.registry import BENCHMARKS, open_upload
+from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
 
@@ -72,7 +72,55 @@ def _match(
     return Match(chosen[0], match.fits)
 
 
-def given_stamp(path: Path, benchmark: FileBenchmark[Any]) -> QuestionStamp:
+def opened_beside(
+    path: Path,
+    questions: Path,
+    benchmark: FileBenchmark[Any],
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    questions_name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile:
+    """Open a file of answers with the question file that was given beside it. Raises RowsError and ChoicesError."""
+    known = benchmark.own_questions(questions, limits, questions_name)
+    opened = open_upload(path, limits, name, benchmark, known, wanted)
+    assert opened, "a benchmark that is given takes any file"
+    stamp = given_stamp(questions, benchmark, questions_name)
+    return replace(opened, stamp=stamp, answers=where_answers(benchmark.asked(known)))
+
+
+def recognised_beside(
+    path: Path,
+    questions: Path,
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    questions_name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile | None:
+    """Open a file of answers with a question file as those of the benchmark that both are of; None if none takes them.
+
+    The question file's md5 tells it, else a name or the questions. Raises RowsError and ChoicesError.
+    """
+    label = name or path.name
+    asked_label = questions_name or questions.name
+    asked = first_row(questions, limits, asked_label)
+    first = first_row(path, limits, label)
+    together = Record(first.row, {**asked.values, **first.values})
+    md5 = file_md5(questions)
+    of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark)]
+    published = [one for one in of_files if md5 in (file.md5 for file in one.question_files)]
+    named = [one for one in of_files if one.is_named(label) or one.is_named(asked_label)]
+    for benchmark in (*published, *(one for one in named if one.fits(together))):
+        opened = opened_beside(path, questions, benchmark, limits, label, asked_label, wanted)
+        if benchmark in published or benchmark.recognises(opened.file.rows, label):
+            return opened
+    return None
+
+
+def given_stamp(
+    path: Path, benchmark: FileBenchmark[Any], name: str | None = None
+) -> QuestionStamp:
     """The stamp of a question file that was given beside its answers."""
     md5 = file_md5(path)
-    return QuestionStamp(path.name, md5, any(file.md5 == md5 for file in benchmark.question_files))
+    is_published = any(file.md5 == md5 for file in benchmark.question_files)
+    return QuestionStamp(name or path.name, md5, is_published)
