@@ -1,7 +1,7 @@
 """What a file of answers comes to by a spec before it is scored: its groups, its first rows, what a judge is asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scoring.benchmarks.spec_benchmark import outcome_words
@@ -15,6 +15,10 @@ ROWS = 3
 """Rows that are shown as they are read."""
 PRICED = 100
 """Answers whose price is told."""
+MOST_GROUPS = 12
+"""Values of a column that are named with their counts."""
+_LONGEST = 4_000
+"""Letters of a text that are kept."""
 
 
 class GroupCounts(NamedTuple):
@@ -22,6 +26,9 @@ class GroupCounts(NamedTuple):
 
     column: str
     counts: Sequence[tuple[str, int]]
+    """Of the first `MOST_GROUPS`."""
+    more: int
+    """How many other values the column has."""
 
 
 class RowCheck(NamedTuple):
@@ -59,9 +66,9 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
     rows = [
         RowCheck(
             id=item.id,
-            question=item.question,
-            truth=item.truth or "",
-            answer=row.row.answer,
+            question=_kept(item.question),
+            truth=_kept(item.truth or ""),
+            answer=_kept(row.row.answer),
             read=outcome_words(row),
             score=row.reading.score,
             is_open=row.reading.is_open,
@@ -70,13 +77,14 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
     ]
     tasks = judge_tasks(report, judge)
     asked = next(tasks[0].begin()).messages if tasks else ()
+    prompt = [replace(message, text=_kept(message.text)) for message in asked]
     return FileCheck(
         protocol=report.protocol,
         answers=len(report.rows),
         left=report.left,
         groups=_groups(report),
         rows=rows,
-        prompt=asked,
+        prompt=prompt,
         dollars=_price(tasks, report.left, judge),
     )
 
@@ -96,6 +104,11 @@ def _groups(report: SpecReport) -> list[GroupCounts]:
     for column in spec_of_report(report).groups:
         if column in rows.cells:
             masks = rows.groups(column)
-            counts = [(name or NO_GROUP, int(mask.sum())) for name, mask in masks.items()]
-            found.append(GroupCounts(column, counts))
+            named = [*masks.items()][:MOST_GROUPS]
+            counts = [(_kept(name) or NO_GROUP, int(mask.sum())) for name, mask in named]
+            found.append(GroupCounts(column, counts, len(masks) - len(named)))
     return found
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

@@ -33,7 +33,6 @@ app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
 _WITH_SPEC = (SpecBenchmark, MMBench)
 """Benchmarks that a spec tells about."""
-_MOST_GROUPS = 12
 _LONGEST = 100
 """Signs of an answer that is shown."""
 _WIDTH = 18
@@ -271,9 +270,8 @@ def _tried(spec: Spec, file: Path) -> Iterator[str]:
 def _read_as(checks: Sequence[FileCheck]) -> Iterator[str]:
     """Yield a file's groups, how its first answers are read under each protocol, and what a judge is asked."""
     for group in checks[0].groups:
-        counts = [f"{name} {count:,}" for name, count in group.counts]
-        more = f" and {len(counts) - _MOST_GROUPS:,} more" if len(counts) > _MOST_GROUPS else ""
-        yield _field(group.column, f"{', '.join(counts[:_MOST_GROUPS])}{more}")
+        counts = ", ".join(f"{name} {count:,}" for name, count in group.counts)
+        yield _field(group.column, f"{counts} and {group.more:,} more" if group.more else counts)
     for place, row in enumerate(checks[0].rows):
         yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
         for check in checks:

@@ -177,7 +177,10 @@ def guessed_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
     return OwnFields(
         name=" ".join(name.replace("_", " ").split())[:MOST_NAME] or "My benchmark",
         rule=rule,
-        **roles,
+        id=roles["id"],
+        question=roles["question"],
+        truth=roles["truth"],
+        answer=roles["answer"],
         groups=tuple(_guessed_groups(cells, taken))[:_GUESSED_GROUPS],
         prompt=TRUTH_PROMPT if roles["truth"] else NO_TRUTH_PROMPT,
     )
