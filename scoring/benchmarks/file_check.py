@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from scoring.benchmarks.spec_benchmark import outcome_words
 from scoring.judges.run import Task, quote_tasks
 from scoring.judges.spec import JudgeSpec, Message
-from scoring.rules.base import RuleProtocol
+from scoring.rules.base import Reading, RuleProtocol
 from scoring.specs.judging import judge_tasks
 from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spec_of_report
 
@@ -38,10 +37,7 @@ class RowCheck(NamedTuple):
     question: str
     truth: str
     answer: str
-    read: str
-    score: float | None
-    is_open: bool
-    """Whether a judge reads it."""
+    reading: Reading
 
 
 @dataclass(frozen=True)
@@ -69,9 +65,7 @@ def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
             question=_kept(item.question),
             truth=_kept(item.truth or ""),
             answer=_kept(row.row.answer),
-            read=outcome_words(row),
-            score=row.reading.score,
-            is_open=row.reading.is_open,
+            reading=row.reading,
         )
         for row, item in zip(report.rows[:ROWS], items, strict=False)
     ]

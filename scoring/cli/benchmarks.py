@@ -15,6 +15,7 @@ from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
     SpecBenchmark,
+    outcome_words,
     own_benchmark,
     protocol_note,
 )
@@ -275,7 +276,7 @@ def _read_as(checks: Sequence[FileCheck]) -> Iterator[str]:
     for place, row in enumerate(checks[0].rows):
         yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
         for check in checks:
-            yield f"  {check.protocol}: {check.rows[place].read}"
+            yield f"  {check.protocol}: {outcome_words(check.rows[place].reading)}"
     if asked := checks[0].prompt:
         yield f"\nA judge reads {plural(checks[0].left, 'answer')}. About the first it is asked:"
         for message in asked:

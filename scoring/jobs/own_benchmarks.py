@@ -37,9 +37,14 @@ class OwnCheck:
     """None for a file that cannot be scored."""
 
 
-def own_look(arrived: StoredUpload) -> OwnLook:
-    """The columns of an upload, with the fields as far as they tell. Raises GivenFilesError and RowsError."""
+def own_look(arrived: StoredUpload) -> OwnLook | None:
+    """The columns of an upload, with the fields as far as they tell; None for one with a spec.
+
+    Raises GivenFilesError, SpecError and RowsError.
+    """
     given = given_files(arrived)
+    if given.spec is not None:
+        return None
     rows = _first_rows(given.answers, given.name)
     if given.questions is not None:
         asked = _first_rows(given.questions, given.questions_name)

@@ -149,8 +149,8 @@ class JobService:
             return self._read(source, self.reader.recognise, owner, arrived, chosen)
         return self.reader.recognise(owner, arrived, chosen, waits)
 
-    def own_look(self, owner: str, token: str) -> OwnLook:
-        """The columns of an upload without a spec, with the fields of an own benchmark as far as they tell."""
+    def own_look(self, owner: str, token: str) -> OwnLook | None:
+        """An upload's columns, with the fields of an own benchmark as far as they tell; None for one with a spec."""
         arrived = self._upload(owner, token)
         return self._read(Source.of(arrived), own_look, arrived)
 

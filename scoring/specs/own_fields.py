@@ -62,6 +62,10 @@ RULES: Mapping[str, OwnRule] = {
     ),
 }
 """The rules that a form offers; a spec may have others."""
+PROMPT_HELP = (
+    "{question}, {truth} and {answer} are filled in for each question, and so is any other column that you name in "
+    "braces. What the judge must reply is added below it."
+)
 NO_TRUTH_PROMPT = """\
 Question: {question}
 
