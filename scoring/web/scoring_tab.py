@@ -10,33 +10,27 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.inference.endpoint import EndpointError
-from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark, FileBenchmark
-from scoring.benchmarks.spec_benchmark import OWN, is_own
+from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
 from scoring.jobs.files import FROM_FILE, Chosen, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
 from scoring.jobs.uploads import TAKEN
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK, benchmark_of
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK
 from scoring.web import scoring_forms as forms
 from scoring.web.file_offers import FileOffers
+from scoring.web.job_panel import HIDDEN, JobPanel, button
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
 from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
 from scoring.web.scoring_view import (
     SCORING,
-    followed,
-    mine_html,
-    progress_html,
-    quote_html,
-    waits_text,
 )
 from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
-HIDDEN = gr.update(visible=False)
 SHOWN = gr.update(visible=True)
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
@@ -51,7 +45,8 @@ class ScoringTab:
         self._service = service
         self._networks = networks
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
-        self.link = gr.Textbox(visible="hidden", elem_id="job-link")
+        self.jobs = JobPanel(service)
+        self.link = self.jobs.link
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
         self.watch = TrialWatch()
         # clicked by upload.js; hidden by CSS
@@ -63,6 +58,9 @@ class ScoringTab:
         """Return whose jobs a visitor sees. Raises NoVisitorError."""
         return self._service.jobs.owners.of(sent_hash(request.headers))
 
+    def _shown(self, link: str, request: gr.Request) -> Updates:
+        return self.jobs.shown(self._owner(request), link, self.settings)
+
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
@@ -70,25 +68,20 @@ class ScoringTab:
             "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
         )
         self.found = gr.HTML(elem_id="found", padding=False)
-        self.make_own = _button("make-own", "Use your own questions and rule", "secondary")
+        self.make_own = button("make-own", "Use your own questions and rule", "secondary")
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
-        self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
         self.own_form = OwnBenchmarkForm()
-        self.progress = gr.HTML(elem_id="progress", padding=False)
+        self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
+        self.jobs.build_progress()
         self.settings = ScoringSettings(self._service, self.own_form)
         self._files = FileOffers(self._service, self.settings, self.token, self.stored)
         with gr.Row(elem_id="actions"):
-            self.check = _button("check", "Start")
-            self.confirm = _button("confirm", "Start")
-            self.rest = _button("rest", "Ask a judge")
-            self.resume = _button("resume", "Go on")
-            self.cancel = _button("cancel", "Cancel", "secondary")
-            self.delete = _button("delete", "Delete", "secondary")
+            self.check = button("check", "Start")
+            self.jobs.build_buttons()
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
         gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
-        self.mine = gr.HTML(elem_id="mine", padding=False)
+        self.jobs.build_list()
         gr.HTML(SCORING.more(), padding=False)
-        self.clock = gr.Timer(1.5, active=False)
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
@@ -103,18 +96,7 @@ class ScoringTab:
             *settings.file_fields,
             *self.own_form.inputs,
         }
-        job = [
-            self.link,
-            self.progress,
-            self.confirm,
-            self.rest,
-            self.cancel,
-            self.resume,
-            self.delete,
-            self.mine,
-            self.clock,
-            self.problem,
-        ]
+        job = [*self.jobs.parts, self.problem]
         started = [
             *job,
             self.offers,
@@ -139,7 +121,9 @@ class ScoringTab:
         self._listen_to_settings(form, started)
         chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
         looks = [*job, self.bank, *chosen, *settings.file_fields]
-        gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
+        gr.on(
+            [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], looks, **RAW
+        )
         self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
     def _listen_to_buttons(self, form: set[Any], job: list[Any], started: list[Any]) -> None:
@@ -152,10 +136,16 @@ class ScoringTab:
             self.make_own.click(self.on_own, form, started, **RAW),
             settings.parts["questions"].input(self.on_questions, form, started, **RAW),
             self.check.click(self.on_check, form, started, **RAW),
-            self.rest.click(self.on_rest, rest, started, **RAW),
-            gr.on([self.confirm.click, self.resume.click], self.on_start, rest, started, **RAW),
-            self.cancel.click(self.on_cancel, self.link, started, **RAW),
-            self.delete.click(self.on_delete, self.link, started, **RAW),
+            self.jobs.rest.click(self.on_rest, rest, started, **RAW),
+            gr.on(
+                [self.jobs.confirm.click, self.jobs.resume.click],
+                self.on_start,
+                rest,
+                started,
+                **RAW,
+            ),
+            self.jobs.cancel.click(self.on_cancel, self.link, started, **RAW),
+            self.jobs.delete.click(self.on_delete, self.link, started, **RAW),
         ]
         self.watch.clock.tick(self.on_tried, {*form, self.watch.handler}, started, **RAW)
         refused = problem_html(JobServiceError(REFUSED))
@@ -197,7 +187,7 @@ class ScoringTab:
                 visible=True, open=False, label="Details: choose the benchmark yourself"
             )
             return {
-                **self._blank(),
+                **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
                 self.settings.benchmark: SHOWN,
@@ -238,7 +228,7 @@ class ScoringTab:
             **self.settings.defaults(form),
         }
         return {
-            **self._blank(),
+            **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
             **self._priced(form, defaults, request),
@@ -274,7 +264,7 @@ class ScoringTab:
                 self.settings.own: gr.update(visible=values[self.settings.judge] == forms.OWN),
             }
         # without a link a job may have been started since
-        quoted = self._blank() if values[self.link] else {}
+        quoted = self.jobs.blank() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
             changed = {**self.own_form.fitted(values), **self._checked(values, request)}
         else:
@@ -389,8 +379,8 @@ class ScoringTab:
         if not sent and (token or not looked[self.link]):
             stored = not token and bool(self._service.submissions.stored())
             looked = {
-                **(self._blank() if token else {self.bank: gr.update(visible=stored)}),
-                self.mine: looked[self.mine],
+                **(self.jobs.blank() if token else {self.bank: gr.update(visible=stored)}),
+                self.jobs.mine: looked[self.jobs.mine],
             }
         if looked.get(self.link) == sent:
             looked[self.link] = gr.skip()
@@ -402,7 +392,7 @@ class ScoringTab:
         """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
-            return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
+            return {**self._shown(job.link, request), self.check: HIDDEN, self.jobs.rest: HIDDEN}
         return self._go(job, job.link, values, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
@@ -472,7 +462,7 @@ class ScoringTab:
         if not found.scorable:
             choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
         return {
-            **self._blank(),
+            **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
             **self.own_form.gone(),
@@ -494,7 +484,7 @@ class ScoringTab:
             self.stored: None,
         }
         return {
-            **self._blank(),
+            **self.jobs.blank(),
             **self.watch.over(),
             **self._form(OWN_BENCHMARK),
             **self.own_form.shown(look),
@@ -509,6 +499,7 @@ class ScoringTab:
         judge = self.settings.own_judge(owner, values)
         try:
             form = self._benchmark(values, request)
+            assert isinstance(form, SpecBenchmark)
             chosen = self.settings.chosen(values)
             found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
@@ -578,60 +569,3 @@ class ScoringTab:
             self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
-
-    def _blank(self) -> Updates:
-        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
-        buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
-        return {
-            self.link: "",
-            self.progress: "",
-            self.clock: gr.Timer(active=False),
-            **dict.fromkeys(buttons, HIDDEN),
-        }
-
-    def _shown(self, link: str, request: gr.Request) -> Updates:
-        owner = self._owner(request)
-        jobs = self._service.jobs.of_owner(owner)
-        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
-        state = job.state if job else None
-        stopped = state in STOPPED
-        shown = {
-            self.link: job.link if job else "",
-            self.progress: self._progress_html(job) if job else "",
-            self.confirm: gr.update(visible=state == "quoted"),
-            self.rest: HIDDEN,
-            self.cancel: gr.update(visible=state in ("waiting", "judging")),
-            self.resume: gr.update(visible=stopped),
-            self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
-            self.clock: gr.Timer(active=state in ("waiting", "judging")),
-        }
-        if job and stopped:
-            shown |= self.settings.of_job(job)
-        return {**shown, **(self._left(owner, job) if job else {})}
-
-    def _left(self, owner: str, job: Job) -> Updates:
-        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
-        left = self._service.left(job)
-        form = benchmark_of(job)
-        if not left:
-            return {}
-        text = form.rest.format(left=plural(left, form.unit))
-        if not self._service.unlent(owner):
-            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
-            text = f"{text} · {forms.price_text(cost)}"
-        return {
-            **dict.fromkeys(self.settings.file_fields, HIDDEN),
-            self.settings.details: gr.update(visible=True, open=False, label="Details: judge"),
-            self.rest: gr.update(visible=True, value=text),
-        }
-
-    def _progress_html(self, job: Job) -> str:
-        if job.state == "quoted":
-            return quote_html(job, self._service.ceiling)
-        first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, waits_text(job, self._service.jobs), first)
-
-
-def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:
-    return gr.Button(label, elem_id=elem_id, variant=variant, visible=False)
