@@ -39,7 +39,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match
-from scoring.questions.opening import NO_FILE, Joined, joined
+from scoring.questions.opening import NO_FILE, Joined, joined, whole_file
 from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
@@ -261,24 +261,41 @@ class FileReader:
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
             return _described(beside.file, beside.match)
+        if beside.match.unclear:
+            return self._unclear(arrived, beside.match, key, wanted)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
-        found = self._recognised(arrived, beside.match, wanted)
+        place = "below, under Details,"
+        sets = self.question_sets.values
+        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(found, OpenedFile):
             return _described(found, beside.match)
         return self._of_no_file(owner, arrived, found)
 
-    def _recognised(
-        self, arrived: StoredUpload, match: Match, wanted: Callable[[], bool]
-    ) -> OpenedFile | Benchmark[Any]:
-        """What a file is that belongs to no question file here. Raises RowsError and ChoicesError."""
-        place = "below, under Details,"
-        sets = self.question_sets.values
-        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
-        is_whole = isinstance(found, OpenedFile) and found.file.scorable
-        if match.unclear and not is_whole:
-            raise ChoicesError(f"{arrived.name}: {match.unclear} Choose its benchmark {place[:-1]}")
-        return found
+    def _unclear(
+        self, arrived: StoredUpload, match: Match, key: str, wanted: Callable[[], bool]
+    ) -> Recognised:
+        """A file that several question files fit: as it is if it holds its questions, else with what is to be chosen.
+
+        Raises RowsError, and ChoicesError where they are of several benchmarks.
+        """
+        whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
+        if whole is not None and key in ("", whole.benchmark.key):
+            return _described(whole, match)
+        keys = {file.benchmark for file in match.fits}
+        if len(keys) > 1:
+            text = f"{match.unclear} Choose its benchmark below, under Details"
+            raise ChoicesError(f"{arrived.name}: {text}")
+        (key,) = keys
+        asked = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
+        return Recognised(
+            key,
+            Path(arrived.name).stem,
+            (f"answers to {BENCHMARKS[key].name}",),
+            (asked,),
+            scorable=False,
+            sets=[file.name for file in match.fits],
+        )
 
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
@@ -489,8 +506,6 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
     """What a file of answers is, beside the question file that it was joined to if there is one."""
     problems = found.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
-    if match.unclear and not scorable:
-        problems = (Problem(0, None, f"{match.unclear} Choose it under Details", "scoring"),)
     sets = [file.name for file in match.fits]
     first, *others = found.lines
     whose = "your benchmark " if is_own(found.benchmark.key) else ""

@@ -38,6 +38,7 @@ from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
+from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.sealed_days import SealedDays
 from scoring.jobs.written import Written, score_text, written
@@ -298,6 +299,10 @@ class Jobs:
             if job.state != "done":
                 raise JobError(
                     f"{job.title!r} is {job.state}; only a finished report can be published"
+                )
+            if is_own(job.benchmark):
+                raise JobError(
+                    f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
                 )
             return self._change(connection, link, published=published)
 
