@@ -91,8 +91,9 @@ MOST_GROUPS = 20
 _GUESSED_GROUPS = 3
 _MOST_VALUES = 30
 _LONGEST_VALUE = 60
-_SHORT = 40
-"""Letters up to which an answer is a short text."""
+_SHORT_WORDS = 3
+_SHORT_LETTERS = 40
+"""Words and letters up to which a right answer is a short text, which an answer can be compared with."""
 _COUNTED = "row"
 """Stands for the id where no column is chosen, so that rows are counted."""
 
@@ -266,9 +267,13 @@ def _guessed_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequen
         return "yes or no"
     if all(plain_number(text) is not None for text in truths):
         return "number"
-    if max(map(len, truths)) > _SHORT:
+    if not all(map(_is_short, truths)):
         return JUDGE
-    return "equal" if max(map(len, answers), default=0) <= _SHORT else "contains"
+    return "equal" if all(map(_is_short, answers)) else "contains"
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _SHORT_LETTERS and len(text.split()) <= _SHORT_WORDS
 
 
 def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:

@@ -55,7 +55,7 @@ class OwnBenchmarkForm:
                 multiselect=True,
                 max_choices=MOST_GROUPS,
                 label="Groups",
-                info="Columns for whose values you want a score each",
+                info="Each value of these columns gets a score of its own",
                 elem_id="own-groups",
             )
             with gr.Row(visible=False) as self.grades:

@@ -483,10 +483,15 @@ class ScoringTab:
             self.settings.title: "",
             self.stored: None,
         }
+        try:
+            form = self._benchmark(sent, request)
+        except FILE_ERRORS:  # which the check tells
+            form = OWN_BENCHMARK
+        sent |= self.settings.defaults(form)
         return {
             **self.jobs.blank(),
             **self.watch.over(),
-            **self._form(OWN_BENCHMARK),
+            **self._form(form),
             **self.own_form.shown(look),
             self.found: "",
             self.make_own: HIDDEN,
