@@ -72,8 +72,7 @@ Question: {question}
 Answer: {answer}
 
 Grade how well the answer does what the question asks for. The lowest grade is for an answer that is wrong or says \
-nothing of use, the highest for one that nothing needs to be added to.
-"""
+nothing of use, the highest for one that nothing needs to be added to."""
 TRUTH_PROMPT = """\
 Question: {question}
 
@@ -82,8 +81,7 @@ Right answer: {truth}
 Answer to grade: {answer}
 
 Grade how far the answer says the same as the right answer. The lowest grade is for an answer that is wrong or says \
-nothing of use, the highest for one that is right in every point.
-"""
+nothing of use, the highest for one that is right in every point."""
 MOST_ROWS = 500
 """Rows of a file by which fields are filled in."""
 MOST_NAME = 80
@@ -145,7 +143,7 @@ class OwnFields:
     @property
     def judge_prompt(self) -> str:
         """The prompt; ours where there is none, also if it is ours for a file that has right answers or has none."""
-        if self.prompt.strip() in ("", TRUTH_PROMPT.strip(), NO_TRUTH_PROMPT.strip()):
+        if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
             return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
         return self.prompt
 

@@ -220,7 +220,8 @@ def _price_text(spec: Spec, found: OwnCheck, is_named: bool) -> str:
         return f"The rule can't read {left}. A judge can, once the others are scored."
     if not is_named:
         return f"Name your judge below to see the price of {PRICED} answers."
+    trial = "The first six try the judge out: if it can't grade any of them, the job stops there."
     if check.dollars is None:
-        return "The judge's price isn't in the table, so the cost is unknown."
+        return f"The judge's price isn't known here, and so isn't the cost. {trial}"
     dollars = f"${check.dollars:,.2f}" if check.dollars >= 0.005 else "under $0.01"
-    return f"{PRICED} answers like these cost about {dollars}."
+    return f"{PRICED} answers like these cost about {dollars}. {trial}"
