@@ -233,6 +233,8 @@ def _told(fields: OwnFields) -> Iterator[SpecProblem]:
 
 
 def _in_fields_words(problem: SpecProblem) -> SpecProblem:
+    if problem.text.startswith("grades "):
+        return SpecProblem("Grades", problem.text)
     place = problem.place
     while place and place not in _LABELS:
         place = place.rpartition(".")[0]
