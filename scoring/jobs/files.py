@@ -28,6 +28,7 @@ from scoring.benchmarks.predictions import (
 )
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.given import GivenFilesError, given_files, opened_given
+from scoring.jobs.own_benchmarks import OwnCheck, own_check
 from scoring.jobs.store import STOPPED, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
@@ -353,6 +354,10 @@ class FileReader:
         with suppress(UploadError):
             lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         return Recognised("visit-bench", file.model, lines, (), True, rows)
+
+    def own_check(self, arrived: StoredUpload, chosen: Chosen, asking: Asking) -> OwnCheck:
+        """A file by its owner's spec, with the prompt and price of the judge that would be asked."""
+        return own_check(self._open(arrived, chosen), asking.spec)
 
     # Reports that need no judge.
     def graded(self, arrived: StoredUpload) -> bool:
