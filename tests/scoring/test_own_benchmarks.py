@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from arena.web.cookies import COOKIE
+from scoring.jobs.files import Chosen
+from scoring.jobs.given import GivenFilesError
 from scoring.jobs.store import JobError
 from scoring.web.scoring_view import mine_html
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.job_worker import ended, running
 from tests.support.openai_server import OpenAIServer, prompt
-from tests.support.scoring_person import Person
+from tests.support.scoring_person import SENT, Person
 
 ZOO = """name: Zoo
 about: Whether a model knows animals.
@@ -48,6 +51,7 @@ def judge() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def person(tmp_path, judge) -> Iterator[Person]:
     here = Person(tmp_path, judge)
+    here.web.cookies.set(COOKIE, SENT)
     yield here
     here.bench.database.close()
 
@@ -90,7 +94,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     )
     assert found.count("<tr>") == 4 and "A" in found and "Which is it, 0?" in found
     assert form[settings.benchmark]["value"] == "Your benchmark"
-    assert form[settings.protocol]["choices"] == ["Strict", "VLMEvalKit"]
+    assert form[settings.protocol]["choices"] == ["Strict (ours)", "VLMEvalKit"]
     kit = person.tab.on_check({**sent, settings.protocol: "VLMEvalKit"}, person.request)
     assert "50.0" in person.opened(kit[person.tab.link])
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
@@ -137,7 +141,7 @@ def test_an_own_rubric_is_judged_by_the_operators_judge_and_goes_on_after_a_stop
     with running(person.bench):
         assert ended(person.bench, job.link).state == "done"
     shown = person.opened(job.link)
-    assert "reaches 50.0 on Refusals (Overall" in shown and "points to help" in shown
+    assert "reaches 50.0 on Refusals (Overall" in shown and "1.00 on the rubric" in shown
 
 
 def says(number: int) -> str:
@@ -187,7 +191,6 @@ def test_a_question_file_tells_the_benchmark_by_a_name_that_toolkits_give_it(per
     ("names", "why"),
     [
         (["benchmark.yaml"], "benchmark.yaml says how to score Zoo. Drop your answers together"),
-        (["sample.json", "questions.csv"], "whose questions are on this server already"),
         (["model.csv", "plain.csv"], "No benchmark is known by plain.csv"),
         (["model.csv", "wrong.yaml"], "<p>wrong.yaml cannot be used yet:</p><ul><li>about: say in"),
     ],
@@ -195,8 +198,16 @@ def test_a_question_file_tells_the_benchmark_by_a_name_that_toolkits_give_it(per
 def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why):
     zoo(tmp_path)
     (tmp_path / "wrong.yaml").write_text("name: Zoo\nrule: letter\n")
-    (tmp_path / "sample.json").write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     table(tmp_path / "plain.csv", "index question answer", (0, "Which?", "cat"))
     form, _ = person.reads(*(tmp_path / name for name in names))
     assert why in form[person.tab.problem]
     assert form[person.tab.found] == "" and not form[person.tab.check]["visible"]
+
+
+def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
+    *_, questions, _ = zoo(tmp_path)
+    answers = tmp_path / "sample.json"
+    answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
+    token = person.brings(answers, questions)
+    with pytest.raises(GivenFilesError, match="questions are on this server already. Drop it with"):
+        person.service.recognise(person.owner, token, Chosen("mm-vet"))
