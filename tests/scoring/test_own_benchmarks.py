@@ -156,7 +156,7 @@ def test_two_own_reports_are_compared_if_their_spec_is_one(person, tmp_path):
     shown = person.web.get(f"/report/{links[0]}?with={links[1]}").text
     assert "baaa compared with aaaa" in shown.lower()
     shown = person.web.get(f"/report/{links[0]}?with={other}").text
-    assert "choose two reports of one spec" in shown
+    assert "Choose two reports of one benchmark" in shown
 
 
 def test_questions_dropped_with_mmbenchs_official_upload_give_circular_eval(person, tmp_path):
