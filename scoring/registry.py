@@ -33,7 +33,7 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
-from scoring.benchmarks.spec_benchmark import OWN, is_own, spec_benchmark
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
@@ -98,7 +98,8 @@ def benchmark_of(scored: Scored) -> Benchmark[Any]:
 
 
 def benchmark_named(key: str) -> Benchmark[Any]:
-    return OWN_BENCHMARK if is_own(key) else BENCHMARKS[key]
+    """A benchmark by its key; what isn't among them is one of a spec that is not here, or no more."""
+    return BENCHMARKS.get(key, OWN_BENCHMARK)
 
 
 _NO_ROWS = "expected answers, found none; choose the file that holds them"

@@ -8,6 +8,7 @@ from typer import Argument, BadParameter, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
 from arena.io.tables import ANSWERS, read_records
+from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.benchmarks.kit_table import kit_table
@@ -19,6 +20,7 @@ from scoring.benchmarks.spec_benchmark import (
     protocol_note,
 )
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.questions.offered import offer_specs
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
@@ -69,6 +71,7 @@ def benchmarks(
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
+    offer_specs(Settings.from_env().questions)
     if name is None:
         width = max(map(len, BENCHMARKS))
         for key, benchmark in BENCHMARKS.items():

@@ -38,7 +38,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match
-from scoring.questions.opening import NO_FILE, Joined, joined
+from scoring.questions.opening import NO_FILE, Joined, joined, whole_file
 from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
@@ -262,22 +262,29 @@ class FileReader:
             return _described(beside.file, beside.match)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
-        found = self._recognised(arrived, beside.match, wanted)
+        if beside.match.unclear:
+            return self._unclear(arrived, beside.match, wanted)
+        place = "below, under Details,"
+        sets = self.question_sets.values
+        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(found, OpenedFile):
             return _described(found, beside.match)
         return self._of_no_file(owner, arrived, found)
 
-    def _recognised(
+    def _unclear(
         self, arrived: StoredUpload, match: Match, wanted: Callable[[], bool]
-    ) -> OpenedFile | Benchmark[Any]:
-        """What a file is that belongs to no question file here. Raises RowsError and ChoicesError."""
-        place = "below, under Details,"
-        sets = self.question_sets.values
-        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
-        is_whole = isinstance(found, OpenedFile) and found.file.scorable
-        if match.unclear and not is_whole:
-            raise ChoicesError(f"{arrived.name}: {match.unclear} Choose its benchmark {place[:-1]}")
-        return found
+    ) -> Recognised:
+        """A file that several question files fit: as it is if it holds its questions, else its benchmark if that is
+        clear. Raises RowsError and ChoicesError."""
+        whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
+        if whole is not None:
+            return _described(whole, match)
+        keys = {file.benchmark for file in match.fits}
+        if len(keys) > 1:
+            raise ChoicesError(
+                f"{arrived.name}: {match.unclear} Choose its benchmark under Details"
+            )
+        return _described(_opened(arrived, keys.pop(), wanted), match)
 
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""

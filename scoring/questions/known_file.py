@@ -182,7 +182,7 @@ def _named(name: str, known: Iterable[tuple[str, FileBenchmark[Any], QuestionFil
     return {key for key, _, file in known if PurePath(file.name).stem.casefold() == stem} or {
         key
         for key in _of_files()
-        for called in getattr(getattr(BENCHMARKS[key], "spec", None), "called", ())
+        for called in (key, *getattr(getattr(BENCHMARKS[key], "spec", None), "called", ()))
         if ends_with(stem, called.casefold())
     }
 

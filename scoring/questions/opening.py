@@ -1,6 +1,7 @@
 """Files of answers, opened beside the question file that they belong to."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,6 +71,19 @@ def _match(
             f"{name or path.name}: {questions[:80]!r} is none of its question files; choose {names}"
         )
     return Match(chosen[0], match.fits)
+
+
+def whole_file(
+    path: Path,
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile | None:
+    """A file that holds its questions itself, and can be scored so; None for another. Raises RowsError."""
+    with suppress(ChoicesError):
+        opened = open_upload(path, limits, name, wanted=wanted)
+        return opened if opened and opened.file.scorable else None
+    return None
 
 
 def opened_beside(
