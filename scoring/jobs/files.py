@@ -260,10 +260,10 @@ class FileReader:
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
             return _described(beside.file, beside.match)
+        if beside.match.unclear:
+            return self._unclear(arrived, beside.match, key, wanted)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
-        if beside.match.unclear:
-            return self._unclear(arrived, beside.match, wanted)
         place = "below, under Details,"
         sets = self.question_sets.values
         found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
@@ -272,19 +272,29 @@ class FileReader:
         return self._of_no_file(owner, arrived, found)
 
     def _unclear(
-        self, arrived: StoredUpload, match: Match, wanted: Callable[[], bool]
+        self, arrived: StoredUpload, match: Match, key: str, wanted: Callable[[], bool]
     ) -> Recognised:
-        """A file that several question files fit: as it is if it holds its questions, else its benchmark if that is
-        clear. Raises RowsError and ChoicesError."""
+        """A file that several question files fit: as it is if it holds its questions, else with what is to be chosen.
+
+        Raises RowsError, and ChoicesError where they are of several benchmarks.
+        """
         whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
-        if whole is not None:
+        if whole is not None and key in ("", whole.benchmark.key):
             return _described(whole, match)
         keys = {file.benchmark for file in match.fits}
         if len(keys) > 1:
-            raise ChoicesError(
-                f"{arrived.name}: {match.unclear} Choose its benchmark under Details"
-            )
-        return _described(_opened(arrived, keys.pop(), wanted), match)
+            text = f"{match.unclear} Choose its benchmark below, under Details"
+            raise ChoicesError(f"{arrived.name}: {text}")
+        (key,) = keys
+        asked = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
+        return Recognised(
+            key,
+            Path(arrived.name).stem,
+            (f"answers to {BENCHMARKS[key].name}",),
+            (asked,),
+            scorable=False,
+            sets=[file.name for file in match.fits],
+        )
 
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
@@ -491,8 +501,6 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
     """What a file of answers is, beside the question file that it was joined to if there is one."""
     problems = found.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
-    if match.unclear and not scorable:
-        problems = (Problem(0, None, f"{match.unclear} Choose it under Details", "scoring"),)
     sets = [file.name for file in match.fits]
     first, *others = found.lines
     whose = "your benchmark " if is_own(found.benchmark.key) else ""

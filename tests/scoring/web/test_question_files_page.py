@@ -86,7 +86,7 @@ def test_the_official_upload_has_circular_eval_abilities_and_published_rows(
 def test_answers_alone_that_fit_two_files_are_asked_about(visitor, scoring, tmp_path):
     said = circular(IDS, wrong=[(IDS[0], 2), (IDS[7], 0)])
     upload(visitor, answers(tmp_path, said, "vlm-7b.json"))
-    asked = "which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv? Choose it under Details"
+    asked = "which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv? Choose it below"
     expect(visitor.locator("#found")).to_contain_text(asked)
     shoot(visitor, "question-files-asked", whole=True)
     visitor.locator("#questions").get_by_text(NAME).click()
