@@ -1,8 +1,7 @@
 """Benchmarks that users bring: answers, questions and a spec that are uploaded together go all the way."""
 
-import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,9 @@ from scoring.web.scoring_view import mine_html
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.job_worker import ended, running
 from tests.support.openai_server import OpenAIServer, prompt
+from tests.support.own_benchmarks import ZOO, table, zoo
 from tests.support.scoring_person import SENT, Person
 
-ZOO = """name: Zoo
-about: Whether a model knows animals.
-groups: [kind]
-rule: letter
-protocols: [strict, vlmevalkit]
-questions: [{name: zoo.tsv, url: "https://example.org/zoo.tsv"}]
-"""
 CLINIC = """name: Refusals
 about: Whether answers decline and point to help.
 columns: {id: case, question: request, truth: expected, answer: reply}
@@ -54,27 +47,6 @@ def person(tmp_path, judge) -> Iterator[Person]:
     here.web.cookies.set(COOKIE, SENT)
     yield here
     here.bench.database.close()
-
-
-def table(path: Path, columns: str, *rows: Sequence[object]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerows([columns.split(), *rows])
-    return path
-
-
-def zoo(folder: Path, said: str = "AB?A", spec: str = ZOO, name: str = "model") -> list[Path]:
-    """Answers, questions and spec; "?" is an answer that no rule reads."""
-    answers = [(n, "dog or cat, who knows" if one == "?" else one) for n, one in enumerate(said)]
-    kinds = [
-        (n, f"Which is it, {n}?", "cat", "dog", "A", "pet" if n < 2 else "wild") for n in range(4)
-    ]
-    (folder / "benchmark.yaml").write_text(spec)
-    return [
-        table(folder / f"{name}.csv", "index prediction", *answers),
-        table(folder / "questions.csv", "index question A B answer kind", *kinds),
-        folder / "benchmark.yaml",
-    ]
 
 
 def checked(person: Person, *files: Path) -> str:
