@@ -20,6 +20,7 @@ from scoring.jobs.secret_days import SecretDays
 from scoring.jobs.store import JobError
 from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import JudgeStamp, Protocol
+from scoring.small_groups import LEAST
 from scoring.visit_bench.matches import REFERENCES
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import (
@@ -30,7 +31,6 @@ from scoring.visit_bench.reader import (
     title_problems,
 )
 from scoring.visit_bench.sealed import (
-    LEAST,
     OpenedReport,
     SealedAnswer,
     SealedCount,
