@@ -26,6 +26,7 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
@@ -59,6 +60,7 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
         SEALED_ITEMS,
         MMBENCH,
         MMT_BENCH,
+        HIDDEN,
     )
 }
 """Those that are more than a table of answers; a spec of the same key holds data of one."""
@@ -66,12 +68,18 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
+OFFERED: Mapping[str, Benchmark[Any]] = {
+    key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"
+}
+"""Those that one can choose: hidden answers are scored as the benchmark whose they are."""
 
 
 def benchmark_of(report: AnyReport) -> Benchmark[Any]:
     """The benchmark of a report. One of a spec carries it, whatever has become of the file since."""
     if isinstance(report, SpecReport):
         return spec_benchmark(report.benchmark, spec_of_report(report))
+    if isinstance(report, HiddenReport):
+        return hidden_benchmark(report)
     return BENCHMARKS[report.benchmark]
 
 
@@ -181,7 +189,7 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        own = [one.key for one in BENCHMARKS.values() if one.way not in ("compare", "sealed")]
+        own = [one.key for one in OFFERED.values() if one.way not in ("compare", "sealed")]
         told = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
             f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "

@@ -27,17 +27,22 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
+from scoring.benchmarks.submission import Submission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
-from scoring.score_sheets import line_sheet
+from scoring.score_sheets import ScoreTable, line_sheet
+from scoring.small_groups import LEAST
 
-Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed"]
+Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
 that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
-matches with other models, then the report. sealed: the same with references that only the judge reads."""
+matches with other models, then the report. sealed: the same with references that only the judge reads. hidden: figures
+alone, made of another benchmark's file whose right answers nobody may read."""
+Answers = Literal["there", "hidden", "absent"]
+"""Where the right answers of a question file are: in it; in it and nobody's to see; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
 """Settings that only some benchmarks have."""
 R = TypeVar("R", bound=AnyReport)
@@ -293,6 +298,37 @@ class FileBenchmark(Benchmark[R]):
     def look(self, row: Any) -> AnswerLook:
         """A row that was read, to be looked at."""
 
+    def split_of(self, row: Any) -> str:
+        """The split of a row that was read; "" without one."""
+        return ""
+
+    def blind(
+        self, questions: Mapping[Any, Any], is_blind: Callable[[str], bool]
+    ) -> Mapping[Any, Any]:
+        """The questions of the benchmark's own file without the right answers of some splits."""
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
+    def sighted(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
+        """A file that was read beside blind questions, with the right answers; its problems name no row."""
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
+    def lacking(self, report: R) -> int:
+        """How many questions of the benchmark's own file have no answer."""
+        return 0
+
+    def figures(self, report: R) -> Sequence[ScoreLine]:
+        """The numbers of the whole file, the headline first."""
+        head = self.headline(report)
+        return [head] if head else []
+
+    def tables(self, report: R) -> Iterable[ScoreTable]:
+        """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
+        return ()
+
+    def submission(self, report: R) -> Submission | None:
+        """The answers whose questions have no right answers here, for their authors; None without any."""
+        return None
+
     @abstractmethod
     def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
         """The report by rules alone; `head` are the fields that all reports share."""
@@ -324,7 +360,21 @@ class OpenedFile:
     """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[Any, Any] | None = None
-    """The benchmark's own questions by id, if its question file was given."""
+    """The benchmark's own questions by id, if its question file was given; without right answers that nobody may read."""
+    answers: Mapping[str, Answers] = field(default_factory=dict)
+    """Where the right answers of each split of it are; "" stands for splits that are not named."""
+    answer_key: Mapping[Any, Any] | None = field(default=None, repr=False)
+    """The questions with hidden right answers, which `hidden_report` alone reads."""
+
+    def splits(self, answers: Answers) -> tuple[str, ...]:
+        """The splits of the file's rows whose right answers are so."""
+        splits = dict.fromkeys(map(self.benchmark.split_of, self.file.rows))
+        return tuple(split for split in splits if answers_of(self.answers, split) == answers)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the report shows no row; one hidden right answer is enough."""
+        return bool(self.splits("hidden"))
 
     @property
     def title(self) -> str:
@@ -333,14 +383,27 @@ class OpenedFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return self.benchmark.problems(self) if self.file.scorable else self.file.problems
+        is_blind = self.is_hidden or not self.splits("there")
+        if is_blind or not self.file.scorable:
+            return self.file.problems
+        return self.benchmark.problems(self)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
         told = named(reasons, len(self.file.rows), BEFORE)
-        return (*self.benchmark.lines(self.file), *told)
+        return (*self.benchmark.lines(self.file), *self._told_answers(), *told)
+
+    def _told_answers(self) -> Iterator[str]:
+        """Yield what a file's right answers that nobody may read here mean for its report."""
+        if hidden := self.splits("hidden"):
+            yield (
+                f"The right answers{_of_splits(hidden)} are hidden. Rules score them, and no judge is asked. The "
+                f"report shows scores of {LEAST} answers or more, and nothing of a single answer"
+            )
+        if absent := self.splits("absent"):
+            yield f"The right answers{_of_splits(absent)} are with their authors. The report has the file to submit"
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
@@ -355,6 +418,16 @@ class OpenedFile:
             "file": self.name,
         }
         return self.benchmark.reported(self, {**head, "created": made, "judge": None})
+
+
+def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:
+    """Where the right answers of a split are."""
+    return answers.get(split, answers.get("", "there"))
+
+
+def _of_splits(splits: Sequence[str]) -> str:
+    named = [split for split in splits if split]
+    return f" of {' and '.join(named)}" if named else ""
 
 
 def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:

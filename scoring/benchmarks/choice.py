@@ -24,9 +24,11 @@ from scoring.benchmarks.base import (
     problem_lines,
     while_wanted,
 )
+from scoring.benchmarks.choice_answers import failures, no_answers, scored_answer
+from scoring.benchmarks.choice_blind import blind_questions, sighted_file, submitted
 from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
-from scoring.failures import ENDLESS, SERVER
+from scoring.benchmarks.submission import Submission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
@@ -35,7 +37,6 @@ from scoring.multiple_choice.downloads import (
     differences_csv,
     missing_csv,
     problems_csv,
-    submission,
 )
 from scoring.multiple_choice.extract import (
     PARSERS,
@@ -66,7 +67,6 @@ from scoring.multiple_choice.reader import (
 from scoring.multiple_choice.types import (
     CHOICE_WORDS,
     JUDGE_UNREAD,
-    NONE,
     PASS,
     PROTOCOL_WORDS,
     WEIGHED,
@@ -79,7 +79,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import EMPTY, fate, named, no_answer
+from scoring.no_answers import fate, named
 from scoring.report import (
     JudgeStamp,
     ScoreLine,
@@ -88,7 +88,8 @@ from scoring.report import (
     remembered,
     safe_name,
 )
-from scoring.score_sheets import no_answer_sheet, sheet_files, tree_sheet
+from scoring.score_sheets import ScoreTable, no_answer_sheet, sheet_files, tree_sheet
+from scoring.specs.report import NO_GROUP
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -182,6 +183,22 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         check_scorable(path.name, problems)
         return found
 
+    def split_of(self, row: Answered) -> str:
+        return row.question.split
+
+    def blind(
+        self, questions: Mapping[int, ChoiceQuestion], is_blind: Callable[[str], bool]
+    ) -> Mapping[int, ChoiceQuestion]:
+        return blind_questions(questions, is_blind)
+
+    def sighted(
+        self, file: ReadFile[Answered], questions: Mapping[int, ChoiceQuestion]
+    ) -> ReadFile[Answered]:
+        return sighted_file(file, questions)
+
+    def lacking(self, report: ChoiceReport) -> int:
+        return len({question.index % PASS for question in self.tabulated(report).missing})
+
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
@@ -200,10 +217,12 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         )
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
-        return _no_answers(file.rows)
+        return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
-        return named(failed_rows(report), len(report.rows), fate(report.protocol))
+        return named(
+            failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
+        )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:
         problems = (*self.tabulated(report).problems, *_told_pictures(report.rows))
@@ -345,7 +364,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             sheets.append(steps_sheet(found.success))
         if found.letters:
             sheets.append(letter_sheet(found.letters))
-        reasons = failed_rows(report)
+        reasons = failures(report.rows, report.protocol)
         rows = grouped(
             (reasons[str(row.question.index)], row)
             for row in report.rows
@@ -358,8 +377,26 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def split_sheets(self, scores: Any) -> Iterator[Sheet]:
         """Yield the tables of one split."""
-        trees = {"Accuracy": scores.tree}
+        trees = self.trees(scores)
         yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
+
+    def trees(self, scores: Any) -> Mapping[str, Node]:
+        """A split's accuracies by how they are counted, the headline's way first."""
+        return {"Accuracy": scores.tree}
+
+    def tables(self, report: ChoiceReport) -> Iterator[ScoreTable]:
+        splits = self.tabulated(report).splits
+        if not splits:
+            return
+        *parts, whole = splits
+        trees = self.trees(whole)
+        if len(parts) > 1:
+            trees = {
+                way: _over(tree, [(one.split, self.trees(one)[way]) for one in parts])
+                for way, tree in trees.items()
+            }
+        named = {way: _named(tree, self.words) for way, tree in trees.items()}
+        yield ScoreTable("levels", "By level", "Level", named)
 
     def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
         """The accuracies of a split under two protocols, both counted in one way."""
@@ -384,7 +421,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return share(reason, rights, pictures=[row.question.picture for row in rows])
 
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
-        """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
+        """Every download; answers of a split without right ones are a submission to the benchmark's own server."""
         found = self.tabulated(report)
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
@@ -404,14 +441,20 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         }
         if found.missing:
             makers[f"{stem}-missing.csv"] = lambda: missing_csv(found.missing)
-        answered = {row.question.split for row in report.rows if row.question.answer}
-        blind = [row for row in report.rows if row.question.split not in answered]
-        if blind:
-            makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
+        if submission := self.submission(report):
+            makers[submission.name] = lambda: submission.content
         first, *others = self.sheets(report)
         if report.chosen_by == "likelihood":
             first = replace(first, title=f"{first.title} ({WEIGHED})")
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
+
+    def submission(self, report: ChoiceReport) -> Submission | None:
+        known = {row.question.split for row in report.rows if row.question.answer}
+        blind = [row for row in report.rows if row.question.split not in known]
+        if not blind:
+            return None
+        splits = tuple(dict.fromkeys(row.question.split for row in blind))
+        return Submission("tsv", file_stem(report.file), splits, [*submitted(blind)])
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -485,34 +528,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
         """A question by its first row, with the answer of the row that is `shown`."""
-        question = base.question
-        letter = shown.decision.letter
-        truth = base.question.answer
-        options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-        is_none = letter == NONE and NONE not in question.options
-        read = "none of the options" if is_none else letter
-        if letter is None:
-            failed = shown.decision.step == "failed"
-            read = "no answer of the model" if failed else "undecided"
-        chosen = (
-            f"{read}. {shown.question.options[letter]}"
-            if letter and letter in shown.question.options
-            else read
-        )
-        rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
-        return ScoredAnswer(
-            id=str(question.index % PASS),
-            question=question.text + options,
-            truth=f"{truth}. {question.options[truth]}" if truth else "",
-            answer=shown.prediction,
-            grade=f"read{rotated} as {chosen}",
-            score=None if right is None else float(right),
-            groups=self.tested(question),
-            row=question.row,
-            subtask=question.named_category,
-            assigned=shown.decision.step == "fallback",
-            picture=question.picture,
-        )
+        return scored_answer(base, shown, right, self.tested(base.question))
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
         """What a question tests, in words."""
@@ -546,33 +562,19 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return self.compare(first, second)
 
 
-RULE_FAILURES: Mapping[Rule, str] = {
-    Rule.FAILED: SERVER,
-    Rule.EMPTY: EMPTY,
-    Rule.TORN: ENDLESS,
-}
-"""The failure that a rule has found."""
+def _over(whole: Node, splits: Iterable[tuple[str, Node]]) -> Node:
+    """A whole file's score over the trees of its splits."""
+    below = (
+        Node(replace(tree.line, name=split or NO_GROUP), "split", tree.children)
+        for split, tree in splits
+    )
+    return Node(whole.line, whole.level, tuple(below))
 
 
-def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
-    """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
-    return {
-        str(row.question.index): no_answer(row.prediction, row.question.options.values())
-        for row in rows
-    }
-
-
-@remembered
-def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
-    """Why each answer of a report is none of a model, by its index; "" for an answer.
-
-    Under `strict` its rules say so, and under a paper's protocol it is what they would say.
-    """
-    if report.protocol != "strict":
-        return _no_answers(report.rows)
-    return {
-        str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in report.rows
-    }
+def _named(node: Node, words: Callable[[str], str]) -> Node:
+    """A tree with its names in words."""
+    line = replace(node.line, name=words(node.line.name))
+    return Node(line, node.level, tuple(_named(child, words) for child in node.children))
 
 
 def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:

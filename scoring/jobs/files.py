@@ -36,6 +36,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.registry import (
     BENCHMARKS,
+    OFFERED,
     file_benchmark,
     open_upload,
     quote,
@@ -186,7 +187,7 @@ class FileReader:
         looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
         rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
         rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
-        others = "; ".join(one.name for one in BENCHMARKS.values() if one.key != benchmark)
+        others = "; ".join(one.name for one in OFFERED.values() if one.key != benchmark)
         text = (
             f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
             f"Choose its benchmark under Details ({others}), or give it the ids of {name}"

@@ -50,9 +50,7 @@ class SecretDays:
         """
         words = _WORDS[self._kind]
         if self._begun(connection, SECRET_REPORT.c.owner == owner) >= MOST_OF_OWNER:
-            return (
-                f"You have had your {MOST_OF_OWNER} {words} for today; come back tomorrow (UTC)"
-            )
+            return f"You have had your {MOST_OF_OWNER} {words} for today; come back tomorrow (UTC)"
         of_network = SECRET_REPORT.c.network == network
         if network and self._begun(connection, of_network) >= MOST_OF_NETWORK:
             most = f"{MOST_OF_NETWORK} {words}"

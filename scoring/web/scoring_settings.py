@@ -14,7 +14,7 @@ from scoring.benchmarks.mm_vet import Options
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS
+from scoring.registry import BENCHMARKS, OFFERED
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_view import SCORING
 
@@ -34,7 +34,7 @@ class ScoringSettings:
 
     def __init__(self, service: JobService) -> None:
         self._service = service
-        self._names = {benchmark.name: key for key, benchmark in BENCHMARKS.items()}
+        self._names = {benchmark.name: key for key, benchmark in OFFERED.items()}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
@@ -58,7 +58,7 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in BENCHMARKS.values()],
+            [(benchmark.line, benchmark.name) for benchmark in OFFERED.values()],
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,

@@ -1,0 +1,73 @@
+"""Multiple choice whose right letters are hidden, or with a benchmark's authors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from scoring.benchmarks.submission import SubmittedAnswer
+from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
+from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
+
+Questions = Mapping[int, ChoiceQuestion]
+
+
+def blind_questions(questions: Questions, is_blind: Callable[[str], bool]) -> Questions:
+    return {
+        index: replace(question, answer=None) if is_blind(question.split) else question
+        for index, question in questions.items()
+    }
+
+
+def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
+    """The file with the question file's right letters.
+
+    Rotated passes stay only if every question has all of its own: whether a question with a missing pass is known to be
+    wrong would tell of the others.
+    """
+    rows = file.rows
+    problems = ()
+    if is_circular(row.question for row in rows) and _lacks_passes(rows, questions):
+        rows = tuple(row for row in rows if row.question.index < PASS)
+        text = "not every question has all its passes, so the file is scored as vanilla"
+        problems = (Problem(0, None, text, "circular"),)
+    sighted = tuple(replace(row, question=_sighted(row.question, questions)) for row in rows)
+    return replace(file, rows=sighted, problems=problems)
+
+
+def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
+    known = questions.get(question.index)
+    base = questions[question.index % PASS]
+    return replace(
+        question, answer=known.answer if known else turned_letter(base, question.options)
+    )
+
+
+def _lacks_passes(rows: Sequence[Answered], questions: Questions) -> bool:
+    answered = [row.question for row in rows]
+    there = {question.index for question in answered}
+    bases = {index % PASS for index in there}
+    lacking = [index for index in questions if index not in there]
+    lacking += [question.index for question in missing_passes(questions, answered)]
+    return any(index % PASS in bases for index in lacking)
+
+
+def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
+    """Yield the answers as VLMEvalKit's table has them, where an undecided one is "Z".
+
+    A JSON form has the answer itself where no letter was read.
+    """
+    used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
+    for row in rows:
+        question = row.question
+        letter = row.decision.letter
+        cells = {
+            "index": question.index,
+            "question": question.text,
+            **{option: question.options.get(option, "") for option in used},
+            "category": question.category,
+            "l2-category": question.group,
+            "split": question.split,
+            "prediction": row.prediction,
+            "opt": letter or NONE,
+        }
+        yield SubmittedAnswer(str(question.index), letter or row.prediction, cells)
