@@ -265,6 +265,8 @@ class Settings:
     """Folder with MM-Vet's `mm-vet.json`; None: only our own sample can be scored."""
     mm_vet_v2: Annotated[_Existing | None, Field(alias="MM_VET_V2_PATH")] = None
     """Folder with MM-Vet v2's `mm-vet-v2.json`, or that file."""
+    questions: Annotated[_Existing | None, Field(alias="QUESTIONS_PATH")] = None
+    """Folder with benchmarks' question files, beside which a file of answers alone is scored."""
     models: Annotated[
         Annotated[Path, BeforeValidator(_catalogue)] | None, Field(alias="MODELS")
     ] = None

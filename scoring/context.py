@@ -23,6 +23,7 @@ from scoring.judges.rate_limit import RateLimits
 from scoring.judges.spec import read_prices
 from scoring.people.agreement_service import AgreementService
 from scoring.people.marking import Marking
+from scoring.questions.library import QuestionLibrary
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
@@ -69,6 +70,7 @@ class ScoringContext:
         )
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),
+            library=QuestionLibrary(settings.questions),
             upload_store=self.uploads,
             jobs=self.jobs,
             worker=self.worker,

@@ -102,7 +102,7 @@ def open_upload(
         return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
 
     def rows() -> Iterator[Record]:
-        return map(_flat, found())
+        return map(flat, found())
 
     written = found()
     start = next(written, None)
@@ -114,8 +114,8 @@ def open_upload(
     has_grades = bool(toolkit and edition_of(asked) and not has_options(asked))
     if told and (benchmark or not has_grades):
         raise RowsError(told, label)
-    first = _flat(start)
-    records = chain([first], map(_flat, written))
+    first = flat(start)
+    records = chain([first], map(flat, written))
     read = {}
     of_files = [
         one
@@ -169,7 +169,7 @@ def answers_any(
     questions = [question for each in sets for question in (*each.questions, *each.outside)]
     known = {folded(word) for question in questions for word in (question.id, question.text)}
     for place, record in enumerate(read_records(path, limits, IMAGE_COLUMNS, name, members=True)):
-        row = _flat(record)
+        row = flat(record)
         if place == 0 and edition_of(row):
             return True
         cells = {column.strip().lower(): str(cell) for column, cell in row.values.items()}
@@ -236,10 +236,10 @@ async def score(
 
 
 def _first_row(path: Path, limits: FileLimits, label: str) -> Record:
-    return next(map(_flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True)))
+    return next(map(flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True)))
 
 
-def _flat(record: Record) -> Record:
+def flat(record: Record) -> Record:
     """A member of a JSON object as a row: its key is the index, and a plain value the prediction.
 
     lmms-eval's submissions are a list of objects with one such member each.

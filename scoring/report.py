@@ -161,6 +161,20 @@ class JudgeStamp:
         return replace(self, versions=tuple(sorted({*models} - {""})))
 
 
+@dataclass(frozen=True)
+class QuestionStamp:
+    """The question file that answers were joined to."""
+
+    name: str
+    md5: str
+    is_published: bool
+    """Whether it is one that the benchmark's authors publish, byte for byte."""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name}, {'as its authors publish it' if self.is_published else f'md5 {self.md5}'}"
+
+
 class AnyReport(typing.Protocol):
     """What the reports of all benchmarks share, whatever their rows.
 

@@ -32,9 +32,10 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
-from scoring.report import DATA, NO_SCORE, AnyReport, ScoreLine
+from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import ScoreTable, line_sheet
 from scoring.small_groups import LEAST
+from scoring.specs.schema import QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -61,6 +62,15 @@ class AnswerLook(NamedTuple):
     question: str
     answer: str
     truth: str = ""
+
+
+class AskedQuestion(NamedTuple):
+    """A question of a question file."""
+
+    id: str
+    text: str
+    split: str
+    has_truth: bool
 
 
 class ChoicesError(ValueError):
@@ -270,6 +280,19 @@ class FileBenchmark(Benchmark[R]):
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
     @property
+    def question_files(self) -> Sequence[QuestionFile]:
+        """The question files that its authors publish."""
+        return ()
+
+    def asks_as(self, first: Record) -> bool:
+        """Whether a question file with this first row may be the benchmark's."""
+        return False
+
+    def asked(self, questions: Mapping[Any, Any]) -> Iterator[AskedQuestion]:
+        """What `own_questions` read, question by question."""
+        return iter(())
+
+    @property
     def reads_as(self) -> object:
         """What benchmarks that read a file alike have in common."""
         return type(self).read
@@ -360,7 +383,10 @@ class OpenedFile:
     """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[Any, Any] | None = None
-    """The benchmark's own questions by id, if its question file was given; without right answers that nobody may read."""
+    """The benchmark's own questions by id, if its question file was given; those whose right answers nobody may read
+    are without them."""
+    stamp: QuestionStamp | None = None
+    """That question file."""
     answers: Mapping[str, Answers] = field(default_factory=dict)
     """Where the right answers of each split of it are; "" stands for splits that are not named."""
     answer_key: Mapping[Any, Any] | None = field(default=None, repr=False)
@@ -393,7 +419,8 @@ class OpenedFile:
         """Summary of the file before a protocol is chosen."""
         reasons = self.benchmark.no_answers(self.file)
         told = named(reasons, len(self.file.rows), BEFORE)
-        return (*self.benchmark.lines(self.file), *self._told_answers(), *told)
+        asked = (f"questions: {self.stamp.words}",) if self.stamp else ()
+        return (*self.benchmark.lines(self.file), *asked, *self._told_answers(), *told)
 
     def _told_answers(self) -> Iterator[str]:
         """Yield what a file's right answers that nobody may read here mean for its report."""
@@ -417,7 +444,8 @@ class OpenedFile:
             "title": shown,
             "file": self.name,
         }
-        return self.benchmark.reported(self, {**head, "created": made, "judge": None})
+        rest = {"created": made, "judge": None, "questions": self.stamp}
+        return self.benchmark.reported(self, head | rest)
 
 
 def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:

@@ -16,6 +16,7 @@ from arena.types import grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
+    AskedQuestion,
     FileBenchmark,
     LazyFiles,
     OpenedFile,
@@ -82,6 +83,7 @@ from scoring.multiple_choice.types import (
 from scoring.no_answers import fate, named
 from scoring.report import (
     JudgeStamp,
+    QuestionStamp,
     ScoreLine,
     file_stem,
     mostly_unread,
@@ -90,6 +92,7 @@ from scoring.report import (
 )
 from scoring.score_sheets import ScoreTable, no_answer_sheet, sheet_files, tree_sheet
 from scoring.specs.report import NO_GROUP
+from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -120,6 +123,8 @@ class ChoiceReport:
     mode: str = ""
     """The mode that the questions were asked in, as the file names it; "" if it names none."""
     chosen_by: ChosenBy = "text"
+    questions: QuestionStamp | None = None
+    """The question file; None where the file itself holds its questions."""
 
     @property
     def left(self) -> int:
@@ -147,6 +152,8 @@ def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
 class MultipleChoice(FileBenchmark[ChoiceReport]):
     """A multiple-choice benchmark, by its tables."""
 
+    spec: Spec
+    """What a list says of it, and its question files."""
     report: type[ChoiceReport] = ChoiceReport
     way: Workflow = "rules first"
     protocols: Mapping[str, str] = field(
@@ -156,6 +163,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}"
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
+
+    @property
+    def line(self) -> str:
+        return self.spec.line
+
+    @property
+    def question_files(self) -> Sequence[QuestionFile]:
+        return self.spec.questions
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
@@ -182,6 +197,10 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
         check_scorable(path.name, problems)
         return found
+
+    def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
+        for index, question in questions.items():
+            yield AskedQuestion(str(index), question.text, question.split, bool(question.answer))
 
     def split_of(self, row: Answered) -> str:
         return row.question.split
@@ -471,7 +490,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return f"{CHOICE_WORDS['likelihood'].capitalize()}, in every protocol alike"
 
     def methods(self, report: ChoiceReport) -> Mapping[str, str]:
-        return {"Options": CHOICE_WORDS[report.chosen_by]}
+        stamp = {"Question file": report.questions.words} if report.questions else {}
+        return {"Options": CHOICE_WORDS[report.chosen_by], **stamp}
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         found = self.tabulated(report)

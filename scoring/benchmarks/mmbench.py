@@ -343,12 +343,6 @@ def published() -> tuple[PublishedTable, ...]:
 class MMBench(MultipleChoice):
     """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
 
-    spec = SPEC
-
-    @property
-    def line(self) -> str:
-        return self.spec.line
-
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
         wrong = undecided_is_wrong(report.protocol)
@@ -491,6 +485,7 @@ class MMBench(MultipleChoice):
 
 MMBENCH = MMBench(
     key="mmbench",
+    spec=SPEC,
     cited=SPEC.cite or "",
     name=SPEC.name,
 )

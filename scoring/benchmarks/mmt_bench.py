@@ -40,6 +40,7 @@ from scoring.multiple_choice.reader import Problem
 from scoring.multiple_choice.types import NO_CATEGORY, Answered, ChoiceQuestion, Decided
 from scoring.report import ScoreLine
 from scoring.score_sheets import line_sheet, tree_sheet, worst_sheet
+from scoring.specs.files import OURS, load_spec
 
 VISUAL_RECOGNITION = "visual_recognition"
 ALL = "ALL"
@@ -533,8 +534,10 @@ def meta_task_words(key: str) -> str:
     return meta_tasks()[key].name if key in meta_tasks() else key
 
 
+_SPEC = load_spec(OURS / "mmt-bench.yaml")
 MMT_BENCH = MMTBench(
     key="mmt-bench",
-    cited="ying2024mmtbench",
-    name="MMT-Bench",
+    spec=_SPEC,
+    cited=_SPEC.cite or "",
+    name=_SPEC.name,
 )

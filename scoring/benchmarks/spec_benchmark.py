@@ -1,7 +1,7 @@
 """A benchmark that is a spec: files of answers become reports by its rule, figures and groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from scoring.benchmarks.article import (
 )
 from scoring.benchmarks.base import (
     AnswerLook,
+    AskedQuestion,
     ChoicesError,
     FileBenchmark,
     LazyFiles,
@@ -63,7 +64,7 @@ from scoring.specs.report import (
     spec_of_report,
     splits_of,
 )
-from scoring.specs.schema import UNKNOWN, Spec, is_called
+from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
 from scoring.specs.sheets import report_sheets
 
 OWN = "own"
@@ -141,6 +142,22 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             found = read_questions(self.spec, records)
         check_scorable(path.name, found.problems)
         return {row.id: row.cells for row in found.rows}
+
+    @property
+    def question_files(self) -> Sequence[QuestionFile]:
+        return self.spec.questions
+
+    def asks_as(self, first: Record) -> bool:
+        columns = self.spec.columns
+        return {columns.id, columns.question, *self.spec.groups} <= {
+            *layout_of(self.spec, [*first.values])
+        }
+
+    def asked(self, questions: Mapping[str, Mapping[str, Any]]) -> Iterator[AskedQuestion]:
+        for id, cells in questions.items():
+            item = item_of(self.spec, SpecRow(id, "", cells, 0))
+            split = str(cells.get(self.spec.splits or "", ""))
+            yield AskedQuestion(id, item.question, split, item.truth is not None)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
@@ -346,7 +363,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def methods(self, report: SpecReport) -> Mapping[str, str]:
         spec = spec_of_report(report)
+        stamp = {"Question file": report.questions.words} if report.questions else {}
         return {
+            **stamp,
             "Measured": spec.about,
             "Rule": ", ".join(spec.kinds),
             "Spec (sha256)": spec.digest,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from arena.io.strict_json import row_errors
 from arena.templates import plural
-from scoring.benchmarks.base import AnswerLook, FileBenchmark, OpenedFile
+from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBenchmark, OpenedFile
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import part_of, truth_words
@@ -34,6 +34,9 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.run import Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.matching import Match
+from scoring.questions.opening import NO_FILE, Joined, joined
 from scoring.registry import (
     BENCHMARKS,
     OFFERED,
@@ -75,6 +78,18 @@ class JobServiceError(ValueError):
     """Invalid request; the message says what to choose instead."""
 
 
+class Chosen(NamedTuple):
+    """What a file is to be scored as; "" for what the file itself tells."""
+
+    benchmark: str = ""
+    """Key of `BENCHMARKS`."""
+    questions: str = ""
+    """Name of a question file of this server."""
+
+
+FROM_FILE = Chosen()
+
+
 @dataclass(frozen=True)
 class Recognised:
     """What an uploaded file is."""
@@ -87,7 +102,9 @@ class Recognised:
     scorable: bool
     rows: tuple[AnswerLook, ...] = ()
     questions: str = ""
-    """Name of the question set that it answers; empty for a file that holds its questions."""
+    """Name of the question set or file that it answers; "" for a file that holds its questions."""
+    sets: Sequence[str] = ()
+    """Names of the question files that it may belong to."""
 
 
 class Source(NamedTuple):
@@ -142,6 +159,7 @@ class FileReader:
     """Reads uploads, and the reports made of them; raises what the stores and readers that it calls raise."""
 
     question_sets: Mapping[str, QuestionSet]
+    library: QuestionLibrary
     jobs: Jobs
     submissions: Submissions
     cache: ReplyCache
@@ -225,7 +243,7 @@ class FileReader:
         self,
         owner: str,
         arrived: StoredUpload,
-        benchmark: str | None = None,
+        chosen: Chosen = FROM_FILE,
         waits: Callable[[], bool] | None = None,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
@@ -233,27 +251,54 @@ class FileReader:
         def wanted() -> bool:
             return arrived.path.exists() and (waits is None or waits())
 
-        if benchmark is None:
-            found = recognised(
-                arrived.path,
-                self.question_sets.values,
-                "below, under Details,",
-                name=arrived.name,
-                wanted=wanted,
-            )
-        elif benchmark in BENCHMARKS and not isinstance(BENCHMARKS[benchmark], FileBenchmark):
-            found = BENCHMARKS[benchmark]
-        else:
-            found = _opened(arrived, benchmark, wanted)
-        if not isinstance(found, OpenedFile):
-            if found.way in ("compare", "sealed"):
-                return self._submission(owner, arrived, benchmark)
-            return Recognised(found.key, Path(arrived.name).stem, (), (), True)
-        problems = found.problems
-        kept = islice(found.file.rows, LOOKED_AT)
-        scorable = not any(problem.blocks == "scoring" for problem in problems)
-        rows = tuple(map(found.benchmark.look, kept))
-        return Recognised(found.benchmark.key, found.title, found.lines, problems, scorable, rows)
+        key = chosen.benchmark
+        if key in BENCHMARKS and not isinstance(BENCHMARKS[key], FileBenchmark):
+            return self._of_no_file(owner, arrived, BENCHMARKS[key], key)
+        beside = self._joined(arrived, chosen, wanted)
+        if beside.file is not None:
+            return _described(beside.file, beside.match)
+        if key:
+            return _described(_opened(arrived, key, wanted), beside.match)
+        found = self._recognised(arrived, beside.match, wanted)
+        if isinstance(found, OpenedFile):
+            return _described(found, beside.match)
+        return self._of_no_file(owner, arrived, found)
+
+    def _recognised(
+        self, arrived: StoredUpload, match: Match, wanted: Callable[[], bool]
+    ) -> OpenedFile | Benchmark[Any]:
+        """What a file is that belongs to no question file here. Raises RowsError and ChoicesError."""
+        place = "below, under Details,"
+        sets = self.question_sets.values
+        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
+        is_whole = isinstance(found, OpenedFile) and found.file.scorable
+        if match.unclear and not is_whole:
+            raise ChoicesError(f"{arrived.name}: {match.unclear} Choose its benchmark {place[:-1]}")
+        return found
+
+    def _of_no_file(
+        self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
+    ) -> Recognised:
+        """A file of a benchmark whose questions are not in its files."""
+        if form.way in ("compare", "sealed"):
+            return self._submission(owner, arrived, chosen or None)
+        return Recognised(form.key, Path(arrived.name).stem, (), (), True)
+
+    def _joined(
+        self, arrived: StoredUpload, chosen: Chosen, wanted: Callable[[], bool] | None = None
+    ) -> Joined:
+        return joined(
+            self.library,
+            arrived.path,
+            name=arrived.name,
+            benchmark=chosen.benchmark or None,
+            questions=chosen.questions,
+            wanted=wanted or arrived.path.exists,
+        )
+
+    def _open(self, arrived: StoredUpload, chosen: Chosen) -> OpenedFile:
+        """A file as what it is to be scored as. Raises RowsError and ChoicesError."""
+        return self._joined(arrived, chosen).file or _opened(arrived, chosen.benchmark)
 
     def _submission(
         self, owner: str, arrived: StoredUpload, benchmark: str | None = None
@@ -287,10 +332,10 @@ class FileReader:
         return written(graded_report(file, chosen, options.missing, title), is_done=True)
 
     def extracted(
-        self, arrived: StoredUpload, benchmark: str, protocol: str, title: str
+        self, arrived: StoredUpload, chosen: Chosen, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
-        return written(_opened(arrived, benchmark).report(protocol, title), is_done=True)
+        return written(self._open(arrived, chosen).report(protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
         """How many answers the rules left open in a report."""
@@ -346,14 +391,14 @@ class FileReader:
     def whole_file(
         self,
         arrived: StoredUpload,
-        benchmark: str,
+        chosen: Chosen,
         protocol: str,
         title: str,
         spec: JudgeSpec,
         address: str,
     ) -> AnyReport:
         """Of all that the rules leave open in a file."""
-        return _rest(_opened(arrived, benchmark).report(protocol, title), spec, address)
+        return _rest(self._open(arrived, chosen).report(protocol, title), spec, address)
 
     def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
         """Of what the rules left open in a report."""
@@ -417,6 +462,25 @@ class FileReader:
         return replace(
             told, most=cost.most
         )  # the run still stops by what it costs, which nobody is told
+
+
+def _described(found: OpenedFile, match: Match) -> Recognised:
+    """What a file of answers is, beside the question file that it was joined to if there is one."""
+    problems = found.problems
+    scorable = not any(problem.blocks == "scoring" for problem in problems)
+    if match.unclear and not scorable:
+        problems = (Problem(0, None, f"{match.unclear} Choose it under Details", "scoring"),)
+    sets = [file.name for file in match.fits]
+    return Recognised(
+        found.benchmark.key,
+        found.title,
+        found.lines,
+        problems,
+        scorable,
+        tuple(map(found.benchmark.look, islice(found.file.rows, LOOKED_AT))),
+        found.stamp.name if found.stamp else "",
+        [*sets, NO_FILE] if sets else (),
+    )
 
 
 def _opened(

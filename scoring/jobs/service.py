@@ -20,8 +20,10 @@ from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
 from scoring.jobs.files import (
+    FROM_FILE,
     LARGE,
     Asking,
+    Chosen,
     Draft,
     FileReader,
     JobServiceError,
@@ -38,6 +40,7 @@ from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
+from scoring.questions.library import QuestionLibrary
 from scoring.registry import BENCHMARKS
 from scoring.report import Protocol, QuestionSet
 
@@ -79,6 +82,7 @@ class JobService:
     submissions: Submissions
     lending: Lending
     pictures: ReportPictures
+    library: QuestionLibrary = field(default_factory=QuestionLibrary)
     aside: Aside | None = None
     """Where large files are read; None: here."""
     kept: Kept[Any] = field(default_factory=lambda: Kept(2_000))
@@ -86,7 +90,7 @@ class JobService:
 
     @property
     def reader(self) -> FileReader:
-        return FileReader(self.question_sets, self.jobs, self.submissions, self.cache)
+        return FileReader(self.question_sets, self.library, self.jobs, self.submissions, self.cache)
 
     def _read(self, source: Source, method: Callable[..., T], *given: Any) -> T:
         """Call a method of the reader, aside where the source is large."""
@@ -113,15 +117,15 @@ class JobService:
         self,
         owner: str,
         token: str,
-        benchmark: str | None = None,
+        chosen: Chosen = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
         arrived = self.upload_store.find(owner, token)
         source = Source.of(arrived)
         if self.aside is not None and source.is_large:
-            return self._read(source, self.reader.recognise, owner, arrived, benchmark)
-        return self.reader.recognise(owner, arrived, benchmark, waits)
+            return self._read(source, self.reader.recognise, owner, arrived, chosen)
+        return self.reader.recognise(owner, arrived, chosen, waits)
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, whose report is free."""
@@ -163,22 +167,22 @@ class JobService:
         made = partial(self.reader.sealed, arrived, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
-    def extract(self, owner: str, token: str, benchmark: str, protocol: str, title: str) -> Job:
+    def extract(self, owner: str, token: str, chosen: Chosen, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self.upload_store.find(owner, token)
         self.upload_store.check_disk()
         made = self.reader.extracted
-        report = self._read(Source.of(arrived), made, arrived, benchmark, protocol, title)
+        report = self._read(Source.of(arrived), made, arrived, chosen, protocol, title)
         job = self.jobs.add_done(owner, report, arrived.network)
         self.pictures.soon(job)
         return job
 
     def whole_file(
-        self, owner: str, token: str, benchmark: str, protocol: str, title: str
+        self, owner: str, token: str, chosen: Chosen, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self.upload_store.find(owner, token)
-        made = partial(self.reader.whole_file, arrived, benchmark, protocol, title)
+        made = partial(self.reader.whole_file, arrived, chosen, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
     def delete(self, owner: str, link: str) -> None:

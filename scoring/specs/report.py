@@ -13,7 +13,7 @@ from scoring.intervals import Ends
 from scoring.judges.spec import ShownImage
 from scoring.multiple_choice.reader import Problem
 from scoring.no_answers import NO_ANSWER, no_answer
-from scoring.report import JudgeStamp, ScoreLine, line, mostly_unread, remembered
+from scoring.report import JudgeStamp, QuestionStamp, ScoreLine, line, mostly_unread, remembered
 from scoring.rules.base import TOOLKITS, Item, Judged, Reading, RuleKind, RuleProtocol
 from scoring.specs.derived import members
 from scoring.specs.figure_values import figure_line
@@ -66,6 +66,8 @@ class SpecReport:
     """Draws which questions the canaries are under; "" where the judge is tested by none."""
     canaries: tuple[Judged, ...] = ()
     """What the judge gave to answers that deserve nothing."""
+    questions: QuestionStamp | None = None
+    """The question file; None where the file itself holds its questions."""
 
     @property
     def left(self) -> int:

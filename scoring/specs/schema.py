@@ -514,11 +514,11 @@ def _told_headline(figures: Mapping[str, Figure], name: str, protocol: str) -> s
 def is_called(spec: Spec, file: str) -> str:
     """The name in `called` that ends a file's name; "" if none does."""
     stem = PurePath(file).stem.casefold()
-    fitting = [name for name in spec.called if _ends_with(stem, name.casefold())]
+    fitting = [name for name in spec.called if ends_with(stem, name.casefold())]
     return max(fitting, key=len, default="")
 
 
-def _ends_with(stem: str, name: str) -> bool:
+def ends_with(stem: str, name: str) -> bool:
     """Whether a file's name ends with this one, on its own or behind a sign."""
     before = stem.removesuffix(name)
     return stem.endswith(name) and not before[-1:].isalnum()

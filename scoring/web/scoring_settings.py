@@ -1,6 +1,6 @@
 """Settings of "Score a model": fields for how a file is scored and by which judge, and what was chosen in them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -11,6 +11,7 @@ from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options
+from scoring.jobs.files import Chosen
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
@@ -112,6 +113,12 @@ class ScoringSettings:
             ),
         }
 
+    def of_sets(self, names: Sequence[str], chosen: str) -> Updates:
+        """Return the updates that show the question sets or files of these names."""
+        value = chosen if chosen in names else None
+        update = gr.update(visible=bool(names), choices=[*names], value=value)
+        return {self.parts["questions"]: update}
+
     def defaults(self, form: Benchmark[Any]) -> Values:
         first = {"missing": forms.MISSING, "reference": forms.REFERENCES, "context": forms.CONTEXTS}
         return {
@@ -122,6 +129,10 @@ class ScoringSettings:
 
     def chosen_benchmark(self, values: Values) -> str:
         return forms.one_of(self._names, values[self.benchmark])
+
+    def chosen(self, values: Values) -> Chosen:
+        """What a file is scored as, with its question file."""
+        return Chosen(self.chosen_benchmark(values), self.questions(values))
 
     def chosen_protocol(self, benchmark: str, values: Values) -> Any:
         return forms.one_of(BENCHMARKS[benchmark].protocols, values[self.protocol])

@@ -14,9 +14,9 @@ from arena.io.tables import SUFFIXES
 from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
-from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import OptionsError
-from scoring.jobs.files import Draft, JobServiceError
+from scoring.jobs.files import FROM_FILE, Chosen, Draft, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
 from scoring.registry import BENCHMARKS
@@ -141,6 +141,7 @@ class ScoringTab:
             self.arrived.click(self.on_arrived, form, started, **LATEST),
             self.bank.click(self.on_bank, form, started, **RAW),
             settings.benchmark.input(self.on_benchmark, form, started, **RAW),
+            settings.parts["questions"].input(self.on_questions, form, started, **RAW),
             self.check.click(self.on_check, form, started, **RAW),
             self.rest.click(self.on_rest, rest, started, **RAW),
             gr.on([self.confirm.click, self.resume.click], self.on_start, rest, started, **RAW),
@@ -156,7 +157,8 @@ class ScoringTab:
         settings = self.settings
         offer = {self.offers, self.prices, settings.judge, settings.key}
         self.offers.input(self.on_offer, offer, [settings.own, settings.judge], **LATEST)
-        choices = [settings.protocol, self.stored, settings.judge, *settings.parts.values()]
+        parts = [part for name, part in settings.parts.items() if name != "questions"]
+        choices = [settings.protocol, self.stored, settings.judge, *parts]
         chosen = [choice.input for choice in choices]
         typed = [settings.url.change, settings.model.change]
         left = [settings.url.blur, settings.model.blur, settings.title.blur, settings.only.blur]
@@ -190,7 +192,16 @@ class ScoringTab:
 
     @shows_problems
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
-        return self._read(values, request, self.settings.chosen_benchmark(values))
+        return self._read(values, request, Chosen(self.settings.chosen_benchmark(values)))
+
+    @shows_problems
+    def on_questions(self, values: Values, request: gr.Request) -> Updates:
+        """Read the file beside another question file; of free answers only the price changes."""
+        chosen = self.settings.chosen(values)
+        is_of_file = isinstance(BENCHMARKS[chosen.benchmark], FileBenchmark)
+        if is_of_file:
+            return self._read(values, request, chosen)
+        return self.on_change(values, request)
 
     @shows_problems
     def on_bank(self, values: Values, request: gr.Request) -> Updates:
@@ -258,7 +269,8 @@ class ScoringTab:
         title = self.settings.report_title(values)
         if BENCHMARKS[benchmark].way == "rules first":
             protocol = self.settings.chosen_protocol(benchmark, values)
-            job = self._service.extract(owner, token, benchmark, protocol, title)
+            chosen = self.settings.chosen(values)
+            job = self._service.extract(owner, token, chosen, protocol, title)
         elif self._graded(owner, benchmark, values):
             questions = self.settings.questions(values)
             options = self.settings.options(benchmark, values, "1 run")
@@ -399,7 +411,8 @@ class ScoringTab:
             return self._service.sealed(owner, token, protocol, title)
         if form.way != "compare":
             protocol = self.settings.chosen_protocol(benchmark, values)
-            return self._service.whole_file(owner, token, benchmark, protocol, title)
+            chosen = self.settings.chosen(values)
+            return self._service.whole_file(owner, token, chosen, protocol, title)
         request = self.settings.comparison(benchmark, values, label)
         if token:
             return self._service.comparison(owner, token, request)
@@ -418,21 +431,17 @@ class ScoringTab:
             **self.settings.of_benchmark(form),
         }
 
-    def _read(self, values: Values, request: gr.Request, benchmark: str | None = None) -> Updates:
+    def _read(self, values: Values, request: gr.Request, chosen: Chosen = FROM_FILE) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
-        found = self._service.recognise(owner, token, benchmark, still_there(request))
-        form = BENCHMARKS[benchmark or found.benchmark]
-        sets = {}
+        found = self._service.recognise(owner, token, chosen, still_there(request))
+        form = BENCHMARKS[chosen.benchmark or found.benchmark]
+        names = found.sets
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
-            asked = values[self.settings.parts["questions"]] if benchmark else None
+            asked = values[self.settings.parts["questions"]] if chosen.benchmark else None
             found = self._service.look(owner, token, form.key, asked)
-            sets = {
-                self.settings.parts["questions"]: gr.update(
-                    visible=True, choices=names, value=found.questions
-                )
-            }
+        sets = self.settings.of_sets(names, found.questions or chosen.questions)
         title = found.title[:MOST_TITLE]
         sent = {
             **values,

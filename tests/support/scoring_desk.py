@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arena.battles.lending import Lending
 from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.files import Chosen
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -54,8 +55,8 @@ class Visit:
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
-    ) -> tuple[str, str, str, str]:
-        return self.brings(file), benchmark, protocol, ""
+    ) -> tuple[str, Chosen, str, str]:
+        return self.brings(file), Chosen(benchmark), protocol, ""
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Question files on the server: what each is, and to which of them a file of answers belongs."""

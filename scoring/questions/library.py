@@ -1,0 +1,71 @@
+"""The library: the question files of a folder, and which of them a file of answers belongs to."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from arena.io.tables import SUFFIXES
+from scoring.questions.known_file import BESIDE, KnownFile, QuestionFileError, known_file
+
+log = logging.getLogger(__name__)
+
+_State = tuple[int, int, int]
+"""When a file and what is said beside it were changed, and its size."""
+_READ: dict[Path, tuple[_State, KnownFile | None]] = {}
+"""What each file was when it was last read; None for one that can't be used."""
+_TURN = Lock()
+
+
+@dataclass(frozen=True)
+class QuestionLibrary:
+    """The question files of a folder; each is read again when it changes."""
+
+    folder: Path | None = None
+    """None: there are none."""
+
+    def files(self) -> Sequence[KnownFile]:
+        """Every question file that can be used, by name. What can't is told in the log, once."""
+        if self.folder is None:
+            return ()
+        with _TURN:
+            paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
+            for gone in _READ.keys() - {*paths}:
+                del _READ[gone]
+            return [file for file in map(_read, paths) if file is not None]
+
+    def of(self, benchmark: str) -> Sequence[KnownFile]:
+        return [file for file in self.files() if file.benchmark == benchmark]
+
+    def named(self, name: str) -> KnownFile | None:
+        return next((file for file in self.files() if file.name == name), None)
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
+
+
+def _read(path: Path) -> KnownFile | None:
+    state = _state(path)
+    if path not in _READ or _READ[path][0] != state:
+        try:
+            _READ[path] = (state, known_file(path))
+        except QuestionFileError as error:
+            log.warning("a question file is left out: %s", error)
+            _READ[path] = (state, None)
+    return _READ[path][1]
+
+
+def _state(path: Path) -> _State:
+    beside = path.with_name(f"{path.name}{BESIDE}")
+    said = beside.stat().st_mtime_ns if beside.is_file() else 0
+    file = path.stat()
+    return (file.st_mtime_ns, said, file.st_size)
+
+
+def by_benchmark(files: Sequence[KnownFile]) -> Mapping[str, Sequence[KnownFile]]:
+    found: dict[str, list[KnownFile]] = {}
+    for file in files:
+        found.setdefault(file.benchmark, []).append(file)
+    return found
