@@ -536,7 +536,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             count = plural(found.without_answer, "question")
             text = f"without a right answer in the file, read and not scored: {count}"
             caveats.append(Caveat("", text))
+        submission = self.submission(report)
+        if submission and self.has_authors([row.question for row in report.rows]):
+            caveats.append(Caveat("", submission.told))
         return caveats
+
+    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+        """Whether these are questions whose right answers their authors may keep to themselves."""
+        return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row."""

@@ -381,6 +381,9 @@ class MMBench(MultipleChoice):
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
         return edition(questions)
 
+    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+        return edition(questions) != "Multiple choice"
+
     def words(self, name: str) -> str:
         if name in L2_WORDS:
             return f"{L2_WORDS[name]} ({name})"

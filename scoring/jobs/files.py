@@ -335,7 +335,7 @@ class FileReader:
         self, arrived: StoredUpload, chosen: Chosen, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
-        return written(self._open(arrived, chosen).report(protocol, title), is_done=True)
+        return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
         """How many answers the rules left open in a report."""

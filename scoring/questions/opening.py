@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.io.tables import PAGE, FileLimits
-from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile
+from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, answers_of
 from scoring.questions.known_file import file_md5
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match, answer_file, matched
@@ -36,16 +36,19 @@ def joined(
 ) -> Joined:
     """Open a file with the question file of the library that it belongs to, or with the one of the name `questions`.
 
-    Raises RowsError and ChoicesError.
+    Right answers that nobody may read are not read with it. Raises RowsError and ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.found is None:
         return Joined(None, match)
     known = match.found
-    opened = open_upload(path, limits, name, known.record, known.questions(), wanted)
+    key = known.questions()
+    blind = known.record.blind(key, lambda split: answers_of(known.answers, split) != "there")
+    opened = open_upload(path, limits, name, known.record, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
     stamp = QuestionStamp(known.name, known.md5, known.is_published)
-    return Joined(replace(opened, stamp=stamp, answers=known.answers), match)
+    beside = replace(opened, stamp=stamp, answers=known.answers, answer_key=key)
+    return Joined(beside, match)
 
 
 def _match(

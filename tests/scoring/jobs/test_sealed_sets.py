@@ -15,8 +15,8 @@ from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.files import Chosen, JobServiceError
-from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.sealed_sets import SealedSets
+from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.service import OwnJudge
 from scoring.jobs.store import JOB, JobError
 from scoring.jobs.submissions import Submissions
