@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from arena.io.strict_json import row_errors
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBenchmark, OpenedFile
+from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import part_of, truth_words
@@ -63,6 +64,7 @@ _SEALED_FROM_OWN = (
     "Sealed captions and references are sent to this site's own judge alone. Choose it under Details. If it can't be "
     "chosen, log in above, or ask whoever runs this site"
 )
+_HIDDEN_FROM_JUDGES = "The right answers are hidden, so rules alone score this file: what a judge replies is kept. Press Score by rules"
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
     "id: record": "a record for each id",
@@ -256,7 +258,9 @@ class FileReader:
             return self._of_no_file(owner, arrived, BENCHMARKS[key], key)
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
-            return _described(beside.file, beside.match)
+            found = _described(beside.file, beside.match)
+            days = (self.jobs.hidden.told(owner),) if beside.file.is_hidden else ()
+            return replace(found, lines=(*found.lines, *days))
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
         found = self._recognised(arrived, beside.match, wanted)
@@ -398,7 +402,10 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Of all that the rules leave open in a file."""
-        return _rest(self._open(arrived, chosen).report(protocol, title), spec, address)
+        opened = self._open(arrived, chosen)
+        if opened.is_hidden:
+            raise JobServiceError(_HIDDEN_FROM_JUDGES)
+        return _rest(opened.report(protocol, title), spec, address)
 
     def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
         """Of what the rules left open in a report."""

@@ -176,7 +176,7 @@ class Jobs:
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
         self._sealed = SecretDays(database, "sealed")
-        self._hidden = SecretDays(database, "hidden")
+        self.hidden = SecretDays(database, "hidden")
         self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
         """Reports and the letters of their texts, while somebody looks at them."""
 
@@ -242,7 +242,7 @@ class Jobs:
             self._count(connection, network, "reports", "free reports")
             if BENCHMARKS[made.benchmark].way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
-                if hindrance := self._hidden.begin(connection, owner, code):
+                if hindrance := self.hidden.begin(connection, owner, code):
                     raise JobError(hindrance)
             job = self._insert(
                 connection, owner, made, free, state="done", spec="", own_key=False, **ended
