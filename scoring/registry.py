@@ -17,6 +17,7 @@ from arena.io.tables import (
     RowsError,
     read_records,
 )
+from arena.templates import plural
 from arena.types import folded
 from scoring.benchmarks.base import (
     Benchmark,
@@ -153,9 +154,29 @@ def recognised(
     if opened:
         return opened
     first = _first_row(path, limits, label)
-    if _is_short_answer(first) and not answers_any(path, sets(), limits, name):
-        raise unrecognised(path, choice, name)
+    if not answers_any(path, sets(), limits, name):
+        if _is_short_answer(first):
+            raise unrecognised(path, choice, name)
+        if count := _bare_numbers(path, limits, label):
+            raise ChoicesError(
+                f"{label}: {plural(count, 'answer')} whose ids are numbers, as many benchmarks have, and no questions "
+                f"beside them. Say which it is: {choice} mm-vet, mmbench, ..."
+            )
     return BENCHMARKS[edition(path, limits)]
+
+
+def _bare_numbers(path: Path, limits: FileLimits, label: str) -> int:
+    """How many answers a file has, if numbers are all that tells what they answer; else 0."""
+    count = 0
+    for record in read_records(path, limits, IMAGE_COLUMNS, label, members=True):
+        row = flat(record)
+        cells = {column.strip().lower(): str(cell).strip() for column, cell in row.values.items()}
+        ids = [cells[column] for column in _ASKED[:3] if cells.get(column)]
+        texts = [cells[column] for column in ("question", "prompt") if cells.get(column)]
+        if texts or not ids or not all(id.removesuffix(".0").isdecimal() for id in ids):
+            return 0
+        count += 1
+    return count
 
 
 _ASKED = ("index", "question_id", "id", "question")

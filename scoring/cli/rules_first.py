@@ -1,6 +1,7 @@
 """`score` for files that hold their questions: rules make a report, and a judge reads what they leave open."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +11,18 @@ from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, pro
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
 from scoring.jobs.report_pictures import file_pictures
-from scoring.registry import open_upload
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import given_stamp, joined
+from scoring.registry import BENCHMARKS, open_upload
 
 
 def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterator[str]:
     protocol = benchmark.protocol_named(request.protocol)
-    asked = benchmark.own_questions(request.questions) if request.questions else None
-
-    def opened(path: Path) -> OpenedFile:
-        found = open_upload(path, ANSWERS, benchmark=benchmark, questions=asked)
-        assert found, "a benchmark that is given takes any file"
-        return found
-
-    file = request.opened if request.opened and asked is None else opened(request.file)
+    beside = _Beside(benchmark, request)
+    recognised = request.opened if request.questions is None else None
+    file = recognised or beside.opened(request.file)
     ruled = file.report(protocol, request.title)
-    against = opened(request.against) if request.against else None
+    against = beside.opened(request.against) if request.against else None
     other = against.report(protocol) if against else None
     if other:
         benchmark.compared(ruled, other)  # refuses other questions before a judge is paid
@@ -33,6 +31,29 @@ def rules_first(benchmark: FileBenchmark[Any], request: ScoreRequest) -> Iterato
     if against and request.against:
         other = yield from _judged(against, request.against, other, request)
         yield from progress.compared(report, other, request.out)
+
+
+class _Beside:
+    """Opens files of answers beside the question file that is given, or beside those of `QUESTIONS_PATH`."""
+
+    def __init__(self, benchmark: FileBenchmark[Any], request: ScoreRequest) -> None:
+        self._benchmark = benchmark
+        self._given = request.questions
+        self._asked = benchmark.own_questions(self._given) if self._given else None
+        self._library = QuestionLibrary(request.settings.questions)
+
+    def opened(self, path: Path) -> OpenedFile:
+        if self._given is None and self._benchmark.key in BENCHMARKS:
+            found, match = joined(self._library, path, ANSWERS, benchmark=self._benchmark.key)
+            if found is not None:
+                return found
+            if match.unclear:
+                raise ChoicesError(f"{path.name}: {match.unclear} Give it with --questions FILE")
+        opened = open_upload(path, ANSWERS, benchmark=self._benchmark, questions=self._asked)
+        assert opened, "a benchmark that is given takes any file"
+        if self._given is None:
+            return opened
+        return replace(opened, stamp=given_stamp(self._given, self._benchmark))
 
 
 def _judged(

@@ -16,6 +16,8 @@ from scoring.cli.rules_first import rules_first
 from scoring.cli.score_request import ScoreRequest, option_lines, read_options
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import joined
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.files import SPEC_ENDINGS
@@ -128,7 +130,14 @@ def _recognised(file: Path | None) -> OpenedFile | Benchmark[Any]:
     """What a file is; free answers must be MM-Vet's by their ids, or answer a question that is here."""
     if file is None:
         raise BadParameter("name a file of outputs", param_hint="FILE")
+    settings = Settings.from_env()
+    beside = joined(QuestionLibrary(settings.questions), file, ANSWERS)
+    if beside.file is not None:
+        return beside.file
     found = recognised(file, _question_sets, "--benchmark", ANSWERS)
+    is_whole = isinstance(found, OpenedFile) and found.file.scorable
+    if beside.match.unclear and not is_whole:
+        raise ChoicesError(f"{file.name}: {beside.match.unclear} Say which: --benchmark NAME")
     is_free = isinstance(found, Benchmark) and found.way == "questions first"
     if is_free and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised(file, "--benchmark")

@@ -45,8 +45,12 @@ def command(tmp_path):
         ),
         ("a.csv", [{"item": "1", "m prediction": "x"}], "choose a judge with --judge MODEL"),
         ("a.csv", [{"index": "0", **VQA}], "--benchmark gqa, docvqa, ..."),
-        ("a.json", {"1": "cat", "2": "dog"}, LACKS),
-        ("a.csv", [{"index": "0", "prediction": "x"}], LACKS),
+        ("a.json", {"1": "cat", "2": "dog"}, "whose ids are numbers, as many benchmarks have"),
+        (
+            "a.csv",
+            [{"index": "0", "prediction": "x"}],
+            "whose ids are numbers, as many benchmarks have",
+        ),
         (
             "a.csv",
             [{"index": "0", **VQA, "category": kind} for kind in ("sports", "math")],

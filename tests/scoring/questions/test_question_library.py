@@ -1,0 +1,246 @@
+"""Question files on the server: each is known for what it is, and a file of answers alone finds its own."""
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.choice import ChoiceReport
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.matching import answer_file, matched
+from scoring.questions.opening import NO_FILE, joined
+from scoring.registry import BENCHMARKS
+from tests.support.choice_tables import COLUMNS, row, table_file, tabulated
+
+PASS = 1_000_000
+ASKED = [column for column in COLUMNS if column != "prediction"]
+SPARSE = [3, 241, 252, 1050, 2003]
+"""Ids as MMBench has them: numbers with gaps."""
+TOPICS = ["image_topic", "image_style", "ocr", "social_relation", "future_prediction"]
+SHORT = ["index", "question", "answer", "prediction"]
+
+
+def questions(folder: Path, name="MMBench_DEV_EN.tsv", ids=SPARSE, what="What is it, {}?") -> Path:
+    """A question file of MMBench: each id has a question of four options, which is asked in four passes."""
+    rows = [
+        turned(number, row(id + number * PASS, question=what.format(id), category=topic))
+        for id, topic in zip(ids, TOPICS * len(ids), strict=False)
+        for number in range(4)
+    ]
+    return table_file(folder / name, rows, [name for name in ASKED if name != "l2-category"])
+
+
+def turned(number: int, cells: dict[str, str]) -> dict[str, str]:
+    """A row of a later pass: its options moved on, and the letter of the right one."""
+    texts = [cells[letter] for letter in "ABCD"]
+    moved = {letter: texts[(place + number) % 4] for place, letter in enumerate("ABCD")}
+    return {**cells, **moved, "answer": "ABCD"[(1 - number) % 4]}
+
+
+def short_answers(folder: Path, name: str, count: int, what="How many, {}?") -> Path:
+    """A question file of short answers, whose ids count its rows."""
+    rows = [
+        {"index": str(at), "question": what.format(at), "answer": "seven"} for at in range(count)
+    ]
+    return table_file(folder / name, rows, SHORT[:3])
+
+
+def circular(ids=SPARSE, wrong=()) -> dict[str, str]:
+    """A letter for every pass of every question: right, but for those that are wrong."""
+    said = {}
+    for id in ids:
+        for number in range(4):
+            right = "ABCD"[(1 - number) % 4]
+            said[str(id + number * PASS)] = "E" if (id, number) in wrong else right
+    return said
+
+
+def answers(folder: Path, said: dict[str, str], name="model.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(said))
+    return path
+
+
+@pytest.fixture
+def library(tmp_path) -> QuestionLibrary:
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    return QuestionLibrary(folder)
+
+
+def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) -> str:
+    """The name of the question file that a file of answers is matched with, or what is asked."""
+    match = matched(library.files(), answer_file(file), benchmark)
+    return match.found.name if match.found else match.unclear
+
+
+class TestWhoseItIs:
+    def test_a_name_of_a_published_file_tells_and_its_splits_are_known(self, library):
+        questions(library.folder)
+        (file,) = library.files()
+        assert (file.benchmark, file.is_published) == ("mmbench", False)
+        assert {*file.texts} == {*circular()}
+        assert file.answers == {"dev": "there"}
+
+    def test_the_md5_of_a_published_file_tells_whatever_its_name(self, library, monkeypatch):
+        path = questions(library.folder, "some.tsv")
+        md5 = hashlib.md5(path.read_bytes()).hexdigest()
+        benchmark = BENCHMARKS["mmbench"]
+        entry = benchmark.spec.questions[0].model_copy(update={"md5": md5})
+        spec = benchmark.spec.model_copy(update={"questions": (entry,)})
+        monkeypatch.setitem(BENCHMARKS, "mmbench", type(benchmark)(key="mmbench", name="M", spec=spec))
+        (file,) = library.files()
+        assert (file.benchmark, file.is_published) == ("mmbench", True)
+
+    def test_rows_and_columns_tell_where_one_benchmark_has_such(self, library):
+        ids = range(1, 1501)
+        rows = [{**row(id), "l2_category": "fine"} for id in ids]
+        table_file(library.folder / "mine.tsv", rows, [*ASKED, "l2_category"])
+        (file,) = library.files()
+        assert file.benchmark == "mmstar"
+
+    def test_what_stands_beside_a_file_goes_before_all(self, library):
+        questions(library.folder, "MMBench_DEV_EN.tsv")
+        beside = library.folder / "MMBench_DEV_EN.tsv.yaml"
+        beside.write_text("benchmark: mmstar\nanswers: hidden\n")
+        (file,) = library.files()
+        assert (file.benchmark, file.answers) == ("mmstar", {"": "hidden"})
+        beside.write_text("answers: {dev: hidden}\n")
+        (file,) = library.files()
+        assert (file.benchmark, file.answers) == ("mmbench", {"dev": "hidden"})
+
+    def test_a_split_without_right_answers_has_them_elsewhere(self, library):
+        rows = [row(1), row(2), row(3, answer="", split="test")]
+        table_file(library.folder / "MMBench_DEV_EN.tsv", rows, ASKED)
+        (file,) = library.files()
+        assert file.answers == {"dev": "there", "test": "absent"}
+
+    @pytest.mark.parametrize(
+        ("name", "beside", "told"),
+        [
+            ("strange.tsv", "", "strange.tsv is the question file of no benchmark"),
+            ("a.tsv", "benchmark: nothing", "'nothing' is no benchmark with files"),
+            ("a.tsv", "benchmark: mm-vet", "'mm-vet' is no benchmark with files"),
+            ("a.tsv", "answers: [", "a.tsv.yaml: expected benchmark, answers"),
+            ("a.tsv", "answers: gone", "a.tsv.yaml: expected benchmark, answers"),
+        ],
+    )
+    def test_what_nobody_knows_is_told_once_and_left_out(
+        self, library, caplog, name, beside, told
+    ):
+        questions(library.folder)
+        questions(library.folder, name)
+        if beside:
+            (library.folder / f"{name}.yaml").write_text(beside)
+        with caplog.at_level(logging.WARNING):
+            files = [library.files() for _ in range(3)]
+        assert [[file.name for file in some] for some in files] == [["MMBench_DEV_EN.tsv"]] * 3
+        assert caplog.text.count("a question file is left out") == 1
+        assert told in caplog.text
+
+    def test_without_a_folder_there_is_none(self):
+        assert QuestionLibrary().files() == ()
+
+
+class TestWhichFileFits:
+    def test_equal_ids_with_gaps_tell(self, library, tmp_path):
+        questions(library.folder)
+        questions(library.folder, "MMBench_TEST_EN.tsv", [4, 242, 253, 1051, 2004])
+        assert found(library, answers(tmp_path, circular())) == "MMBench_DEV_EN.tsv"
+        strangers = dict.fromkeys(("9", "77", "901"), "A")
+        assert found(library, answers(tmp_path, strangers)) == ""
+
+    def test_numbers_of_a_few_questions_tell_nothing(self, library, tmp_path):
+        questions(library.folder)
+        few = answers(tmp_path, {"241": "A", "1050": "B"})
+        assert found(library, few).startswith("2 answers, ids 241 to 1050; is it MMBench")
+        assert found(library, few, "mmbench") == "MMBench_DEV_EN.tsv"
+
+    def test_ids_that_count_rows_are_asked_about(self, library, tmp_path):
+        short_answers(library.folder, "OCRBench.tsv", 6)
+        short_answers(library.folder, "MathVista_MINI.tsv", 6, "How far, {}?")
+        said = {str(at): "seven" for at in range(6)}
+        asked = found(library, answers(tmp_path, said))
+        assert asked == "6 answers, ids 0 to 5; which is it: MathVista or OCRBench?"
+        assert found(library, answers(tmp_path, said), "ocrbench") == "OCRBench.tsv"
+        named = answers(tmp_path, said, "model_MathVista_MINI.json")
+        assert found(library, named) == "MathVista_MINI.tsv"
+
+    def test_texts_tell_what_ids_do_not(self, library, tmp_path):
+        short_answers(library.folder, "OCRBench.tsv", 6)
+        short_answers(library.folder, "MathVista_MINI.tsv", 6, "How far, {}?")
+        rows = [
+            {"index": str(at), "question": f"How  far, {at}?", "prediction": "7"} for at in range(6)
+        ]
+        file = table_file(tmp_path / "m.tsv", rows, ["index", "question", "prediction"])
+        assert found(library, file) == "MathVista_MINI.tsv"
+        for each in rows:
+            each["question"] = "Of another benchmark?"
+        file = table_file(tmp_path / "m.tsv", rows, ["index", "question", "prediction"])
+        assert found(library, file) == ""
+
+    def test_two_languages_of_one_benchmark_are_two_files(self, library, tmp_path):
+        questions(library.folder)
+        questions(library.folder, "MMBench_DEV_CN.tsv", what="这是什么, {}?")
+        file = answers(tmp_path, circular())
+        asked = "20 answers, ids 3 to 3002003; which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv?"
+        assert found(library, file, "mmbench") == asked
+        assert found(library, file) == asked
+        named = answers(tmp_path, circular(), "qwen_MMBench_DEV_CN.json")
+        assert found(library, named) == "MMBench_DEV_CN.tsv"
+        chosen = joined(library, file, questions="MMBench_DEV_EN.tsv").file
+        assert chosen is not None and chosen.stamp.name == "MMBench_DEV_EN.tsv"
+        with pytest.raises(ChoicesError, match="'other.tsv' is none of its question files"):
+            joined(library, file, questions="other.tsv")
+        assert joined(library, file, questions=NO_FILE).file is None
+
+    def test_half_of_the_ids_must_be_known(self, library, tmp_path):
+        rows = [row(id) for id in [*SPARSE, 2500]]
+        table_file(library.folder / "MMBench_DEV_EN.tsv", rows, ASKED)
+        known = {f"v{id}": "A" for id in SPARSE}
+        assert found(library, answers(tmp_path, known)) == ""
+        half = {**{str(id): "A" for id in SPARSE[:3]}, "7000": "A", "7001": "A", "7002": "A"}
+        assert found(library, answers(tmp_path, half), "mmbench") == "MMBench_DEV_EN.tsv"
+        assert found(library, answers(tmp_path, {**half, "7003": "A"}), "mmbench") == ""
+
+
+class TestWhatIsScored:
+    def test_answers_alone_have_circular_eval_and_abilities(self, library, tmp_path):
+        questions(library.folder)
+        wrong = [(241, 0), (252, 3)]
+        opened = joined(library, answers(tmp_path, circular(wrong=wrong))).file
+        assert opened is not None and opened.file.scorable
+        report = opened.report("strict")
+        assert isinstance(report, ChoiceReport) and report.questions.name == "MMBench_DEV_EN.tsv"
+        (scores,) = tabulated(report).splits
+        assert scores.circular.line.mean == pytest.approx(60.0)
+        assert scores.vanilla.line.mean == pytest.approx(80.0)
+        abilities = {node.line.name: node.line.mean for node in scores.circular.find("L-3")}
+        assert abilities == {
+            "image_topic": 100.0, "image_style": 0.0, "ocr": 0.0,
+            "social_relation": 100.0, "future_prediction": 100.0,
+        }  # fmt: skip
+
+    def test_what_differs_from_the_question_file_is_named_with_its_row(self, library, tmp_path):
+        questions(library.folder)
+        rows = [row(id, question=f"What is it, {id}?") for id in SPARSE]
+        rows[2] |= {"C": "a bird of prey"}
+        file = table_file(tmp_path / "m.tsv", rows)
+        opened = joined(library, file).file
+        assert [(one.row, one.blocks) for one in opened.problems if one.blocks == "scoring"] == [
+            (4, "scoring")
+        ]
+
+    def test_a_question_file_that_changed_is_read_again(self, library, tmp_path):
+        path = questions(library.folder)
+        file = answers(tmp_path, circular())
+        assert joined(library, file).file.file.scorable
+        path.write_text(path.read_text().replace("image_style", "ocr"))
+        report = joined(library, file).file.report("strict")
+        names = {node.line.name for node in tabulated(report).splits[0].circular.find("L-3")}
+        assert names == {"image_topic", "ocr", "social_relation", "future_prediction"}
+        path.unlink()
+        assert joined(library, file).file is None
