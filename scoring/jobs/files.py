@@ -64,7 +64,10 @@ _SEALED_FROM_OWN = (
     "Sealed captions and references are sent to this site's own judge alone. Choose it under Details. If it can't be "
     "chosen, log in above, or ask whoever runs this site"
 )
-_HIDDEN_FROM_JUDGES = "The right answers are hidden, so rules alone score this file: what a judge replies is kept. Press Score by rules"
+_HIDDEN_FROM_JUDGES = (
+    "The right answers are hidden, so rules alone score this file, and no judge is asked: its replies would be kept. "
+    "Choose Score by rules"
+)
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
     "id: record": "a record for each id",

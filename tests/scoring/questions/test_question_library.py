@@ -91,7 +91,9 @@ class TestWhoseItIs:
         benchmark = BENCHMARKS["mmbench"]
         entry = benchmark.spec.questions[0].model_copy(update={"md5": md5})
         spec = benchmark.spec.model_copy(update={"questions": (entry,)})
-        monkeypatch.setitem(BENCHMARKS, "mmbench", type(benchmark)(key="mmbench", name="M", spec=spec))
+        monkeypatch.setitem(
+            BENCHMARKS, "mmbench", type(benchmark)(key="mmbench", name="M", spec=spec)
+        )
         (file,) = library.files()
         assert (file.benchmark, file.is_published) == ("mmbench", True)
 
@@ -128,9 +130,7 @@ class TestWhoseItIs:
             ("a.tsv", "answers: gone", "a.tsv.yaml: expected benchmark, answers"),
         ],
     )
-    def test_what_nobody_knows_is_told_once_and_left_out(
-        self, library, caplog, name, beside, told
-    ):
+    def test_what_nobody_knows_is_told_once_and_left_out(self, library, caplog, name, beside, told):
         questions(library.folder)
         questions(library.folder, name)
         if beside:
@@ -186,7 +186,9 @@ class TestWhichFileFits:
         questions(library.folder)
         questions(library.folder, "MMBench_DEV_CN.tsv", what="这是什么, {}?")
         file = answers(tmp_path, circular())
-        asked = "20 answers, ids 3 to 3002003; which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv?"
+        asked = (
+            "20 answers, ids 3 to 3002003; which is it: MMBench_DEV_CN.tsv or MMBench_DEV_EN.tsv?"
+        )
         assert found(library, file, "mmbench") == asked
         assert found(library, file) == asked
         named = answers(tmp_path, circular(), "qwen_MMBench_DEV_CN.json")
