@@ -230,8 +230,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = (
             f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}{weighed}"
         )
+        beside = f"; {known:,} with the right letter beside them" if known else ""
         return (
-            f"{answers}; {known:,} with the right letter beside them",
+            f"{answers}{beside}",
             *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
         )
 

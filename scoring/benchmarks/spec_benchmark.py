@@ -198,7 +198,8 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
         known = sum(has_truth(self.spec, item) for item in items)
-        answers = f"{self.name}: {plural(len(items), 'answer')}; {known:,} can be scored"
+        scored = f"; {known:,} can be scored" if known else ""
+        answers = f"{self.name}: {plural(len(items), 'answer')}{scored}"
         splits = Counter(map(self.split_of, file.rows))
         counted = ", ".join(f"{split or '(none)'} {count:,}" for split, count in splits.items())
         return (answers, f"splits: {counted}") if len(splits) > 1 else (answers,)

@@ -13,6 +13,7 @@ from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
+from scoring.questions.library import QuestionLibrary
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
@@ -27,6 +28,7 @@ class Visit:
         ceiling: float = 1000.0,
         owner: str = OWNER,
         login: bool = False,
+        questions: Path | None = None,
     ) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
@@ -43,6 +45,7 @@ class Visit:
             Submissions(bench.database, None),
             Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
+            QuestionLibrary(questions),
         )
 
     def brings(self, file: Path) -> str:
