@@ -196,9 +196,8 @@ def _condensed(opened: OpenedFile, report: Any, told: Sequence[str]) -> HiddenRe
     """What may be known of a report that is never stored."""
     benchmark = opened.benchmark
     open_splits = frozenset(split or NO_GROUP for split in opened.splits("there"))
-    tables = [*benchmark.tables(report)]
-    is_shown = _has_enough(benchmark, report, tables, open_splits)
-    figures = [line for line in benchmark.figures(report) if is_shown and _size(line) >= LEAST]
+    tables = [_safe_table(table, open_splits) for table in benchmark.tables(report)]
+    figures = _safe_figures(benchmark, report, tables, bool(open_splits))
     shown = [_shown_table(table, open_splits) for table in tables if figures]
     left_out = sum(_lines(table) for table in tables) - sum(_lines(table) for table in shown)
     board = benchmark.published(report) if figures else None
@@ -233,21 +232,33 @@ def _size(line: ScoreLine) -> int:
     return line.n - line.unscored
 
 
-def _has_enough(
-    benchmark: FileBenchmark[Any],
-    report: Any,
-    tables: Sequence[ScoreTable],
-    open_splits: Container[str],
-) -> bool:
-    """Whether enough answers were scored by hidden right ones, so that the whole tells no single one."""
-    scored = [answer for answer in benchmark.scored_answers(report) if answer.score is not None]
-    roots = [tree for table in tables for tree in table.trees.values()]
-    hidden = [_hidden_size(root, open_splits) for root in roots] if open_splits else []
-    return min([len(scored), *hidden]) >= LEAST
+def _safe_table(table: ScoreTable, open_splits: Container[str]) -> ScoreTable:
+    """A table without the figures whose whole is of few hidden right answers: the open ones can be taken off it."""
+    trees = {
+        figure: tree
+        for figure, tree in table.trees.items()
+        if _hidden_size(tree, open_splits) >= LEAST
+    }
+    return table._replace(trees=trees)
 
 
 def _hidden_size(root: ScoreTree, open_splits: Container[str]) -> int:
-    return sum(_size(split.line) for split in root.children if split.line.name not in open_splits)
+    known = [split.line for split in root.children if split.line.name in open_splits]
+    return _size(root.line) - sum(map(_size, known))
+
+
+def _safe_figures(
+    benchmark: FileBenchmark[Any], report: Any, tables: Sequence[ScoreTable], has_open: bool
+) -> list[ScoreLine]:
+    """The figures of the whole file, if they are of enough answers; beside open splits, those that a table has."""
+    scored = [answer for answer in benchmark.scored_answers(report) if answer.score is not None]
+    figures = [line for line in benchmark.figures(report) if _size(line) >= LEAST]
+    told = {figure for table in tables for figure in table.trees}
+    if len(scored) < LEAST or (has_open and not told):
+        return []
+    if has_open:
+        return [line for line in figures if line.name in told] or figures[:1]
+    return figures
 
 
 def _shown_table(table: ScoreTable, open_splits: Container[str]) -> HiddenTable:

@@ -34,7 +34,7 @@ class SecretDays:
 
     def __init__(self, database: Database, kind: SecretKind) -> None:
         self._database = database
-        self._kind = kind
+        self._kind: SecretKind = kind
 
     def told(self, owner: str) -> str:
         """How many more reports an owner may begin today, in words."""

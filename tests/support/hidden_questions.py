@@ -53,7 +53,7 @@ def choice_answers(path: Path, rows: list[dict], wrong: float = 0.1) -> Path:
 SPEC = """
 name: Riddles
 about: Numbers that riddles ask for.
-columns: {id: key, question: riddle, truth: number}
+columns: {question: riddle, truth: number}
 splits: part
 groups: [field, kind]
 rule: number
@@ -64,10 +64,12 @@ submission: json list
 questions:
   - {name: Riddles.tsv, answers: hidden}
 """
-SPEC_COLUMNS = ["key", "riddle", "number", "part", "field", "kind", "pair"]
+SPEC_COLUMNS = ["index", "riddle", "number", "part", "field", "kind", "pair"]
 
 
-def riddle_rows(part: str = "", kinds: Sequence[int] = (25, 30, 45)) -> list[dict]:
+def riddle_rows(
+    part: str = "", kinds: Sequence[int] = (25, 30, 45), first: int = 70_000
+) -> list[dict]:
     """Riddles of some kinds, so many of each, in fields of which two kinds share one."""
     rows = []
     for kind, count in enumerate(kinds):
@@ -75,9 +77,9 @@ def riddle_rows(part: str = "", kinds: Sequence[int] = (25, 30, 45)) -> list[dic
             number = 100 * kind + place
             rows.append(
                 {
-                    "key": f"keyq{part}{number}",
+                    "index": f"keyq{part}{number}",
                     "riddle": f"Riddleq{part}{number}z",
-                    "number": f"{70_000 + number}.00",
+                    "number": f"{first + number}.00",
                     "part": part,
                     "field": f"field {kind // 2}",
                     "kind": f"kind {kind}",
@@ -94,7 +96,7 @@ def riddles(folder: Path, rows: list[dict], name="Riddles.tsv") -> Path:
 def riddle_answers(path: Path, rows: list[dict], wrong: float = 0.2) -> Path:
     """A number for each riddle, written otherwise than the right one: 70,012 where that is 70012.00."""
     lot = Random(9)
-    said = {row["key"]: f"{int(float(row['number'])) + (lot.random() < wrong):,}" for row in rows}
+    said = {row["index"]: f"{int(float(row['number'])) + (lot.random() < wrong):,}" for row in rows}
     path.write_text(json.dumps(said))
     return path
 
