@@ -26,7 +26,13 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.benchmarks.choice_answers import failures, no_answers, scored_answer
-from scoring.benchmarks.choice_blind import blind_questions, sighted_file, submitted
+from scoring.benchmarks.choice_blind import (
+    SplitTrees,
+    blind_questions,
+    over_splits,
+    sighted_file,
+    submitted,
+)
 from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.benchmarks.submission import Submission
@@ -91,7 +97,6 @@ from scoring.report import (
     safe_name,
 )
 from scoring.score_sheets import ScoreTable, no_answer_sheet, sheet_files, tree_sheet
-from scoring.specs.report import NO_GROUP
 from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
@@ -406,17 +411,9 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def tables(self, report: ChoiceReport) -> Iterator[ScoreTable]:
         splits = self.tabulated(report).splits
-        if not splits:
-            return
-        *parts, whole = splits
-        trees = self.trees(whole)
-        if len(parts) > 1:
-            trees = {
-                way: _over(tree, [(one.split, self.trees(one)[way]) for one in parts])
-                for way, tree in trees.items()
-            }
-        named = {way: _named(tree, self.words) for way, tree in trees.items()}
-        yield ScoreTable("levels", "By level", "Level", named)
+        if splits:
+            trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]
+            yield over_splits(trees, self.words)
 
     def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
         """The accuracies of a split under two protocols, both counted in one way."""
@@ -471,10 +468,11 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def submission(self, report: ChoiceReport) -> Submission | None:
         known = {row.question.split for row in report.rows if row.question.answer}
         blind = [row for row in report.rows if row.question.split not in known]
-        if not blind:
+        if not blind or self.spec.submission is None:
             return None
         splits = tuple(dict.fromkeys(row.question.split for row in blind))
-        return Submission("tsv", file_stem(report.file), splits, [*submitted(blind)])
+        stem = file_stem(report.file)
+        return Submission(self.spec.submission, stem, splits, [*submitted(blind)])
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -588,21 +586,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         ]
         check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
         return self.compare(first, second)
-
-
-def _over(whole: Node, splits: Iterable[tuple[str, Node]]) -> Node:
-    """A whole file's score over the trees of its splits."""
-    below = (
-        Node(replace(tree.line, name=split or NO_GROUP), "split", tree.children)
-        for split, tree in splits
-    )
-    return Node(whole.line, whole.level, tuple(below))
-
-
-def _named(node: Node, words: Callable[[str], str]) -> Node:
-    """A tree with its names in words."""
-    line = replace(node.line, name=words(node.line.name))
-    return Node(line, node.level, tuple(_named(child, words) for child in node.children))
 
 
 def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from scoring.benchmarks.submission import SubmittedAnswer
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.metrics import Node
 from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
 from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
+from scoring.score_sheets import ScoreTable
+from scoring.specs.report import NO_GROUP
 
 Questions = Mapping[int, ChoiceQuestion]
 
@@ -71,3 +75,34 @@ def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
             "opt": letter or NONE,
         }
         yield SubmittedAnswer(str(question.index), letter or row.prediction, cells)
+
+
+class SplitTrees(NamedTuple):
+    """The accuracies of a split, or of the whole file, by how they are counted."""
+
+    split: str
+    trees: Mapping[str, Node]
+
+
+def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> ScoreTable:
+    """The accuracies of a whole file, which is the last of the splits; of several, the others are what is below it."""
+    *parts, whole = splits
+    trees = whole.trees
+    if len(parts) > 1:
+        trees = {way: _over(tree, way, parts) for way, tree in trees.items()}
+    named = {way: _named(tree, words) for way, tree in trees.items()}
+    return ScoreTable("levels", "By level", "Level", named)
+
+
+def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
+    below = []
+    for split, trees in parts:
+        line = replace(trees[way].line, name=split or NO_GROUP)
+        below.append(Node(line, "split", trees[way].children))
+    return Node(whole.line, whole.level, tuple(below))
+
+
+def _named(node: Node, words: Callable[[str], str]) -> Node:
+    """A tree with its names in words."""
+    line = replace(node.line, name=words(node.line.name))
+    return Node(line, node.level, tuple(_named(child, words) for child in node.children))
