@@ -48,13 +48,15 @@ class Visit:
             QuestionLibrary(questions),
         )
 
-    def brings(self, file: Path) -> str:
-        """Upload a file and return its token."""
+    def brings(self, file: Path, network: str | None = None) -> str:
+        """Upload a file from a network and return its token."""
 
         async def chunks() -> AsyncIterator[bytes]:
             yield file.read_bytes()
 
-        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
+        return asyncio.run(
+            self.upload_store.receive(self.owner, file.name, chunks(), network)
+        ).token
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
