@@ -105,8 +105,27 @@ def truths(rows: list[dict]) -> list[str]:
     """What no page, file, log or row may have of these questions: words of options and questions, and numbers."""
     words = {row[name] for row in rows for name in ("A", "question") if name in row}
     words |= {row[name] for row in rows for name in ("number", "riddle") if name in row}
+    words |= {row["answer"] for row in rows if len(row.get("answer", "")) > 1}
     return sorted(words)
 
 
 def told_by(text: str, rows: list[dict]) -> list[str]:
     return [word for word in truths(rows) if word in text]
+
+
+def page_rows(count: int = 40) -> list[dict]:
+    """Questions on pages, with a short right answer of its own each."""
+    return [
+        {"index": str(500 + place), "question": f"Pageq{place}z?", "answer": f"TruthQ{place}Z"}
+        for place in range(count)
+    ]
+
+
+def page_answers(path: Path, rows: list[dict]) -> Path:
+    """Right answers in small letters, truthq7z for TruthQ7Z, but for each third."""
+    said = {
+        row["index"]: "unknown" if place % 3 == 0 else row["answer"].lower()
+        for place, row in enumerate(rows)
+    }
+    path.write_text(json.dumps(said))
+    return path
