@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 
 
 def owner_code(owner: str) -> str:
-    """Return what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.SUFFIX`.
+    """Return what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.PART.SUFFIX`.
 
-    What is told of a file lies beside it, under its token.
+    What is told of an upload lies beside its files, under their token.
     """
     return hashlib.blake2b(owner.encode(), digest_size=8).hexdigest()
 

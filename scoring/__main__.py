@@ -36,7 +36,7 @@ COMMANDS = {
     "answer": Command(
         "let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"
     ),
-    "fetch": Command("download MM-Vet's questions and pictures", "scoring.cli.questions_first"),
+    "fetch": Command("download a benchmark's questions from its authors", "scoring.cli.fetch"),
 }
 
 

@@ -24,6 +24,7 @@ from scoring.judges.spec import read_prices
 from scoring.people.agreement_service import AgreementService
 from scoring.people.marking import Marking
 from scoring.questions.library import QuestionLibrary
+from scoring.questions.offered import offer_specs
 from scoring.task_map.reports import ReportAccuracies
 
 TIDY_SECONDS = 600.0
@@ -68,9 +69,11 @@ class ScoringContext:
             is_blind=self.submissions.is_blind,
             opened=self.submissions.opened,
         )
+        self._library = QuestionLibrary(settings.questions)
+        offer_specs(settings.questions)
         self.service = JobService(
             question_sets=question_sets(settings.mm_vet, settings.mm_vet_v2),
-            library=QuestionLibrary(settings.questions),
+            library=self._library,
             upload_store=self.uploads,
             jobs=self.jobs,
             worker=self.worker,
@@ -98,11 +101,13 @@ class ScoringContext:
     async def running(self) -> AsyncIterator[None]:
         """Run the job worker while the server runs; at shutdown, return its jobs to the queue."""
         self.worker.start()
+        reading = asyncio.create_task(asyncio.to_thread(self._library.files))
         tidying = asyncio.create_task(self._tidy())
         forgetting = asyncio.create_task(_forget())
         try:
             yield
         finally:
+            reading.cancel()
             tidying.cancel()
             forgetting.cancel()
             await asyncio.to_thread(self.worker.stop)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from arena.io.strict_json import row_errors
 from arena.io.tables import (
@@ -34,7 +34,7 @@ from scoring.benchmarks.mmbench import MMBENCH
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.predictions import sample
 from scoring.benchmarks.result_files import grades_toolkit, result_told
-from scoring.benchmarks.spec_benchmark import spec_benchmark
+from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import Judge
 from scoring.judges.run import Progress, Quote, quote_tasks, run_tasks
@@ -44,6 +44,7 @@ from scoring.report import AnyReport, NoAnswersError, QuestionSet
 from scoring.specs.files import OURS, load_folder
 from scoring.specs.reading import has_truths
 from scoring.specs.report import SpecReport, spec_of_report
+from scoring.specs.schema import spec_of
 from scoring.visit_bench.benchmark import VISIT_BENCH
 from scoring.visit_bench.reader import is_submission
 from scoring.visit_bench.sealed import SEALED_ITEMS
@@ -69,19 +70,46 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
-OFFERED: Mapping[str, Benchmark[Any]] = {
-    key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"
-}
-"""Those that one can choose: hidden answers are scored as the benchmark whose they are."""
+OWN_BENCHMARK = spec_benchmark(
+    OWN,
+    spec_of(
+        {
+            "name": "Your benchmark",
+            "about": "Your own questions, with a rule that you write into a benchmark.yaml.",
+            "rule": {"kind": "rubric", "grades": [0, 1], "prompt": "{answer}"},
+        }
+    ),
+)
+"""What is known of a benchmark that its user brought where its spec isn't at hand: its name is that of all of them."""
 
 
-def benchmark_of(report: AnyReport) -> Benchmark[Any]:
-    """The benchmark of a report. One of a spec carries it, whatever has become of the file since."""
-    if isinstance(report, SpecReport):
-        return spec_benchmark(report.benchmark, spec_of_report(report))
-    if isinstance(report, HiddenReport):
-        return hidden_benchmark(report)
-    return BENCHMARKS[report.benchmark]
+class Scored(Protocol):
+    """What is of a benchmark: a report, or its job."""
+
+    @property
+    def benchmark(self) -> str: ...
+
+
+def benchmark_of(scored: Scored) -> Benchmark[Any]:
+    """The benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
+    if isinstance(scored, SpecReport):
+        return spec_benchmark(scored.benchmark, spec_of_report(scored))
+    if isinstance(scored, HiddenReport):
+        return hidden_benchmark(scored)
+    return benchmark_named(scored.benchmark)
+
+
+def benchmark_named(key: str) -> Benchmark[Any]:
+    """A benchmark by its key; what isn't among them is one of a spec that is not here, or no more."""
+    return BENCHMARKS.get(key, OWN_BENCHMARK)
+
+
+def offered() -> Mapping[str, Benchmark[Any]]:
+    """Those that one can choose: hidden answers are scored as those of the benchmark whose they are."""
+    return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
+
+
+_NO_ROWS = "expected answers, found none; choose the file that holds them"
 
 
 def open_upload(
@@ -108,7 +136,7 @@ def open_upload(
     written = found()
     start = next(written, None)
     if start is None:
-        raise NoAnswersError("expected answers, found none; choose the file that holds them", label)
+        raise NoAnswersError(_NO_ROWS, label)
     toolkit = grades_toolkit(chain([start], found()))
     told = result_told(start, label, toolkit)
     asked = sample(start)
@@ -153,7 +181,7 @@ def recognised(
     opened = open_upload(path, limits, name, wanted=wanted)
     if opened:
         return opened
-    first = _first_row(path, limits, label)
+    first = first_row(path, limits, label)
     if not answers_any(path, sets(), limits, name):
         if _is_short_answer(first):
             raise unrecognised(path, choice, name)
@@ -202,7 +230,7 @@ def answers_any(
 def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesError:
     """What a file that no benchmark takes has or lacks, and what to give; `option` names a benchmark."""
     label = name or path.name
-    first = _first_row(path, ANSWERS, label)
+    first = first_row(path, ANSWERS, label)
     if _is_short_answer(first):
         told = (
             "found question, answer and prediction, as several benchmarks have, and no name that one of them gives its "
@@ -210,7 +238,7 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        own = [one.key for one in OFFERED.values() if one.way not in ("compare", "sealed")]
+        own = [one.key for one in offered().values() if one.way not in ("compare", "sealed")]
         told = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
             f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "
@@ -256,8 +284,13 @@ async def score(
     return benchmark.graded(draft, outcomes)
 
 
-def _first_row(path: Path, limits: FileLimits, label: str) -> Record:
-    return next(map(flat, read_records(path, limits, IMAGE_COLUMNS, label, members=True)))
+def first_row(path: Path, limits: FileLimits, label: str) -> Record:
+    """The first row of a file. Raises RowsError, also where there is none."""
+    records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
+    start = next(records, None)
+    if start is None:
+        raise NoAnswersError(_NO_ROWS, label)
+    return flat(start)
 
 
 def flat(record: Record) -> Record:

@@ -121,6 +121,7 @@ def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]
     for name, path, variable in (
         ("MM-Vet", settings.mm_vet, "MM_VET_PATH"),
         ("MM-Vet v2", settings.mm_vet_v2, "MM_VET_V2_PATH"),
+        ("other benchmarks", settings.questions, "QUESTIONS_PATH"),
     ):
         missing = f"missing, so answers to them can't be scored here. Set {variable} to their folder (docs/host.md)."
         yield ChecklistEntry(f"Questions of {name}", path is not None, "here." if path else missing)

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from arena.database import now
-from arena.io.tables import Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.types import grouped
 from scoring.benchmarks.article import (
@@ -27,7 +27,7 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
-from scoring.benchmarks.submission import Submission
+from scoring.benchmarks.submission import Submission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
@@ -275,7 +275,9 @@ class FileBenchmark(Benchmark[R]):
     def read(self, rows: Iterable[Record], questions: Mapping[Any, Any] | None) -> ReadFile[Any]:
         """A file's rows; `questions` are those of the benchmark's own file by id, for a file that holds none."""
 
-    def own_questions(self, path: Path) -> Mapping[Any, Any]:
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[Any, Any]:
         """The questions of the benchmark's own file, by id. Raises RowsError and ChoicesError."""
         raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
 
@@ -426,11 +428,12 @@ class OpenedFile:
         """Yield what a file's right answers that nobody may read here mean for its report."""
         if hidden := self.splits("hidden"):
             yield (
-                f"The right answers{_of_splits(hidden)} are hidden. Rules score them, and no judge is asked. The "
-                f"report shows scores of {LEAST} answers or more, and nothing of a single answer"
+                f"The right answers of {these_questions(hidden)} are hidden. Rules score them, and no judge is asked. "
+                f"The report shows scores of {LEAST} answers or more, and nothing of a single answer"
             )
         if absent := self.splits("absent"):
-            yield f"The right answers{_of_splits(absent)} are with their authors. The report has the file to submit"
+            whose = these_questions(absent)
+            yield f"The right answers of {whose} are with their authors. The report has the file to submit"
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
@@ -451,11 +454,6 @@ class OpenedFile:
 def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:
     """Where the right answers of a split are."""
     return answers.get(split, answers.get("", "there"))
-
-
-def _of_splits(splits: Sequence[str]) -> str:
-    named = [split for split in splits if split]
-    return f" of {' and '.join(named)}" if named else ""
 
 
 def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:

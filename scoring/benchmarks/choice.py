@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import ANSWERS, Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
-from arena.types import grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -25,13 +24,18 @@ from scoring.benchmarks.base import (
     problem_lines,
     while_wanted,
 )
-from scoring.benchmarks.choice_answers import failures, no_answers, scored_answer
+from scoring.benchmarks.choice_answers import (
+    failure_lines,
+    failures,
+    no_answers,
+    scored_answer,
+)
 from scoring.benchmarks.choice_blind import (
     SplitTrees,
     blind_questions,
+    choice_submission,
     over_splits,
     sighted_file,
-    submitted,
 )
 from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
@@ -60,8 +64,6 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Node,
     picture_problems,
-    share,
-    undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
@@ -197,10 +199,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     ) -> ReadFile[Answered]:
         return read_choices(rows, questions)
 
-    def own_questions(self, path: Path) -> Mapping[int, ChoiceQuestion]:
-        with row_errors(path.name):
-            found, problems = read_questions(read_records(path, ANSWERS, digested=IMAGE_COLUMNS))
-        check_scorable(path.name, problems)
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[int, ChoiceQuestion]:
+        label = name or path.name
+        with row_errors(label):
+            records = read_records(path, limits, name=label, digested=IMAGE_COLUMNS)
+            found, problems = read_questions(records)
+        check_scorable(label, problems)
         return found
 
     def asked(self, questions: Mapping[int, ChoiceQuestion]) -> Iterator[AskedQuestion]:
@@ -389,14 +395,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             sheets.append(steps_sheet(found.success))
         if found.letters:
             sheets.append(letter_sheet(found.letters))
-        reasons = failures(report.rows, report.protocol)
-        rows = grouped(
-            (reasons[str(row.question.index)], row)
-            for row in report.rows
-            if reasons[str(row.question.index)]
-        )
-        if rows:
-            lines = [self._no_answer_line(report, why, given) for why, given in rows.items()]
+        if lines := failure_lines(report.rows, report.protocol):
             sheets.append(no_answer_sheet(lines))
         return sheets
 
@@ -429,14 +428,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         nodes = (node for node in first.walk() if node.level not in NARROWEST)
         return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
-    def _no_answer_line(
-        self, report: ChoiceReport, reason: str, rows: Sequence[Decided]
-    ) -> ScoreLine:
-        """Rows as the protocol counts them: those of the papers take what is undecided for wrong."""
-        wrong = undecided_is_wrong(report.protocol)
-        rights = [False if row.right is None and wrong else row.right for row in rows]
-        return share(reason, rights, pictures=[row.question.picture for row in rows])
-
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
         """Every download; answers of a split without right ones are a submission to the benchmark's own server."""
         found = self.tabulated(report)
@@ -466,13 +457,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
     def submission(self, report: ChoiceReport) -> Submission | None:
-        known = {row.question.split for row in report.rows if row.question.answer}
-        blind = [row for row in report.rows if row.question.split not in known]
-        if not blind or self.spec.submission is None:
-            return None
-        splits = tuple(dict.fromkeys(row.question.split for row in blind))
-        stem = file_stem(report.file)
-        return Submission(self.spec.submission, stem, splits, [*submitted(blind)])
+        return choice_submission(self.spec.submission, report.file, report.rows)
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.failures import ENDLESS, SERVER
+from scoring.multiple_choice.metrics import share, undecided_is_wrong
 from scoring.multiple_choice.types import NONE, PASS, Answered, Decided, Protocol, Rule
 from scoring.no_answers import EMPTY, no_answer
-from scoring.report import remembered
+from scoring.report import ScoreLine, remembered
 
 RULE_FAILURES: Mapping[Rule, str] = {
     Rule.FAILED: SERVER,
@@ -33,6 +35,19 @@ def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
     if protocol != "strict":
         return no_answers(rows)
     return {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
+
+
+def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine]:
+    """How those that are no answers score, by the reason; the papers take what is undecided for wrong."""
+    reasons = failures(rows, protocol)
+    failed = grouped((reasons[str(row.question.index)], row) for row in rows)
+    wrong = undecided_is_wrong(protocol)
+    lines = []
+    for reason, given in failed.items():
+        if reason:
+            rights = [False if row.right is None and wrong else row.right for row in given]
+            lines.append(share(reason, rights, pictures=[row.question.picture for row in given]))
+    return lines
 
 
 def scored_answer(

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from scoring.benchmarks.submission import SubmittedAnswer
+from scoring.benchmarks.submission import Form, Submission, SubmittedAnswer
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.metrics import Node
 from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
 from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
+from scoring.report import file_stem
 from scoring.score_sheets import ScoreTable
 from scoring.specs.report import NO_GROUP
 
@@ -53,6 +54,16 @@ def _lacks_passes(rows: Sequence[Answered], questions: Questions) -> bool:
     lacking = [index for index in questions if index not in there]
     lacking += [question.index for question in missing_passes(questions, answered)]
     return any(index % PASS in bases for index in lacking)
+
+
+def choice_submission(form: Form | None, file: str, rows: Sequence[Decided]) -> Submission | None:
+    """The answers of splits without a right letter; None where there are none, or no form for them."""
+    known = {row.question.split for row in rows if row.question.answer}
+    blind = [row for row in rows if row.question.split not in known]
+    if form is None or not blind:
+        return None
+    splits = tuple(dict.fromkeys(row.question.split for row in blind))
+    return Submission(form, file_stem(file), splits, [*submitted(blind)])
 
 
 def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:

@@ -33,7 +33,7 @@ from scoring.benchmarks.base import (
     OpenedFile,
     check_scorable,
 )
-from scoring.benchmarks.submission import Submission
+from scoring.benchmarks.submission import Submission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import counted, fate
@@ -303,17 +303,16 @@ def _limits(
         text = f"{counted(reason, times, len(opened.file.rows))}. {fate(report.protocol)}"
         yield Caveat(lead, text)
     yield from (Caveat("", text) for text in told)
-    if known := [split for split in opened.splits("there") if split]:
-        names = " and ".join(known)
+    if known := opened.splits("there"):
         text = (
-            f"The right answers of {names} are open, but they share this file with hidden ones, so no answer is shown. "
-            f"Score {names} in a file of their own to see each answer"
+            f"The right answers of {these_questions(known)} are open, but they share this file with hidden ones, so no "
+            "answer is shown. Score them in a file of their own to see each one."
         )
         yield Caveat("", text)
     if left_out:
         text = (
-            f"Groups with fewer than {LEAST} scored answers aren't shown, so that they give away no single one: "
-            f"{left_out:,}. Their answers count in the scores above them"
+            f"Groups with fewer than {LEAST} scored answers aren't shown, nor what would give them away: {left_out:,} "
+            "in all. Their answers count in the scores above them."
         )
         yield Caveat("", text)
     if submission:

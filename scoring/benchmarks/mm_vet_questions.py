@@ -1,24 +1,22 @@
 """MM-Vet questions: loaded from a local folder or the authors' archive, subsets of them, and our own small sample."""
 
-import contextlib
 import hashlib
 import json
 import tempfile
 import time
 import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-import httpx
 from pydantic import TypeAdapter
 
 from arena.io.strict_json import parse_json, row_errors
 from arena.io.tables import COMMAND_LINE, JSON, RowsError, read_json, read_lines, read_records
+from scoring.benchmarks.download import DownloadError, download, named
 from scoring.report import DATA, Question, QuestionSet
 
 MM_VET_ARCHIVE = "https://github.com/yuweihao/MM-Vet/releases/download/v1/mm-vet.zip"
@@ -47,8 +45,6 @@ SAMPLE_PREDICTIONS = DATA / "mm_vet_sample_predictions.json"
 _ARCHIVE_BYTES = 200_000_000
 """Limit for the archive and for what it unpacks to: the published one has 67 MB, and its images hardly compress."""
 _MEMBERS = 2_000
-_WAITS = (1, 2, 4, 8)
-"""Seconds between two attempts of a download."""
 
 
 class QuestionsError(ValueError):
@@ -141,7 +137,7 @@ def _is_bard_set(kept: Sequence[Question]) -> bool:
 def fetch_mm_vet(
     folder: Path, address: str = MM_VET_ARCHIVE, sleep: Callable[[float], object] = time.sleep
 ) -> Path:
-    """Download the authors' archive to a folder, whole or not at all; one that has it stays. Raises QuestionsError."""
+    """Download the authors' archive to a folder, whole or not at all; one that has it stays. Raises DownloadError."""
     file = folder / MM_VET_FILE
     if file.is_file() and file_sha256(file) == MM_VET_SHA256:
         return folder
@@ -153,8 +149,8 @@ def fetch_mm_vet(
     with tempfile.TemporaryDirectory(prefix=".mm-vet-", dir=folder.parent) as scratch:
         archive = Path(scratch) / "mm-vet.zip"
         unpacked = Path(scratch) / "mm-vet"
-        with _named(address):
-            _download(address, archive, sleep)
+        with named(address):
+            download(address, archive, _ARCHIVE_BYTES, sleep)
             _unpack(archive, unpacked)
         unpacked.replace(folder)
     return folder
@@ -251,83 +247,32 @@ def _listed_ids(text: str) -> list[str]:
     return kept
 
 
-@contextlib.contextmanager
-def _named(address: str) -> Iterator[None]:
-    """Errors raised inside become QuestionsErrors that name the address."""
-    try:
-        yield
-    except QuestionsError as error:
-        raise QuestionsError(f"{address}: {error}") from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        cause = str(error)[:200] or type(error).__name__
-        raise QuestionsError(
-            f"{address}: {cause}; check the network, or download it by hand"
-        ) from error
-    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
-        raise QuestionsError(
-            f"{address}: is no sound zip archive ({str(error)[:200]}); try again"
-        ) from error
-
-
-def _download(address: str, path: Path, sleep: Callable[[float], object]) -> None:
-    """Stream to disk, retrying if the network or the server fails."""
-    for wait in _WAITS:
-        try:
-            return _stream(address, path)
-        except (
-            httpx.TimeoutException,
-            httpx.NetworkError,
-            httpx.RemoteProtocolError,
-            httpx.HTTPStatusError,
-        ):
-            sleep(wait)
-    return _stream(address, path)
-
-
-def _stream(address: str, path: Path) -> None:
-    """Stream to disk, following redirects: GitHub sends release files from another host. Raises QuestionsError."""
-    with (
-        httpx.stream("GET", address, follow_redirects=True, timeout=30) as response,
-        path.open("wb") as file,
-    ):
-        if response.status_code in (408, 429) or response.status_code >= 500:
-            response.raise_for_status()
-        if response.status_code != 200:
-            raise QuestionsError(f"answered {response.status_code}; check the address in a browser")
-        for piece in response.iter_bytes():
-            file.write(piece)
-            if file.tell() > _ARCHIVE_BYTES:
-                raise QuestionsError(
-                    f"sends more than {_ARCHIVE_BYTES:,} bytes; it is not the published archive"
-                )
-
-
 def _unpack(path: Path, folder: Path) -> None:
-    """Extract the published questions and the images that they name, and nothing else. Raises QuestionsError."""
+    """Extract the published questions and the images that they name, and nothing else. Raises DownloadError."""
     with zipfile.ZipFile(path) as archive:
         parts = {PurePosixPath(part.filename): part for part in archive.infolist()}
         unpacked = sum(part.file_size for part in parts.values())
         if len(parts) > _MEMBERS or unpacked > _ARCHIVE_BYTES:
-            raise QuestionsError(
+            raise DownloadError(
                 f"unpacks to {len(parts):,} files of {unpacked:,} bytes; it is not the published one"
             )
         files = [
             place for place in parts if place.name == MM_VET_FILE and "__MACOSX" not in place.parts
         ]
         if len(files) != 1:
-            raise QuestionsError(
+            raise DownloadError(
                 f"holds {len(files)} files {MM_VET_FILE}, expected one; it is not the published archive"
             )
         (folder / "images").mkdir(parents=True)
         (folder / MM_VET_FILE).write_bytes(archive.read(parts[files[0]]))
         if file_sha256(folder / MM_VET_FILE) != MM_VET_SHA256:
-            raise QuestionsError(
+            raise DownloadError(
                 f"its {MM_VET_FILE} is not the published one (sha256 differs); report it"
             )
         for name in sorted({question.image for question in load_mm_vet(folder).questions}):
             picture = parts.get(files[0].parent / "images" / name)
             if picture is None:
-                raise QuestionsError(
+                raise DownloadError(
                     f"lacks the picture images/{name}; it is not the published archive"
                 )
             (folder / "images" / name).write_bytes(archive.read(picture))

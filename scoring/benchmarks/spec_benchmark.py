@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arena.io.strict_json import row_errors
-from arena.io.tables import ANSWERS, Record, read_records
+from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
 from scoring.benchmarks.article import (
@@ -73,7 +73,7 @@ from scoring.specs.sheets import report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
 OWN = "own"
-"""Key of a benchmark that its user brings."""
+"""Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
     **PROTOCOL_WORDS,
     "vlmevalkit": "VLMEvalKit",
@@ -111,6 +111,15 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     return replace(benchmark, check="Read the file (free)", unit="answer")
 
 
+def own_benchmark(spec: Spec) -> "SpecBenchmark":
+    """A benchmark that its user brings. Its key is of this spec alone, so that no two specs are mixed."""
+    return spec_benchmark(f"{OWN}:{spec.digest[:16]}", spec)
+
+
+def is_own(key: str) -> bool:
+    return key.partition(":")[0] == OWN
+
+
 @dataclass(frozen=True, kw_only=True)
 class SpecBenchmark(FileBenchmark[SpecReport]):
     """A spec as a benchmark. What it tells of a report it reads from the spec that the report carries."""
@@ -141,11 +150,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     ) -> ReadFile[SpecRow]:
         return read_spec_rows(self.spec, rows, questions)
 
-    def own_questions(self, path: Path) -> Mapping[str, Mapping[str, Any]]:
-        with row_errors(path.name):
-            records = read_records(path, ANSWERS, members=True, digested=IMAGE_COLUMNS)
+    def own_questions(
+        self, path: Path, limits: FileLimits = ANSWERS, name: str | None = None
+    ) -> Mapping[str, Mapping[str, Any]]:
+        label = name or path.name
+        with row_errors(label):
+            records = read_records(path, limits, name=label, members=True, digested=IMAGE_COLUMNS)
             found = read_questions(self.spec, records)
-        check_scorable(path.name, found.problems)
+        check_scorable(label, found.problems)
         return {row.id: row.cells for row in found.rows}
 
     @property

@@ -46,13 +46,20 @@ class Submission:
     @property
     def told(self) -> str:
         """What a report says of it."""
-        named = " and ".join(filter(None, self.splits))
-        these = f"the split {named}" if named else "these questions"
-        return f"The right answers of {these} are with their authors. Submit {self.name}, below"
+        whose = these_questions(self.splits)
+        return f"The right answers of {whose} are with their authors. Submit {self.name}, below."
 
     @property
     def content(self) -> bytes:
         return _WRITERS[self.form](self.answers)
+
+
+def these_questions(splits: Sequence[str]) -> str:
+    """The questions of some splits in words."""
+    named = [split for split in splits if split]
+    if not named:
+        return "these questions"
+    return f"the split{'s' if named[1:] else ''} {' and '.join(named)}"
 
 
 def printable(text: str) -> str:

@@ -8,19 +8,20 @@ from typer import Argument, BadParameter, Option, Typer
 
 from arena.cli.output_paths import check_unread, output_file
 from arena.io.tables import ANSWERS, read_records
+from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
-    OWN,
     SpecBenchmark,
     outcome_words,
+    own_benchmark,
     protocol_note,
-    spec_benchmark,
 )
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.registry import OFFERED, open_upload
+from scoring.questions.offered import offer_specs
+from scoring.registry import offered, open_upload
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
@@ -70,23 +71,25 @@ def benchmarks(
     ] = None,
     task: Task = None,
 ) -> Iterator[str]:
+    offer_specs(Settings.from_env().questions)
+    known = offered()
     if name is None:
-        width = max(map(len, OFFERED))
-        for key, benchmark in OFFERED.items():
+        width = max(map(len, known))
+        for key, benchmark in known.items():
             yield f"{key:{width}}  {benchmark.line}"
         return
     is_file = name.lower().endswith(SPEC_ENDINGS)
-    if not is_file and name not in OFFERED:
-        keys = ", ".join(OFFERED)
+    if not is_file and name not in known:
+        keys = ", ".join(known)
         raise BadParameter(f"expected one of {keys}, or a file as in animals.yaml, found {name!r}")
     if form is not None:
-        found = load_benchmark(Path(name), task) if is_file else _of_ours(OFFERED[name])
+        found = load_benchmark(Path(name), task) if is_file else _of_ours(known[name])
         read = [Path(name)] if is_file else []
         yield from _in_form(found, form, questions, out, read)
     elif is_file:
         yield from _described_file(Path(name), task)
     else:
-        yield from _described_benchmark(OFFERED[name])
+        yield from _described_benchmark(known[name])
 
 
 @app.command()
@@ -252,7 +255,7 @@ def _field(name: str, text: str) -> str:
 
 def _tried(spec: Spec, file: Path) -> Iterator[str]:
     """Yield what a file holds, and how the first answers are read under each protocol. Raises ChoicesError."""
-    benchmark = spec_benchmark(OWN, spec)
+    benchmark = own_benchmark(spec)
     opened = open_upload(file, ANSWERS, benchmark=benchmark)
     assert opened, "a benchmark that is given takes any file"
     yield from opened.lines

@@ -1,18 +1,18 @@
-"""`score` for MM-Vet's answers and grade files, and `fetch`, which downloads MM-Vet's questions."""
+"""`score` for MM-Vet's answers and grade files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from typer import BadParameter, Typer
+from typer import BadParameter
 
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
-from scoring.benchmarks.mm_vet_questions import fetch_mm_vet, load_mm_vet, own_sample, subset
+from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
@@ -21,7 +21,6 @@ from scoring.cli.score_request import ScoreRequest
 from scoring.no_answers import fate
 from scoring.report import QuestionSet, Report, missing_notice
 
-app = Typer(rich_markup_mode=None)
 LOAD: Mapping[str, Callable[[Settings, Path | None], QuestionSet]] = {
     MM_VET.key: lambda settings, path: load_mm_vet(path or settings.mm_vet),
     MM_VET_V2.key: lambda settings, path: load_mm_vet_v2(path or settings.mm_vet_v2),
@@ -124,12 +123,6 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
     yield f"{chosen.name}: {size}, {draft.protocol} protocol."
     progress.check_unread_files(draft, request.out, request.read)
     return (yield from serving.judged(draft, spec))
-
-
-@app.command()
-def fetch(folder: Path) -> Iterator[str]:
-    """Download MM-Vet's questions and images from its authors."""
-    yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
 
 
 def _warnings(report: Report) -> Iterator[str]:

@@ -62,6 +62,8 @@ def _judged(
     """A report by rules, with a judge for what they leave open if one is chosen."""
     benchmark = found.benchmark
     yield from benchmark.lines(found.file)
+    if found.stamp:
+        yield f"questions: {found.stamp.words}"
     yield from benchmark.told_no_answers(report)
     yield from problem_lines(found.file.problems)
     if not report.left or request.no_judge:

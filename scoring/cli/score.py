@@ -9,7 +9,7 @@ from typer import Argument, BadParameter, Option, Typer
 from arena.io.tables import ANSWERS
 from arena.settings import Settings
 from scoring.benchmarks.base import Benchmark, ChoicesError, OpenedFile, Workflow
-from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
+from scoring.benchmarks.spec_benchmark import own_benchmark
 from scoring.cli import progress
 from scoring.cli.questions_first import questions_first
 from scoring.cli.rules_first import rules_first
@@ -17,7 +17,8 @@ from scoring.cli.score_request import ScoreRequest, option_lines, read_options
 from scoring.cli.visit_bench import compare
 from scoring.jobs.service import question_sets
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.opening import joined
+from scoring.questions.offered import offer_specs
+from scoring.questions.opening import joined, whole_file
 from scoring.registry import BENCHMARKS, answers_any, recognised, unrecognised
 from scoring.report import QuestionSet
 from scoring.specs.files import SPEC_ENDINGS
@@ -31,8 +32,6 @@ WAYS: Mapping[Workflow, Callable[[Any, ScoreRequest], Iterator[str]]] = {
     "rules first": rules_first,
     "compare": compare,
 }
-_NAMES = [key for key, benchmark in BENCHMARKS.items() if benchmark.way in WAYS]
-"""All but sealed items: a report's files here hold the judge's replies, which may quote a sealed reference."""
 _EPILOG = "\n".join(["\b", *option_lines(BENCHMARKS.values())])
 
 
@@ -87,7 +86,9 @@ def score(
             "here, use visit-bench.",
             param_hint="--benchmark",
         )
-    found = _named(benchmark) if benchmark else _recognised(file)
+    settings = Settings.from_env()
+    offer_specs(settings.questions)
+    found = _named(benchmark) if benchmark else _recognised(file, settings)
     opened = found if isinstance(found, OpenedFile) else None
     record = found.benchmark if isinstance(found, OpenedFile) else found
     request = ScoreRequest(
@@ -116,9 +117,11 @@ def _named(benchmark: str) -> Benchmark[Any]:
         if read.form:
             way = f"python -m scoring benchmarks {benchmark} --as spec --out NAME.yaml"
             raise ChoicesError(f"{benchmark} is {read.form}; make it a spec first: {way}")
-        return spec_benchmark(OWN, read.spec)
-    if benchmark not in _NAMES:
-        names = ", ".join(_NAMES)
+        return own_benchmark(read.spec)
+    # not sealed items: a report's files here hold the judge's replies, which may quote a sealed reference
+    known = [key for key, one in BENCHMARKS.items() if one.way in WAYS]
+    if benchmark not in known:
+        names = ", ".join(known)
         raise BadParameter(
             f"expected one of {names}, or a spec as in animals.yaml, found {benchmark!r}",
             param_hint="--benchmark",
@@ -126,18 +129,20 @@ def _named(benchmark: str) -> Benchmark[Any]:
     return BENCHMARKS[benchmark]
 
 
-def _recognised(file: Path | None) -> OpenedFile | Benchmark[Any]:
+def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark[Any]:
     """What a file is; free answers must be MM-Vet's by their ids, or answer a question that is here."""
     if file is None:
         raise BadParameter("name a file of outputs", param_hint="FILE")
-    settings = Settings.from_env()
     beside = joined(QuestionLibrary(settings.questions), file, ANSWERS)
     if beside.file is not None:
         return beside.file
+    if beside.match.unclear:
+        whole = whole_file(file, ANSWERS)
+        if whole is None:
+            text = f"{beside.match.unclear} Say which: --benchmark NAME, --questions FILE"
+            raise ChoicesError(f"{file.name}: {text}")
+        return whole
     found = recognised(file, _question_sets, "--benchmark", ANSWERS)
-    is_whole = isinstance(found, OpenedFile) and found.file.scorable
-    if beside.match.unclear and not is_whole:
-        raise ChoicesError(f"{file.name}: {beside.match.unclear} Say which: --benchmark NAME")
     is_free = isinstance(found, Benchmark) and found.way == "questions first"
     if is_free and not answers_any(file, _question_sets(), ANSWERS):
         raise unrecognised(file, "--benchmark")

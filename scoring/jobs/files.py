@@ -27,6 +27,8 @@ from scoring.benchmarks.predictions import (
     notices,
     read_predictions,
 )
+from scoring.benchmarks.spec_benchmark import is_own
+from scoring.jobs.given import GivenFilesError, given_files, opened_given
 from scoring.jobs.store import STOPPED, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import StoredUpload
@@ -37,11 +39,12 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match
-from scoring.questions.opening import NO_FILE, Joined, joined
+from scoring.questions.opening import NO_FILE, Joined, joined, whole_file
 from scoring.registry import (
     BENCHMARKS,
-    OFFERED,
+    benchmark_of,
     file_benchmark,
+    offered,
     open_upload,
     quote,
     recognised,
@@ -87,9 +90,11 @@ class Chosen(NamedTuple):
     """What a file is to be scored as; "" for what the file itself tells."""
 
     benchmark: str = ""
-    """Key of `BENCHMARKS`."""
+    """Key of `BENCHMARKS`, or `OWN`."""
     questions: str = ""
     """Name of a question file of this server."""
+    spec: str = ""
+    """JSON of the spec of a user's own benchmark; that of the upload without."""
 
 
 FROM_FILE = Chosen()
@@ -100,7 +105,7 @@ class Recognised:
     """What an uploaded file is."""
 
     benchmark: str
-    """Key of `BENCHMARKS`; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
+    """Its key; an edition of MM-Vet for free answers, whose questions are chosen beside the file."""
     title: str
     lines: tuple[str, ...]
     problems: tuple[Problem, ...]
@@ -122,10 +127,9 @@ class Source(NamedTuple):
     def of(cls, arrived: StoredUpload) -> "Source":
         """An upload; one that unpacks to more counts as large."""
         with suppress(FileNotFoundError):
-            size = arrived.path.stat().st_size
-            return cls(
-                max(size, LARGE + 1) if arrived.path.suffix in _PACKED else size, arrived.network
-            )
+            is_packed = any(file.path.suffix in _PACKED for file in arrived.files)
+            size = max(arrived.size, LARGE + 1) if is_packed else arrived.size
+            return cls(size, arrived.network)
         return cls(0, arrived.network)
 
     @property
@@ -210,7 +214,7 @@ class FileReader:
         looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
         rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
         rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
-        others = "; ".join(one.name for one in OFFERED.values() if one.key != benchmark)
+        others = "; ".join(one.name for one in offered().values() if one.key != benchmark)
         text = (
             f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
             f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
@@ -264,29 +268,52 @@ class FileReader:
             found = _described(beside.file, beside.match)
             days = (self.jobs.hidden.told(owner),) if beside.file.is_hidden else ()
             return replace(found, lines=(*found.lines, *days))
+        if beside.match.unclear:
+            return self._unclear(arrived, beside.match, key, wanted)
         if key:
             return _described(_opened(arrived, key, wanted), beside.match)
-        found = self._recognised(arrived, beside.match, wanted)
+        place = "below, under Details,"
+        sets = self.question_sets.values
+        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
         if isinstance(found, OpenedFile):
             return _described(found, beside.match)
         return self._of_no_file(owner, arrived, found)
 
-    def _recognised(
-        self, arrived: StoredUpload, match: Match, wanted: Callable[[], bool]
-    ) -> OpenedFile | Benchmark[Any]:
-        """What a file is that belongs to no question file here. Raises RowsError and ChoicesError."""
-        place = "below, under Details,"
-        sets = self.question_sets.values
-        found = recognised(arrived.path, sets, place, name=arrived.name, wanted=wanted)
-        is_whole = isinstance(found, OpenedFile) and found.file.scorable
-        if match.unclear and not is_whole:
-            raise ChoicesError(f"{arrived.name}: {match.unclear} Choose its benchmark {place[:-1]}")
-        return found
+    def _unclear(
+        self, arrived: StoredUpload, match: Match, key: str, wanted: Callable[[], bool]
+    ) -> Recognised:
+        """A file that several question files fit: as it is if it holds its questions, else with what is to be chosen.
+
+        Raises RowsError, and ChoicesError where they are of several benchmarks.
+        """
+        whole = whole_file(arrived.path, name=arrived.name, wanted=wanted)
+        if whole is not None and key in ("", whole.benchmark.key):
+            return _described(whole, match)
+        keys = {file.benchmark for file in match.fits}
+        if len(keys) > 1:
+            text = f"{match.unclear} Choose its benchmark below, under Details"
+            raise ChoicesError(f"{arrived.name}: {text}")
+        (key,) = keys
+        asked = Problem(0, None, f"{match.unclear} Choose it below, under Questions", "scoring")
+        return Recognised(
+            key,
+            Path(arrived.name).stem,
+            (f"answers to {BENCHMARKS[key].name}",),
+            (asked,),
+            scorable=False,
+            sets=[file.name for file in match.fits],
+        )
 
     def _of_no_file(
         self, owner: str, arrived: StoredUpload, form: Benchmark[Any], chosen: str = ""
     ) -> Recognised:
-        """A file of a benchmark whose questions are not in its files."""
+        """A file of a benchmark whose questions are not in its files. Raises GivenFilesError beside a question file."""
+        given = given_files(arrived)
+        if given.questions is not None:
+            raise GivenFilesError(
+                f"{given.name} has answers to {form.name}, whose questions are on this server already. Drop it without "
+                f"{given.questions_name}"
+            )
         if form.way in ("compare", "sealed"):
             return self._submission(owner, arrived, chosen or None)
         return Recognised(form.key, Path(arrived.name).stem, (), (), True)
@@ -294,13 +321,22 @@ class FileReader:
     def _joined(
         self, arrived: StoredUpload, chosen: Chosen, wanted: Callable[[], bool] | None = None
     ) -> Joined:
+        """A file with the questions that were given beside it, else with those of the library; or by its own spec."""
+        given = given_files(arrived)
+        goes_on = wanted or arrived.path.exists
+        own = given.own(chosen.benchmark, chosen.spec)
+        if given.questions is not None:
+            benchmark = own or (file_benchmark(chosen.benchmark) if chosen.benchmark else None)
+            return Joined(opened_given(given, given.questions, benchmark, goes_on), Match())
+        if own is not None:
+            return Joined(_opened(arrived, own, goes_on), Match())
         return joined(
             self.library,
             arrived.path,
             name=arrived.name,
             benchmark=chosen.benchmark or None,
             questions=chosen.questions,
-            wanted=wanted or arrived.path.exists,
+            wanted=goes_on,
         )
 
     def _open(self, arrived: StoredUpload, chosen: Chosen) -> OpenedFile:
@@ -415,9 +451,7 @@ class FileReader:
         job = self.jobs.find(link)
         report = self.jobs.report(link)
         ruled = (
-            job is not None
-            and job.owner == owner
-            and isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+            job is not None and job.owner == owner and isinstance(benchmark_of(job), FileBenchmark)
         )
         if report is None or not ruled:
             raise JobServiceError("There is no such report of yours; upload the file again")
@@ -478,13 +512,13 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
     """What a file of answers is, beside the question file that it was joined to if there is one."""
     problems = found.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
-    if match.unclear and not scorable:
-        problems = (Problem(0, None, f"{match.unclear} Choose it under Details", "scoring"),)
     sets = [file.name for file in match.fits]
+    first, *others = found.lines
+    whose = "your benchmark " if is_own(found.benchmark.key) else ""
     return Recognised(
         found.benchmark.key,
         found.title,
-        found.lines,
+        (f"{whose}{first}", *others),
         problems,
         scorable,
         tuple(map(found.benchmark.look, islice(found.file.rows, LOOKED_AT))),
@@ -494,7 +528,9 @@ def _described(found: OpenedFile, match: Match) -> Recognised:
 
 
 def _opened(
-    arrived: StoredUpload, benchmark: str, wanted: Callable[[], bool] | None = None
+    arrived: StoredUpload,
+    benchmark: str | FileBenchmark[Any],
+    wanted: Callable[[], bool] | None = None,
 ) -> OpenedFile:
     found = open_upload(
         arrived.path,
@@ -509,7 +545,8 @@ def _opened(
 def _rest(report: Any, spec: JudgeSpec, address: str) -> AnyReport:
     if not report.left:
         raise JobServiceError(f"Nothing in {report.title!r} is left to a judge")
-    benchmark = file_benchmark(report.benchmark)
+    benchmark = benchmark_of(report)
+    assert isinstance(benchmark, FileBenchmark)
     if benchmark.pictured(report):
         raise JobServiceError(
             f"The judge of {benchmark.name} reads answers beside their pictures, which this page can't send. "

@@ -31,7 +31,7 @@ from scoring.jobs.files import Source
 from scoring.jobs.store import JOB, Job, Jobs
 from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
-from scoring.registry import BENCHMARKS, benchmark_of
+from scoring.registry import benchmark_of
 
 REPORT_PICTURE = Table(
     "report_picture",
@@ -76,7 +76,7 @@ class ReportPictures:
 
         Those of the wrong answers that it shows, or of the first MOST_LABELLED of these that people label.
         """
-        if not isinstance(BENCHMARKS[job.benchmark], FileBenchmark):
+        if not isinstance(benchmark_of(job), FileBenchmark):
             return
         arrived = self._uploads.latest(job.owner, job.file)
         kept = self.of(job.link)

@@ -15,10 +15,11 @@ from arena.inference.endpoint import Endpoint, EndpointError
 from arena.io.aside import Aside
 from arena.kept import Kept
 from arena.settings import JudgeSettings, SettingError
-from scoring.benchmarks.base import FileBenchmark
+from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.mm_vet import Options, OptionsError
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
 from scoring.benchmarks.mm_vet_v2 import load_mm_vet_v2
+from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
@@ -30,18 +31,19 @@ from scoring.jobs.files import (
     Recognised,
     Source,
 )
+from scoring.jobs.given import GivenFiles, given_files
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.trials import TrialState
-from scoring.jobs.uploads import UploadStore
+from scoring.jobs.uploads import StoredUpload, UploadStore
 from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
 from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
 from scoring.questions.library import QuestionLibrary
-from scoring.registry import BENCHMARKS
+from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
 
 T = TypeVar("T")
@@ -98,12 +100,33 @@ class JobService:
             return method(*given)
         return self.aside.run(method, *given, network=source.network)
 
+    def _upload(self, owner: str, token: str) -> StoredUpload:
+        """An owner's upload, led by its answers. Raises GivenFilesError, SpecError and RowsError."""
+        arrived = self.upload_store.find(owner, token)
+        if not arrived.files[1:]:
+            return arrived
+        return arrived.led_by(self._given(arrived).name)
+
+    def _given(self, arrived: StoredUpload) -> GivenFiles:
+        paths = [file.path for file in arrived.files]
+        read = partial(self._read, Source.of(arrived), given_files, arrived)
+        return self.kept.of(("given", paths), read)
+
+    def form(self, owner: str, token: str, chosen: Chosen) -> Benchmark[Any]:
+        """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
+        if not is_own(chosen.benchmark):
+            return BENCHMARKS[chosen.benchmark]
+        given = self._given(self.upload_store.find(owner, token))
+        own = given.own(chosen.benchmark, chosen.spec)
+        assert own, "an own benchmark without a spec is an error"
+        return own
+
     def _stored(self, link: str) -> Source:
         return Source(self.jobs.size(link))
 
     def look(self, owner: str, token: str, benchmark: str, questions: object = None) -> Recognised:
         """A file of free answers beside the questions of a name, else the first that it answers any of."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         return self._read(Source.of(arrived), self.reader.look, arrived, benchmark, questions)
 
     def sets_of(self, benchmark: str) -> list[str]:
@@ -121,7 +144,7 @@ class JobService:
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         source = Source.of(arrived)
         if self.aside is not None and source.is_large:
             return self._read(source, self.reader.recognise, owner, arrived, chosen)
@@ -129,7 +152,7 @@ class JobService:
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, whose report is free."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         return self.kept.of(
             ("graded", owner, token),
             lambda: self._read(Source.of(arrived), self.reader.graded, arrived),
@@ -139,7 +162,7 @@ class JobService:
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Job:
         """Store the report of a file of grades, as a finished job."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         made = self.reader.graded_report
         report = self._read(Source.of(arrived), made, arrived, questions, options, title)
         return self.jobs.add_done(owner, report, arrived.network)
@@ -148,13 +171,13 @@ class JobService:
         self, owner: str, token: str, questions: str, options: Options, title: str
     ) -> Draft:
         """Draft of a file of answers to a question set."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         made = partial(self.reader.answers, arrived, questions, options, title)
         return Draft(made, lambda: Source.of(arrived))
 
     def comparison(self, owner: str, token: str, request: SubmissionRequest) -> Draft:
         """Draft of a file's matches with the models of the item bank."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         made = partial(self.reader.comparison, owner, arrived, request)
         return Draft(made, lambda: Source.of(arrived))
 
@@ -163,13 +186,13 @@ class JobService:
 
     def sealed(self, owner: str, token: str, protocol: Protocol, title: str) -> Draft:
         """Draft of a file's matches with references that only the judge reads."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         made = partial(self.reader.sealed, arrived, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
     def extract(self, owner: str, token: str, chosen: Chosen, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         self.upload_store.check_disk()
         made = self.reader.extracted
         report = self._read(Source.of(arrived), made, arrived, chosen, protocol, title)
@@ -181,7 +204,7 @@ class JobService:
         self, owner: str, token: str, chosen: Chosen, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
-        arrived = self.upload_store.find(owner, token)
+        arrived = self._upload(owner, token)
         made = partial(self.reader.whole_file, arrived, chosen, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
@@ -193,7 +216,7 @@ class JobService:
         """Return how many answers the rules left open, in a report that no judge has seen; else 0."""
         if job.model or job.state != "done":
             return 0
-        ruled = isinstance(BENCHMARKS[job.benchmark], FileBenchmark)
+        ruled = isinstance(benchmark_of(job), FileBenchmark)
         if not ruled:
             return 0
         return self.kept.of(
@@ -216,7 +239,7 @@ class JobService:
         (draft, spec) = found
         if self.submissions.is_blind(draft):
             return []
-        benchmark = BENCHMARKS[job.benchmark]
+        benchmark = benchmark_of(draft)
         tasks = benchmark.tasks(draft, spec)[:FIRST_GRADES]
         whose = job.owner if job.own_key else None
         known = known_outcomes(tasks, spec, job.address, whose, self.cache)

@@ -38,12 +38,13 @@ from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
+from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_named, benchmark_of
 from scoring.report import AnyReport
 from scoring.serialize import read_record, record_json
 
@@ -153,7 +154,7 @@ class Claim(NamedTuple):
     @property
     def draft(self) -> AnyReport:
         """Draft report to fill. Raises ReportError."""
-        return read_record(BENCHMARKS[self.job.benchmark].report, self.draft_json)
+        return read_record(benchmark_of(self.job).report, self.draft_json)
 
 
 def _as_it_is(report: AnyReport) -> AnyReport:
@@ -240,7 +241,7 @@ class Jobs:
                     f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first"
                 )
             self._count(connection, network, "reports", "free reports")
-            if BENCHMARKS[made.benchmark].way == "hidden":
+            if benchmark_named(made.benchmark).way == "hidden":
                 code = self._days.code(connection, network, "reports") if network else None
                 if hindrance := self.hidden.begin(connection, owner, code):
                     raise JobError(hindrance)
@@ -267,7 +268,7 @@ class Jobs:
                 raise JobError(
                     f"Your job {other!r} is under way; wait until it is done, or cancel it"
                 )
-            if job.state == "quoted" and BENCHMARKS[job.benchmark].way == "sealed":
+            if job.state == "quoted" and benchmark_of(job).way == "sealed":
                 code = connection.scalar(select(JOB.c.network).where(JOB.c.link == link))
                 if hindrance := self._sealed.begin(connection, owner, code):
                     raise JobError(hindrance)
@@ -303,6 +304,10 @@ class Jobs:
             if job.state != "done":
                 raise JobError(
                     f"{job.title!r} is {job.state}; only a finished report can be published"
+                )
+            if is_own(job.benchmark):
+                raise JobError(
+                    f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
                 )
             return self._change(connection, link, published=published)
 
@@ -382,7 +387,7 @@ class Jobs:
         def parsed() -> tuple[AnyReport, int]:
             with self._database.read() as connection:
                 text = connection.scalar(select(column).where(JOB.c.link == link)) or ""
-            return read_record(BENCHMARKS[benchmark].report, text), len(text)
+            return read_record(benchmark_named(benchmark).report, text), len(text)
 
         return self._kept.of((column.name, link), parsed)[0]
 

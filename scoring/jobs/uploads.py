@@ -1,6 +1,7 @@
-"""Upload store: files uploaded for scoring, one per owner and for a limited time; any server on the folder finds them.
+"""Upload store: files uploaded for scoring, for a limited time; any server on the folder finds them.
 
-File names contain codes of the owner and the network, so that limits are checked without opening a file.
+An owner has one upload: a file of answers, maybe with questions and a spec beside it, which come and go together. File
+names contain codes of the owner and the network, so that limits are checked without opening a file.
 """
 
 import asyncio
@@ -12,14 +13,19 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from arena.io.tables import PAGE, SUFFIXES
+from arena.io.zip_files import MOST_MEMBERS, ZIP, ZipFileError, plain_name, zip_files
 from arena.storage import VOTES_ROOM, disk_errors, no_room, owner_code, size_text
+from scoring.specs.files import SPEC_ENDINGS
 
 PAGE_BYTES = PAGE.bytes or 0
+TAKEN = (*SUFFIXES, *SPEC_ENDINGS, ".txt", ZIP)
+"""How files may end: tables, specs with their prompts, and what packs them."""
+_MOST_NAME = 200
 
 
 _MOST_A_SECOND = 32_000_000
@@ -34,19 +40,44 @@ class UploadStoreError(ValueError):
     """A file is rejected or gone; the message says why."""
 
 
+class UploadedFile(NamedTuple):
+    """A file on the disk, and the name its owner gave it."""
+
+    path: Path
+    name: str
+
+
 @dataclass(frozen=True)
 class StoredUpload:
-    """Uploaded file: its path, and the name its owner gave it."""
+    """An uploaded file, and those that came beside it."""
 
     token: str
     owner: str
     """Code of the owner: nothing on the disk names the cookie."""
-    path: Path
-    name: str
+    files: tuple[UploadedFile, ...]
+    """The first one is what is scored."""
     since: float
     """Seconds since 1970."""
     network: str | None = None
     """Code of the uploader's network; None: a network of its own."""
+
+    @property
+    def path(self) -> Path:
+        return self.files[0].path
+
+    @property
+    def name(self) -> str:
+        return self.files[0].name
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files. Raises FileNotFoundError once one is gone."""
+        return sum(file.path.stat().st_size for file in self.files)
+
+    def led_by(self, name: str) -> "StoredUpload":
+        """The same upload, in which this file is scored."""
+        first = [file for file in self.files if file.name == name]
+        return replace(self, files=(*first, *(file for file in self.files if file.name != name)))
 
 
 _TOKEN = re.compile(r"[\w-]{1,64}", re.ASCII)
@@ -55,9 +86,9 @@ _METADATA = ".slip"
 
 @dataclass(frozen=True)
 class UploadStore:
-    """Uploaded files in a folder, kept for `seconds`; an owner is the hash of a voter cookie.
+    """Uploads in a folder, kept for `seconds`; an owner is the hash of a voter cookie.
 
-    Limits: `most` bytes per file, `most_together` bytes and `most_files` for all, and a quarter of both per network.
+    Limits: `most` bytes per upload, `most_together` bytes and `most_files` for all, and a quarter of both per network.
     When all is full, the network that holds most makes room. `votes_room` bytes of the disk stay free.
     """
 
@@ -74,62 +105,57 @@ class UploadStore:
         self.sweep()
 
     async def receive(
-        self, owner: str, name: str, chunks: AsyncIterator[bytes], network: str | None = None
+        self,
+        owner: str,
+        name: str,
+        chunks: AsyncIterator[bytes],
+        network: str | None = None,
+        beside: str = "",
     ) -> StoredUpload:
-        """Write an upload to disk as it arrives, replacing the owner's earlier file. Raises UploadStoreError."""
+        """Write a file to disk as it arrives, and unpack a zip.
+
+        It replaces the owner's earlier upload, or joins the one of the token `beside`. What is refused takes the whole
+        upload with it. Raises UploadStoreError.
+        """
         self.check_disk()
-        suffix = Path(name).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise UploadStoreError(
-                f"{name[:80]!r}: expected a file that ends in {', '.join(SUFFIXES)}; unpack or save it as one of these"
-            )
-        await asyncio.to_thread(self.sweep, owner)
-        token = secrets.token_urlsafe(16)
-        code = owner_code(owner)
-        path = self.folder / f"{token}.{code}.{owner_code(network or token)}{suffix}"
-        arrived = StoredUpload(token, code, path, name[:200], time.time(), network)
+        if beside:
+            upload = await asyncio.to_thread(self.find, owner, beside)
+        else:
+            await asyncio.to_thread(self.sweep, owner)
+            token = secrets.token_urlsafe(16)
+            upload = StoredUpload(token, owner_code(owner), (), time.time(), network)
         try:
-            size = checked = 0
-            with disk_errors(UploadStoreError), path.open("wb") as file:
-                await asyncio.to_thread(self._make_room, 0, path)
-                async for chunk in chunks:
-                    size += len(chunk)
-                    if size > self.most:
-                        raise UploadStoreError(
-                            f"expected at most {size_text(self.most)}; score it on the command line: python -m scoring"
-                        )
-                    if size - checked > self.most // 16:
-                        await asyncio.to_thread(self._make_room, size, path)
-                        checked = size
-                    file.write(chunk)
-                    await self.pace.wait(len(chunk))
+            file = self._new_file(upload, name)
             with disk_errors(UploadStoreError):
-                self._metadata(token).write_text(json.dumps(asdict(arrived), default=str), "utf-8")
+                await self._write(upload, file, chunks)
+                return await asyncio.to_thread(self._join, upload, file)
         except BaseException:
-            self.discard(arrived)
+            self.discard(upload)
             raise
-        return arrived
 
     def find(self, owner: str, token: str) -> StoredUpload:
-        """Return an owner's file. Raises UploadStoreError if there is none (any more)."""
-        arrived = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
-        if arrived is None or arrived.owner != owner_code(owner):
+        """Return an owner's upload. Raises UploadStoreError if there is none (any more)."""
+        upload = self._read(self._metadata(token)) if _TOKEN.fullmatch(token) else None
+        if upload is None or upload.owner != owner_code(owner):
             raise UploadStoreError("The uploaded file is no longer here; choose it again")
-        return arrived
+        return upload
 
-    def discard(self, arrived: "StoredUpload | _HeldFile") -> None:
-        self._metadata(arrived.token).unlink(missing_ok=True)
-        arrived.path.unlink(missing_ok=True)
+    def discard(self, upload: "StoredUpload | _HeldUpload") -> None:
+        for path in self.folder.glob(f"{upload.token}.*"):
+            path.unlink(missing_ok=True)
 
     def latest(self, owner: str, name: str) -> StoredUpload | None:
-        """Return an owner's file of this name; None if it is not here (any more)."""
-        found = map(self._read, self.folder.glob(f"*{_METADATA}"))
-        mine = (owner_code(owner), name)
-        return next((one for one in found if one and (one.owner, one.name) == mine), None)
+        """Return an owner's upload with a file of this name, which leads it; None if it is not here (any more)."""
+        code = owner_code(owner)
+        for metadata_path in self.folder.glob(f"*{_METADATA}"):
+            upload = self._read(metadata_path)
+            if upload and upload.owner == code and name in (file.name for file in upload.files):
+                return upload.led_by(name)
+        return None
 
     def drop(self, owner: str, name: str) -> None:
-        while arrived := self.latest(owner, name):
-            self.discard(arrived)
+        while upload := self.latest(owner, name):
+            self.discard(upload)
 
     def check_disk(self) -> None:
         """Raise UploadStoreError if the free disk space is reserved for votes."""
@@ -137,7 +163,7 @@ class UploadStore:
             raise UploadStoreError(full)
 
     def sweep(self, owner: str | None = None) -> None:
-        """Delete all expired files, and the owner's file if an owner is given."""
+        """Delete all expired uploads, and the owner's if an owner is given."""
         oldest = time.time() - self.seconds
         mine = owner_code(owner) if owner is not None else None
         for held in self._held():
@@ -148,45 +174,103 @@ class UploadStore:
                 if metadata_path.stat().st_mtime < oldest:  # its file went while it was written
                     metadata_path.unlink()
 
+    def _new_file(self, upload: StoredUpload, name: str) -> UploadedFile:
+        """A further file of an upload, which is still to be written. Raises UploadStoreError."""
+        plain = plain_name(name)
+        kept = plain if len(plain) <= _MOST_NAME else plain[:_MOST_NAME]
+        suffix = Path(plain).suffix.lower()
+        if suffix not in TAKEN:
+            raise UploadStoreError(
+                f"{plain[:80]!r}: expected a file that ends in {', '.join(TAKEN)}; unpack or save it as one of these"
+            )
+        if kept in (file.name for file in upload.files):
+            raise UploadStoreError(f"{kept} is there twice; give each file a name of its own")
+        if len(upload.files) >= MOST_MEMBERS:
+            raise UploadStoreError(f"expected {MOST_MEMBERS} files at most; leave out the others")
+        network = owner_code(upload.network or upload.token)
+        part = secrets.token_hex(4)
+        path = self.folder / f"{upload.token}.{upload.owner}.{network}.{part}{suffix}"
+        return UploadedFile(path, kept)
+
+    async def _write(
+        self, upload: StoredUpload, file: UploadedFile, chunks: AsyncIterator[bytes]
+    ) -> None:
+        with file.path.open("wb") as opened:
+            room = _Room(self, upload)
+            await asyncio.to_thread(room.make)
+            async for chunk in chunks:
+                if room.grows(len(chunk)):
+                    await asyncio.to_thread(room.make)
+                opened.write(chunk)
+                await self.pace.wait(len(chunk))
+
+    def _join(self, upload: StoredUpload, file: UploadedFile) -> StoredUpload:
+        """The upload with a file that has come, or with what a zip holds. Raises UploadStoreError."""
+        if file.path.suffix == ZIP:
+            try:
+                joined = self._unpacked(upload, file)
+            except ZipFileError as error:
+                raise UploadStoreError(f"{file.name} {error}") from error
+        else:
+            joined = replace(upload, files=(*upload.files, file))
+        written = self.folder / f"{upload.token}.new{_METADATA}"
+        written.write_text(json.dumps(asdict(joined), default=str), "utf-8")
+        written.replace(self._metadata(upload.token))
+        return joined
+
+    def _unpacked(self, upload: StoredUpload, packed: UploadedFile) -> StoredUpload:
+        for name, content in zip_files(packed.path):
+            file = self._new_file(upload, name)
+            room = _Room(self, upload)
+            with file.path.open("wb") as opened:
+                for part in content:
+                    if room.grows(len(part)):
+                        room.make()
+                    opened.write(part)
+            upload = replace(upload, files=(*upload.files, file))
+        packed.path.unlink()
+        return upload
+
     def _metadata(self, token: str) -> Path:
         return self.folder / f"{token}{_METADATA}"
 
     def _read(self, metadata_path: Path) -> StoredUpload | None:
-        """Return the upload that a metadata file describes; None if it is missing or truncated by a crash."""
+        """Return the upload that a metadata file describes; None if a crash or another release wrote it otherwise."""
         try:
             said = json.loads(metadata_path.read_text("utf-8"))
-        except (OSError, ValueError):
+            named = said["files"]
+        except (OSError, ValueError, KeyError):
             return None
-        return StoredUpload(**said | {"path": self.folder / Path(said["path"]).name})
+        files = [UploadedFile(self.folder / Path(path).name, name) for path, name in named]
+        return StoredUpload(**said | {"files": tuple(files)})
 
-    def _held(self) -> list["_HeldFile"]:
-        """Return the files in the folder, the oldest first; another server may delete some meanwhile."""
-        held = []
+    def _held(self) -> list["_HeldUpload"]:
+        """Return what is in the folder, the oldest first; another server may delete some meanwhile."""
+        held: dict[str, _HeldUpload] = {}
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                token, owner, network, *_ = (*entry.name.split("."), "", "")
-                if not entry.name.endswith(_METADATA):
-                    with suppress(FileNotFoundError):
-                        state = entry.stat()
-                        held.append(
-                            _HeldFile(
-                                state.st_mtime,
-                                Path(entry.path),
-                                token,
-                                owner,
-                                network,
-                                state.st_size,
-                            )
-                        )
-        return sorted(held)
+                if entry.name.endswith(_METADATA):
+                    continue
+                with suppress(FileNotFoundError):
+                    state = entry.stat()
+                    token, owner, network, *_ = (*entry.name.split("."), "", "")
+                    since = state.st_mtime
+                    size = state.st_size
+                    files = 1
+                    if before := held.get(token):
+                        since = max(since, before.since)
+                        size += before.size
+                        files += before.files
+                    held[token] = _HeldUpload(since, token, owner, network, size, files)
+        return sorted(held.values())
 
-    def _make_room(self, size: int, mine: Path) -> None:
-        """Delete the oldest files of the network that holds most until `size` bytes of mine fit.
+    def make_room(self, upload: StoredUpload, size: int) -> None:
+        """Delete the oldest uploads of the network that holds most until `size` bytes of this one fit.
 
         Raises UploadStoreError if that is the uploader's own network, or if this has its quarter.
         """
-        network = mine.name.split(".")[2]
-        held = [one for one in self._held() if one.path != mine]
+        network = owner_code(upload.network or upload.token)
+        held = [one for one in self._held() if one.token != upload.token]
         for weigh, own, most, of_network in (
             (
                 lambda one: one.size,
@@ -194,7 +278,12 @@ class UploadStore:
                 self.most_together,
                 max(self.most_together // 4, self.most),
             ),
-            (lambda one: 1, 1, self.most_files, self.most_files // 4),
+            (
+                lambda one: one.files,
+                len(upload.files) + 1,
+                self.most_files,
+                self.most_files // 4,
+            ),
         ):
             weights = Counter({network: own})
             for one in held:
@@ -211,6 +300,30 @@ class UploadStore:
                 weights[greatest] -= weigh(oldest)
 
 
+class _Room:
+    """Room for a further file of an upload, which is looked for now and then while it grows."""
+
+    def __init__(self, store: UploadStore, upload: StoredUpload) -> None:
+        self._store = store
+        self._upload = upload
+        self._size = upload.size
+        self._checked = self._size
+
+    def grows(self, size: int) -> bool:
+        """Count bytes, and return whether room is to be made. Raises UploadStoreError if the upload is too large."""
+        self._size += size
+        most = self._store.most
+        if self._size > most:
+            raise UploadStoreError(
+                f"expected at most {size_text(most)}; score it on the command line: python -m scoring"
+            )
+        return self._size - self._checked > most // 16
+
+    def make(self) -> None:
+        self._store.make_room(self._upload, self._size)
+        self._checked = self._size
+
+
 class _Pace:
     """Holds back what brings bytes, so that no more than a number of them come in a second."""
 
@@ -225,12 +338,13 @@ class _Pace:
             await asyncio.sleep(self._free_at - now)
 
 
-class _HeldFile(NamedTuple):
-    """File in the folder, with the codes of its owner and network."""
+class _HeldUpload(NamedTuple):
+    """What is in the folder of an upload, with the codes of its owner and network."""
 
     since: float
-    path: Path
+    """When its last file was changed."""
     token: str
     owner: str
     network: str
     size: int
+    files: int

@@ -4,7 +4,7 @@ Whose it is says `FILE.yaml` beside it, else its md5, its name, or its columns t
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -49,6 +49,9 @@ class SaidOf(BaseModel):
     url: str | None = None
     licence: str | None = None
     fetched: str | None = None
+
+
+_SAYS_NOTHING = SaidOf()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,7 @@ def known_file(path: Path) -> KnownFile:
         benchmark=key,
         md5=md5,
         texts={question.id: text_digest(question.text) for question in asked},
-        answers=_answers(asked, said, entry),
+        answers=where_answers(asked, said, entry),
         is_published=entry is not None and entry.md5 == md5,
     )
 
@@ -179,7 +182,7 @@ def _named(name: str, known: Iterable[tuple[str, FileBenchmark[Any], QuestionFil
     return {key for key, _, file in known if PurePath(file.name).stem.casefold() == stem} or {
         key
         for key in _of_files()
-        for called in getattr(getattr(BENCHMARKS[key], "spec", None), "called", ())
+        for called in (key, *getattr(getattr(BENCHMARKS[key], "spec", None), "called", ()))
         if ends_with(stem, called.casefold())
     }
 
@@ -204,16 +207,17 @@ def _entry_of(benchmark: FileBenchmark[Any], name: str, md5: str) -> QuestionFil
     return next(iter([*by_md5, *by_name]), None)
 
 
-def _answers(
-    asked: Sequence[AskedQuestion], said: SaidOf, entry: QuestionFile | None
+def where_answers(
+    asked: Iterable[AskedQuestion], said: SaidOf = _SAYS_NOTHING, entry: QuestionFile | None = None
 ) -> Mapping[str, Answers]:
     """Where each split's right answers are, as the operator says, else the spec, else the file itself."""
-    splits = dict.fromkeys(question.split for question in asked)
-    told = {question.split for question in asked if question.has_truth}
+    splits: dict[str, bool] = {}
+    for question in asked:
+        splits[question.split] = splits.get(question.split, False) or question.has_truth
     found: dict[str, Answers] = {}
-    for split in splits:
+    for split, is_told in splits.items():
         own = said.answers.get(split) if isinstance(said.answers, Mapping) else said.answers
-        if split not in told:
+        if not is_told:
             found[split] = "absent"
         elif own is not None:
             found[split] = own

@@ -1,13 +1,14 @@
 """The library: the question files of a folder, and which of them a file of answers belongs to."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 from arena.io.tables import SUFFIXES
 from scoring.questions.known_file import BESIDE, KnownFile, QuestionFileError, known_file
+from scoring.questions.offered import offer_specs
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class QuestionLibrary:
         """Every question file that can be used, by name. What can't is told in the log, once."""
         if self.folder is None:
             return ()
+        offer_specs(self.folder)
         with _TURN:
             paths = [path for path in sorted(self.folder.iterdir()) if _is_table(path)]
             for gone in _READ.keys() - {*paths}:
@@ -62,10 +64,3 @@ def _state(path: Path) -> _State:
     said = beside.stat().st_mtime_ns if beside.is_file() else 0
     file = path.stat()
     return (file.st_mtime_ns, said, file.st_size)
-
-
-def by_benchmark(files: Sequence[KnownFile]) -> Mapping[str, Sequence[KnownFile]]:
-    found: dict[str, list[KnownFile]] = {}
-    for file in files:
-        found.setdefault(file.benchmark, []).append(file)
-    return found

@@ -1,16 +1,17 @@
 """Files of answers, opened beside the question file that they belong to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.io.tables import PAGE, FileLimits
-from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, answers_of
-from scoring.questions.known_file import file_md5
+from arena.io.tables import PAGE, FileLimits, Record
+from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
+from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match, answer_file, matched
-from scoring.registry import BENCHMARKS, open_upload
+from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
 
@@ -42,13 +43,13 @@ def joined(
     if match.found is None:
         return Joined(None, match)
     known = match.found
-    key = known.questions()
-    blind = known.record.blind(key, lambda split: answers_of(known.answers, split) != "there")
-    opened = open_upload(path, limits, name, known.record, blind, wanted)
-    assert opened, "a benchmark that is given takes any file"
-    stamp = QuestionStamp(known.name, known.md5, known.is_published)
-    beside = replace(opened, stamp=stamp, answers=known.answers, answer_key=key)
-    return Joined(beside, match)
+    asked = _Asked(
+        benchmark=known.record,
+        questions=known.questions(),
+        answers=known.answers,
+        stamp=QuestionStamp(known.name, known.md5, known.is_published),
+    )
+    return Joined(_opened(path, limits, name, asked, wanted), match)
 
 
 def _match(
@@ -75,7 +76,92 @@ def _match(
     return Match(chosen[0], match.fits)
 
 
-def given_stamp(path: Path, benchmark: FileBenchmark[Any]) -> QuestionStamp:
+def whole_file(
+    path: Path,
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile | None:
+    """A file that holds its questions itself, and can be scored so; None for another. Raises RowsError."""
+    with suppress(ChoicesError):
+        opened = open_upload(path, limits, name, wanted=wanted)
+        return opened if opened and opened.file.scorable else None
+    return None
+
+
+def opened_beside(
+    path: Path,
+    questions: Path,
+    benchmark: FileBenchmark[Any],
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    questions_name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile:
+    """Open a file of answers with the question file that was given beside it. Raises RowsError and ChoicesError."""
+    known = benchmark.own_questions(questions, limits, questions_name)
+    asked = _Asked(
+        benchmark=benchmark,
+        questions=known,
+        answers=where_answers(benchmark.asked(known)),
+        stamp=given_stamp(questions, benchmark, questions_name),
+    )
+    return _opened(path, limits, name, asked, wanted)
+
+
+class _Asked(NamedTuple):
+    """The questions of a file of answers."""
+
+    benchmark: FileBenchmark[Any]
+    questions: Mapping[Any, Any]
+    answers: Mapping[str, Answers]
+    stamp: QuestionStamp
+
+
+def _opened(
+    path: Path, limits: FileLimits, name: str | None, asked: _Asked, wanted: Callable[[], bool]
+) -> OpenedFile:
+    """Open a file beside its questions, from which right answers that nobody may read are taken out."""
+    blind = asked.benchmark.blind(
+        asked.questions, lambda split: answers_of(asked.answers, split) != "there"
+    )
+    opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
+    assert opened, "a benchmark that is given takes any file"
+    return replace(opened, stamp=asked.stamp, answers=asked.answers, answer_key=asked.questions)
+
+
+def recognised_beside(
+    path: Path,
+    questions: Path,
+    limits: FileLimits = PAGE,
+    name: str | None = None,
+    questions_name: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> OpenedFile | None:
+    """Open a file of answers with a question file as those of the benchmark that both are of; None if none takes them.
+
+    The question file's md5 tells it, else a name or the questions. Raises RowsError and ChoicesError.
+    """
+    label = name or path.name
+    asked_label = questions_name or questions.name
+    asked = first_row(questions, limits, asked_label)
+    first = first_row(path, limits, label)
+    together = Record(first.row, {**asked.values, **first.values})
+    md5 = file_md5(questions)
+    of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark)]
+    published = [one for one in of_files if md5 in (file.md5 for file in one.question_files)]
+    named = [one for one in of_files if one.is_named(label) or one.is_named(asked_label)]
+    for benchmark in (*published, *(one for one in named if one.fits(together))):
+        opened = opened_beside(path, questions, benchmark, limits, label, asked_label, wanted)
+        if benchmark in published or benchmark.recognises(opened.file.rows, label):
+            return opened
+    return None
+
+
+def given_stamp(
+    path: Path, benchmark: FileBenchmark[Any], name: str | None = None
+) -> QuestionStamp:
     """The stamp of a question file that was given beside its answers."""
     md5 = file_md5(path)
-    return QuestionStamp(path.name, md5, any(file.md5 == md5 for file in benchmark.question_files))
+    is_published = any(file.md5 == md5 for file in benchmark.question_files)
+    return QuestionStamp(name or path.name, md5, is_published)

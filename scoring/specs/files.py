@@ -1,10 +1,10 @@
-"""Specs in folders: a file is read with what it names beside it, and nothing else is opened."""
+"""Specs as files: one is read with what it names beside it, and nothing else is opened."""
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from scoring.rules.prompted import PROMPT_FILE
 from scoring.specs.problems import SpecError, SpecProblem
@@ -14,20 +14,27 @@ from scoring.specs.yaml_text import LARGEST, YamlError, read_yaml
 SPEC_ENDINGS = (".yaml", ".yml")
 OURS = Path(__file__).parents[1] / "benchmarks"
 """The folder of the specs and prompts that come with this program."""
+Beside: TypeAlias = Callable[[str], Path | None]
+"""The file of this name beside a spec; None without one."""
 _COLUMNS = tuple(
     name for name, field in PublishedFigure.model_fields.items() if field.is_required()
 )
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec of a file; a table of published numbers lies in its folder. Raises SpecError, with the file's name."""
+    """The spec of a file; what it names lies in its folder. Raises SpecError, with the file's name."""
+    return named_spec(path, path.name, lambda name: file_beside(name, path.parent))
+
+
+def named_spec(path: Path, name: str, beside: Beside) -> Spec:
+    """The spec of a file that its owner calls so. Raises SpecError, with this name."""
     try:
         raw = read_yaml(file_content(path))
-        return spec_of(_with_files(raw, path.parent) if isinstance(raw, Mapping) else raw)
+        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
     except YamlError as error:
-        raise SpecError([SpecProblem("", str(error))], path.name) from None
+        raise SpecError([SpecProblem("", str(error))], name) from None
     except SpecError as error:
-        raise SpecError(error.problems, path.name) from None
+        raise SpecError(error.problems, name) from None
 
 
 def load_folder(folder: Path) -> Iterator[tuple[str, Spec]]:
@@ -53,29 +60,29 @@ def file_content(path: Path) -> bytes:
         raise SpecError([problem], path.name) from None
 
 
-def _with_files(raw: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def _with_files(raw: Mapping[str, Any], beside: Beside) -> Mapping[str, Any]:
     """The spec with what lies in the files that it names in place of their names. Raises SpecError."""
     read = dict(raw)
     if "rule" in raw:
-        read["rule"] = _with_prompts(raw["rule"], folder)
+        read["rule"] = _with_prompts(raw["rule"], beside)
     if isinstance(raw.get("published"), str):
-        read["published"] = _published(raw["published"], folder)
+        read["published"] = _published(raw["published"], beside)
     return read
 
 
-def _with_prompts(rule: Any, folder: Path) -> Any:
+def _with_prompts(rule: Any, beside: Beside) -> Any:
     """A rule, or its cases, with the texts of their prompts in place of files' names. Raises SpecError."""
     if not isinstance(rule, list):
-        return _with_prompt(rule, folder)
+        return _with_prompt(rule, beside)
     return [
-        {**case, "rule": _with_prompt(case.get("rule"), folder)}
+        {**case, "rule": _with_prompt(case.get("rule"), beside)}
         if isinstance(case, Mapping) and "rule" in case
         else case
         for case in rule
     ]
 
 
-def _with_prompt(rule: Any, folder: Path) -> Any:
+def _with_prompt(rule: Any, beside: Beside) -> Any:
     """A rule with the text of its prompt, which lies beside the spec or is one of ours.
 
     That a file isn't there is the schema's to tell. Raises SpecError.
@@ -83,7 +90,7 @@ def _with_prompt(rule: Any, folder: Path) -> Any:
     prompt = rule.get("prompt") if isinstance(rule, Mapping) else None
     if not isinstance(prompt, str) or not PROMPT_FILE.fullmatch(prompt):
         return rule
-    file = file_beside(prompt, folder) or file_beside(prompt, OURS)
+    file = beside(prompt) or file_beside(prompt, OURS)
     if file is None:
         return rule
     try:
@@ -99,9 +106,9 @@ def file_beside(name: str, folder: Path) -> Path | None:
     return inside[0] if inside and not inside[0].is_symlink() else None
 
 
-def _published(name: str, folder: Path) -> list[dict[str, Any]]:
+def _published(name: str, beside: Beside) -> list[dict[str, Any]]:
     """The rows of a table of published numbers. Raises SpecError."""
-    file = file_beside(name, folder)
+    file = beside(name)
     if file is None:
         text = f"there is no file {name[:60]!r} beside the spec; put it there, or leave it out"
         raise SpecError([SpecProblem("published", text)])

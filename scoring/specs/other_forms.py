@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoring.specs.files import file_content, load_spec
-from scoring.specs.hub_eval import eval_specs
-from scoring.specs.lmms_task import task_spec
+from scoring.specs import hub_eval, lmms_task
+from scoring.specs.files import Beside, file_content, load_spec, named_spec
 from scoring.specs.problems import SpecError, SpecProblem, either
+from scoring.specs.schema import Spec
 from scoring.specs.translated import Translated
 from scoring.specs.yaml_text import YamlError, read_yaml
 
@@ -16,10 +16,11 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
     """The benchmarks of a file: one, or each task of an `eval.yaml`. Raises SpecError, with the file's name."""
     try:
         raw = read_yaml(file_content(path), names_code=True)
-        if _is_eval(raw):
-            return eval_specs(raw)
-        if _is_lmms_task(raw):
-            return [task_spec(raw, path.parent)]
+        form = _form_of(raw)
+        if form == hub_eval.FORM:
+            return hub_eval.eval_specs(raw)
+        if form == lmms_task.FORM:
+            return [lmms_task.task_spec(raw, path.parent)]
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
     except SpecError as error:
@@ -39,6 +40,25 @@ def load_benchmark(path: Path, task: str | None) -> Translated:
         text = f"there are {len(found)} ({', '.join(names)}); choose one with --task NAME"
         raise SpecError([SpecProblem("tasks", text)], path.name)
     return found[names.index(task) if task is not None else 0]
+
+
+def own_spec(path: Path, name: str, beside: Beside) -> Spec:
+    """The spec of a file that its owner calls so, which is in no other form. Raises SpecError, with this name."""
+    try:
+        form = _form_of(read_yaml(file_content(path), names_code=True))
+    except YamlError as error:
+        raise SpecError([SpecProblem("", str(error))], name) from None
+    if form:
+        way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
+        raise SpecError([SpecProblem("", f"is {form}; make it a spec first: {way}")], name)
+    return named_spec(path, name, beside)
+
+
+def _form_of(raw: Any) -> str:
+    """The other form that a file's value is in; "" for a spec."""
+    if _is_eval(raw):
+        return hub_eval.FORM
+    return lmms_task.FORM if _is_lmms_task(raw) else ""
 
 
 def _is_eval(raw: Any) -> bool:

@@ -27,6 +27,7 @@ class SpecError(ValueError):
 
     def __init__(self, problems: Sequence[SpecProblem], file: str = "") -> None:
         self.problems = tuple(problems)
+        self.file = file
         lines = [str(problem) for problem in problems[:_MOST]]
         if len(problems) > _MOST:
             lines.append(f"and {len(problems) - _MOST:,} more")

@@ -370,6 +370,20 @@ def has_truths(file: Sequence[str]) -> bool:
     )
 
 
+def has_answers(file: Sequence[str], spec: Spec | None = None) -> bool:
+    """Whether a file of these columns has a model's answers: as the spec calls them, else in any spelling."""
+    if spec is not None:
+        return spec.columns.answer in layout_of(spec, file)
+    return _found(_SPELLINGS["answer"], file, spelled(file)) is not None
+
+
+def has_questions(file: Sequence[str], spec: Spec | None = None) -> bool:
+    """Whether a file of these columns has the questions' texts."""
+    if spec is not None:
+        return spec.columns.question in layout_of(spec, file)
+    return _found(_SPELLINGS["question"], file, spelled(file)) is not None
+
+
 def _of_answers(spec: Spec, layout: Mapping[str, str]) -> Mapping[str, str]:
     """The layout of answers beside their question file, where they may be called `text` or as right ones are.
 

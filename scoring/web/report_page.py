@@ -17,6 +17,7 @@ from arena.web.heads import Head, ReportHead
 from arena.web.layout import PageLayout
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
+from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
 from scoring.jobs.written import score_text
 from scoring.people.labels import label_results
@@ -217,7 +218,7 @@ class ReportPages:
     def _body(self, opened: Opened, request: Request) -> str:
         job, report = opened
         is_owner = self._owner(request) == job.owner
-        share = REPORT.share(job.link, is_owner, job.published)
+        share = REPORT.share(job.link, is_owner, job.published, is_own(job.benchmark))
         listed = list_of(report)
         benchmark = benchmark_of(report)
         parts = [

@@ -60,18 +60,18 @@ def drawn(name: str, drawing: Drawing | None) -> bytes:
 
 
 def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
-    """Return the router; a file goes into its voter's upload store."""
+    """Return the router; a file goes into its voter's upload store, `beside` those of an earlier token."""
     router = APIRouter()
 
     @router.post(UPLOADS)
-    async def upload(request: Request, name: str = "") -> PlainTextResponse:
+    async def upload(request: Request, name: str = "", beside: str = "") -> PlainTextResponse:
         cookie = sent_cookie(request.headers)
         if cookie is None:
             return PlainTextResponse("Your browser keeps no cookie for this page.", status_code=403)
         owner = await asyncio.to_thread(owners.of, cookie_hash(cookie))
         network = request.state.network
         try:
-            arrived = await upload_store.receive(owner, name, request.stream(), network)
+            arrived = await upload_store.receive(owner, name, request.stream(), network, beside)
         except UploadStoreError as error:
             return PlainTextResponse(str(error), status_code=400)
         return PlainTextResponse(arrived.token)

@@ -11,11 +11,12 @@ from arena.types import Secret
 from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options
+from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.files import Chosen
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS, OFFERED
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
 from scoring.web import scoring_forms as forms
 from scoring.web.scoring_view import SCORING
 
@@ -35,7 +36,8 @@ class ScoringSettings:
 
     def __init__(self, service: JobService) -> None:
         self._service = service
-        self._names = {benchmark.name: key for key, benchmark in OFFERED.items()}
+        self._listed = (*offered().values(), OWN_BENCHMARK)
+        self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:
@@ -59,7 +61,7 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in OFFERED.values()],
+            [(benchmark.line, benchmark.name) for benchmark in self._listed],
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,
@@ -100,7 +102,7 @@ class ScoringSettings:
         """Return the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(form)
         return {
-            self.benchmark: gr.update(value=form.name, visible=True),
+            self.benchmark: gr.update(value=self.listed_name(form), visible=True),
             self.title: gr.update(visible=True),
             self.only: gr.update(value="", visible="questions" in form.parts, info=ONLY_INFO),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
@@ -127,6 +129,10 @@ class ScoringSettings:
             **{self.parts[part]: next(iter(first[part])) for part in first},
         }
 
+    def listed_name(self, form: Benchmark[Any]) -> str:
+        """The name of a benchmark in the list, where all own ones have one name."""
+        return OWN_BENCHMARK.name if is_own(form.key) else form.name
+
     def chosen_benchmark(self, values: Values) -> str:
         return forms.one_of(self._names, values[self.benchmark])
 
@@ -134,8 +140,8 @@ class ScoringSettings:
         """What a file is scored as, with its question file."""
         return Chosen(self.chosen_benchmark(values), self.questions(values))
 
-    def chosen_protocol(self, benchmark: str, values: Values) -> Any:
-        return forms.one_of(BENCHMARKS[benchmark].protocols, values[self.protocol])
+    def chosen_protocol(self, form: Benchmark[Any], values: Values) -> Any:
+        return forms.one_of(form.protocols, values[self.protocol])
 
     def questions(self, values: Values) -> str:
         return str(values[self.parts["questions"]] or "")
@@ -156,16 +162,16 @@ class ScoringSettings:
     def report_title(self, values: Values) -> str:
         return str(values[self.title] or "")
 
-    def options(self, benchmark: str, values: Values, label: str) -> Options:
+    def options(self, form: Benchmark[Any], values: Values, label: str) -> Options:
         """Return how answers are judged, with as many runs as the way of this label has."""
-        protocol = self.chosen_protocol(benchmark, values)
+        protocol = self.chosen_protocol(form, values)
         count, sampled = forms.one_of(forms.RUNS, label)
         missing = self._part("missing", forms.MISSING, values)
         return Options(protocol, count, sampled, missing, only=self.only_ids(values))
 
-    def comparison(self, benchmark: str, values: Values, label: str) -> SubmissionRequest:
+    def comparison(self, form: Benchmark[Any], values: Values, label: str) -> SubmissionRequest:
         """Return how answers are compared, with the opponents of the way of this label."""
-        protocol = self.chosen_protocol(benchmark, values)
+        protocol = self.chosen_protocol(form, values)
         return SubmissionRequest(
             opponents=forms.one_of(forms.OPPONENTS, label),
             protocol=protocol,

@@ -10,7 +10,6 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.inference.endpoint import EndpointError
-from arena.io.tables import SUFFIXES
 from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
@@ -19,7 +18,8 @@ from scoring.benchmarks.mm_vet import OptionsError
 from scoring.jobs.files import FROM_FILE, Chosen, Draft, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
-from scoring.registry import BENCHMARKS
+from scoring.jobs.uploads import TAKEN
+from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.web import scoring_forms as forms
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
@@ -63,7 +63,7 @@ class ScoringTab:
 
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
-        self.drop = gr.HTML(SCORING.drop(copied, ",".join(SUFFIXES)), padding=False)
+        self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
         self.bank = gr.Button(
             "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
         )
@@ -197,10 +197,8 @@ class ScoringTab:
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
         """Read the file beside another question file; of free answers only the price changes."""
-        chosen = self.settings.chosen(values)
-        is_of_file = isinstance(BENCHMARKS[chosen.benchmark], FileBenchmark)
-        if is_of_file:
-            return self._read(values, request, chosen)
+        if isinstance(self._benchmark(values, request), FileBenchmark):
+            return self._read(values, request, self.settings.chosen(values))
         return self.on_change(values, request)
 
     @shows_problems
@@ -223,7 +221,7 @@ class ScoringTab:
             **self._blank(),
             **self.watch.over(),
             **self._form(form),
-            **self._priced(form.key, defaults, request),
+            **self._priced(form, defaults, request),
             self.token: "",
             self.found: "",
             self.bank: HIDDEN,
@@ -253,33 +251,33 @@ class ScoringTab:
                 self.problem: gr.skip(),
                 self.settings.own: gr.update(visible=values[self.settings.judge] == forms.OWN),
             }
-        benchmark = self.settings.chosen_benchmark(values)
+        form = self._benchmark(values, request)
         # without a link a job may have been started since
         quoted = self._blank() if values[self.link] else {}
-        return {self.problem: gr.skip(), **quoted, **self._priced(benchmark, values, request)}
+        return {self.problem: gr.skip(), **quoted, **self._priced(form, values, request)}
 
     @shows_problems
     @waits_for_trial
     def on_check(self, values: Values, request: gr.Request) -> Updates:
         owner = self._owner(request)
-        benchmark = self.settings.chosen_benchmark(values)
+        form = self._benchmark(values, request)
         label = str(values[self.offers] or "")
         dollars = forms.told(values[self.prices], label)
         token = str(values[self.token])
         title = self.settings.report_title(values)
-        if BENCHMARKS[benchmark].way == "rules first":
-            protocol = self.settings.chosen_protocol(benchmark, values)
+        if form.way == "rules first":
+            protocol = self.settings.chosen_protocol(form, values)
             chosen = self.settings.chosen(values)
             job = self._service.extract(owner, token, chosen, protocol, title)
-        elif self._graded(owner, benchmark, values):
+        elif self._graded(owner, form, values):
             questions = self.settings.questions(values)
-            options = self.settings.options(benchmark, values, "1 run")
+            options = self.settings.options(form, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
         else:
             judge = self.settings.own_judge(owner, values)
             network = self._networks.of(request)
             self._service.check_judge(owner, judge, network)
-            draft = self._draft(owner, benchmark, values, label)
+            draft = self._draft(owner, form, values, label)
             job = self._service.quote(owner, draft, judge, network)
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
@@ -397,30 +395,34 @@ class ScoringTab:
             self.stored: gr.update(visible=False, value=None),
         }
 
-    def _draft(self, owner: str, benchmark: str, values: Values, label: str) -> Draft:
+    def _benchmark(self, values: Values, request: gr.Request) -> Benchmark[Any]:
+        """Return what a file is to be scored as. Raises what reading a spec raises."""
+        chosen = self.settings.chosen(values)
+        return self._service.form(self._owner(request), str(values[self.token]), chosen)
+
+    def _draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
         """Make a file's draft for one way to judge it, by label."""
-        form = BENCHMARKS[benchmark]
         token = str(values[self.token])
         title = self.settings.report_title(values)
         if form.way == "questions first":
             questions = self.settings.questions(values)
-            options = self.settings.options(benchmark, values, label)
+            options = self.settings.options(form, values, label)
             return self._service.answers(owner, token, questions, options, title)
         if form.way == "sealed":
-            protocol = self.settings.chosen_protocol(benchmark, values)
+            protocol = self.settings.chosen_protocol(form, values)
             return self._service.sealed(owner, token, protocol, title)
         if form.way != "compare":
-            protocol = self.settings.chosen_protocol(benchmark, values)
+            protocol = self.settings.chosen_protocol(form, values)
             chosen = self.settings.chosen(values)
             return self._service.whole_file(owner, token, chosen, protocol, title)
-        request = self.settings.comparison(benchmark, values, label)
+        request = self.settings.comparison(form, values, label)
         if token:
             return self._service.comparison(owner, token, request)
         stored = {str(one): one for one in self._service.submissions.stored()}
         return self._service.stored_comparison(forms.one_of(stored, values[self.stored]), request)
 
-    def _graded(self, owner: str, benchmark: str, values: Values) -> bool:
-        asked = BENCHMARKS[benchmark].way == "questions first"
+    def _graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
+        asked = form.way == "questions first"
         return asked and self._service.graded(owner, str(values[self.token]))
 
     def _form(self, form: Benchmark[Any]) -> Updates:
@@ -435,7 +437,8 @@ class ScoringTab:
         owner = self._owner(request)
         token = str(values[self.token])
         found = self._service.recognise(owner, token, chosen, still_there(request))
-        form = BENCHMARKS[chosen.benchmark or found.benchmark]
+        key = chosen.benchmark or found.benchmark
+        form = self._service.form(owner, token, chosen._replace(benchmark=key))
         names = found.sets
         if "questions" in form.parts:
             names = self._service.sets_of(form.key)
@@ -445,7 +448,7 @@ class ScoringTab:
         title = found.title[:MOST_TITLE]
         sent = {
             **values,
-            self.settings.benchmark: form.name,
+            self.settings.benchmark: self.settings.listed_name(form),
             self.settings.title: title,
             self.stored: None,
             **self.settings.defaults(form),
@@ -457,7 +460,7 @@ class ScoringTab:
             self.settings.details: _UNFOLDED,
         }
         if found.scorable:
-            choice = self._priced(form.key, sent, request)
+            choice = self._priced(form, sent, request)
         if any(problem.blocks == "circular" for problem in found.problems):
             choice[self.check] = gr.update(value=forms.VANILLA, visible=True, interactive=True)
         if not found.scorable:
@@ -472,15 +475,14 @@ class ScoringTab:
             **choice,
         }
 
-    def _priced(self, benchmark: str, values: Values, request: gr.Request) -> Updates:
+    def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""
         owner = self._owner(request)
-        form = BENCHMARKS[benchmark]
         operator = self._service.operator
         named = [form.name, str(values[self.settings.protocol] or "")]
         try:
             listed = self.settings.listed(form, values)
-            if form.way == "rules first" or self._graded(owner, benchmark, values):
+            if form.way == "rules first" or self._graded(owner, form, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 if check == forms.GRADED:  # they were given by a protocol already
@@ -495,7 +497,7 @@ class ScoringTab:
                 }
             unlent = self._service.unlent(owner)
             judge = forms.OWN if unlent else values[self.settings.judge]
-            offers = self._offers(owner, benchmark, {**values, self.settings.judge: judge})
+            offers = self._offers(owner, form, {**values, self.settings.judge: judge})
             chosen = forms.chosen(offers, values[self.offers])
             judge = forms.OWN if chosen.hindrance else judge
         except (*FILE_ERRORS, JobServiceError) as error:
@@ -524,12 +526,12 @@ class ScoringTab:
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
 
-    def _offers(self, owner: str, benchmark: str, values: Values) -> list[forms.Offer]:
+    def _offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
         """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
         judge = self.settings.own_judge(owner, values)
         offers = []
-        labels = [*forms.WAYS.get(BENCHMARKS[benchmark].way, [forms.ALL])]
-        drafts = [self._draft(owner, benchmark, values, label) for label in labels]
+        labels = [*forms.WAYS.get(form.way, [forms.ALL])]
+        drafts = [self._draft(owner, form, values, label) for label in labels]
         costs = self._service.costs(owner, drafts, judge)
         for label, cost in zip(labels, costs, strict=True):
             if isinstance(cost, OptionsError):
@@ -578,7 +580,7 @@ class ScoringTab:
     def _left(self, owner: str, job: Job) -> Updates:
         """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
         left = self._service.left(job)
-        form = BENCHMARKS[job.benchmark]
+        form = benchmark_of(job)
         if not left:
             return {}
         text = form.rest.format(left=plural(left, form.unit))

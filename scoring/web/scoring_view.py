@@ -6,7 +6,7 @@ from arena.database import now
 from arena.templates import macros, plural
 from arena.web.backup_status import ago
 from scoring.jobs.store import KEPT_FREE, Job, Jobs
-from scoring.registry import BENCHMARKS
+from scoring.registry import benchmark_of
 
 SCORING = macros("scoring.html")
 STATE_WORDS = {
@@ -33,11 +33,11 @@ def quote_html(job: Job, ceiling: float) -> str:
         price = "It costs nothing."
     else:
         most = quote.most_dollars if job.own_key else min(quote.most_dollars, ceiling)
-        if BENCHMARKS[job.benchmark].way in _OF_SECRETS and not job.own_key:
+        if benchmark_of(job).way in _OF_SECRETS and not job.own_key:
             most = ceiling  # the lengths of answers would tell whose they are
         stop = "; calls that fail come on top." if job.own_key else ": there it stops."
         price = SCORING.price(f"${quote.dollars:,.2f}", f"at most ${most:,.2f}{stop}")
-    form = BENCHMARKS[job.benchmark]
+    form = benchmark_of(job)
     asked = plural(quote.grades, form.unit)
     sent = f": about {_tokens(quote.prompt_tokens)} tokens sent, {_tokens(quote.completion_tokens)} received"
     if form.way in _OF_SECRETS:
@@ -85,7 +85,7 @@ def progress_html(job: Job, waits: str, first: Sequence[tuple[str, str]]) -> str
         "cancelled": "Cancelled. What is judged stays; it can go on from here.",
     }.get(job.state, "")
     share = job.done / job.total if job.total else 0
-    text = f"{job.done:,} of {plural(job.total, BENCHMARKS[job.benchmark].unit)}. {words}"
+    text = f"{job.done:,} of {plural(job.total, benchmark_of(job).unit)}. {words}"
     cost = job.quote.dollars or 0
     used = (
         f"About ${cost * share:,.2f} of ${cost:,.2f} used."
@@ -109,7 +109,7 @@ def mine_html(jobs: Sequence[Job], waits: str) -> str:
     listed = []
     for job in jobs:
         about = (
-            BENCHMARKS[job.benchmark].name,
+            benchmark_of(job).name,
             job.model or "rules alone",
             f"{ago(now() - job.created)} ago",
         )

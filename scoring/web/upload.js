@@ -1,6 +1,6 @@
-// The drop zones: a chosen or dropped file goes to the server as it is, and its token to the page.
-// A zone's data say which field takes the token, and which button is pressed then; a file that did not come has none,
-// so that the page says no more of an older one.
+// The drop zones: chosen or dropped files go to the server as they are, one after the other, and their token to the page.
+// A zone's data say which field takes the token, and which button is pressed then; files that did not all come have
+// none, so that the page says no more of an older one.
 (() => {
   const say = (zone, text, state = "") => {
     const line = zone.querySelector("[role=status]");
@@ -8,33 +8,49 @@
     line.dataset.state = state;
   };
   const fieldOf = (zone) => document.querySelector(`#${zone.dataset.token} :is(textarea, input)`);
-  const tell = (zone, request, token) => {
-    if (zone.sending !== request) return;
+  const tell = (zone, sending, token) => {
+    if (zone.sending !== sending) return;
     const field = fieldOf(zone);
     const button = document.getElementById(zone.dataset.press);
-    if (!field || !button) { setTimeout(tell, 100, zone, request, token); return; }  // Gradio is still building the page
+    if (!field || !button) { setTimeout(tell, 100, zone, sending, token); return; }  // Gradio is still building the page
     field.value = token;
     field.dispatchEvent(new Event("input", { bubbles: true }));
     setTimeout(() => button.click());
   };
-  const send = (zone, file) => {
-    zone.sending?.abort();  // the file that was chosen last is the one that is meant
-    const request = zone.sending = new XMLHttpRequest();
-    const refuse = (why) => { say(zone, why, "problem"); tell(zone, request, ""); };
-    request.open("POST", `uploads?name=${encodeURIComponent(file.name)}`);
-    request.upload.addEventListener("progress", (event) => {
-      if (event.lengthComputable) say(zone, `${file.name}: ${Math.floor((100 * event.loaded) / event.total)}% sent`);
-    });
+  // The token of a file that has come beside those of an earlier token.
+  const sent = (file, beside, signal, progress) => new Promise((resolve, refuse) => {
+    const request = new XMLHttpRequest();
+    signal.addEventListener("abort", () => request.abort());
+    request.open("POST", `uploads?${new URLSearchParams({ name: file.name, beside })}`);
+    request.upload.addEventListener("progress", ({ loaded }) => progress(loaded));
     request.addEventListener("load", () => {
       const { status, responseText: text } = request;
       const isOurs = request.getResponseHeader("content-type")?.startsWith("text/plain");  // a page in HTML is a proxy's
-      if (status !== 200) { refuse((isOurs && text) || `Refused (${status}). Choose the file again.`); return; }
-      say(zone, file.name, "ready");
-      tell(zone, request, text);
+      if (status === 200) resolve(text);
+      else refuse((isOurs && text) || `Refused (${status}). Choose the file again.`);
     });
     request.addEventListener("error", () => refuse("The server was not reached. Choose the file again."));
-    say(zone, `${file.name}: sending`);
     request.send(file);
+  });
+  const send = async (zone, files) => {
+    zone.sending?.abort();  // the files that were chosen last are those that are meant
+    const sending = zone.sending = new AbortController();
+    const names = files.map(({ name }) => name).join(", ");
+    const total = files.reduce((sum, { size }) => sum + size, 0);
+    let token = "", done = 0;
+    say(zone, `${names}: sending`);
+    try {
+      for (const file of [...files].sort((one, other) => one.size - other.size)) {  // a refusal comes early
+        token = await sent(file, token, sending.signal, (loaded) =>
+          say(zone, `${names}: ${Math.min(100, Math.floor((100 * (done + loaded)) / (total || 1)))}% sent`));
+        done += file.size;
+      }
+      say(zone, names, "ready");
+    } catch (why) {
+      token = "";
+      say(zone, why, "problem");
+    }
+    tell(zone, sending, token);
   };
   // After a lost connection Gradio loads the page again: the server still has the file.
   const keep = (zone, value) => { try { sessionStorage.setItem(zone.dataset.token, value); } catch { /* refused */ } };
@@ -59,7 +75,7 @@
   document.addEventListener("change", (event) => {
     const zone = event.target.closest?.(".upload");
     if (zone && event.target.files?.length) {
-      send(zone, event.target.files[0]);
+      send(zone, [...event.target.files]);
       event.target.value = "";
     }
   });
@@ -82,7 +98,7 @@
     say(zone, `${sample}: fetching`);
     const blob = await fetch(sample).then((answer) => answer.ok ? answer.blob() : null).catch(() => null);
     if (zone.sending !== asked) return;  // a file was chosen meanwhile
-    if (blob) send(zone, new File([blob], sample));
+    if (blob) send(zone, [new File([blob], sample)]);
     else {
       say(zone, "The sample did not come. Try again.", "problem");
       tell(zone, asked, "");
@@ -94,7 +110,7 @@
       if (!zone) return;
       event.preventDefault();
       zone.classList.toggle("over", kind === "dragover");
-      if (kind === "drop" && event.dataTransfer.files.length) send(zone, event.dataTransfer.files[0]);
+      if (kind === "drop" && event.dataTransfer.files.length) send(zone, [...event.dataTransfer.files]);
     });
   }
 })();

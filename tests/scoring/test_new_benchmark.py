@@ -1,56 +1,29 @@
 """A benchmark is one file: a judged toy in Python, with a line of the registry, and one in YAML go all the way."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import gradio as gr
 import pytest
-from anyio import to_thread
-from fastapi import FastAPI
-from fastapi.testclient import TestClient
-from starlette.datastructures import Headers
 
-from arena.battles.lending import Lending
-from arena.battles.quotas import Networks
-from arena.database import Database
-from arena.io.images import PictureStore
 from arena.io.tables import Record
-from arena.web.cookies import COOKIE, cookie_hash
-from arena.web.heads import Head
-from arena.web.layout import PageLayout
-from arena.web.static_files import Links
+from arena.web.cookies import cookie_hash
 from scoring.benchmarks.base import AnswerLook, FileBenchmark, LazyFiles, OpenedFile
-from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
+from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
 from scoring.benchmarks.spec_benchmark import spec_benchmark
-from scoring.jobs.report_pictures import ReportPictures
-from scoring.jobs.service import JobService
-from scoring.jobs.submissions import Submissions
-from scoring.jobs.uploads import UploadStore
-from scoring.jobs.worker import Operator
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
 from scoring.multiple_choice.reader import ReadFile
-from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, open_upload
 from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files
 from scoring.specs.schema import read_spec
-from scoring.web import report_page
-from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_page import ReportPages
-from scoring.web.scoring_api import report_routes
-from scoring.web.scoring_tab import ScoringTab
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.job_worker import ended, running
-from tests.support.judging_process import SPEC, Bench
 from tests.support.openai_server import OpenAIServer
-
-SENT = "c" * 32
+from tests.support.scoring_person import SENT, Person
 
 
 @dataclass(frozen=True)
@@ -199,98 +172,6 @@ def animals(tmp_path) -> Path:
     return table_file(
         tmp_path / "animals.tsv", [*rows, row(4, "Cat or dog, hard to say", category="pets")]
     )
-
-
-async def _here() -> bool:
-    return False
-
-
-class Person:
-    """A visitor of the page "Score a model" and of a report, without a browser."""
-
-    def __init__(self, folder: Path, judge: OpenAIServer) -> None:
-        self.bench = Bench(Database(f"sqlite:///{folder / 'arena.db'}"), judge.address)
-        self.uploads = UploadStore(folder / "uploads")
-        operator = Operator(self.bench.address, SPEC)
-        database, lent = self.bench.database, (operator, {}, 10**9)
-        parts = (
-            self.bench.jobs,
-            self.bench.worker,
-            self.bench.cache,
-            *lent,
-            Submissions(database, None),
-        )
-        lending = Lending(database, login=False)
-        kept = ReportPictures(database, self.bench.jobs, self.uploads)
-        self.service = JobService({"sample": own_sample()}, self.uploads, *parts, lending, kept)
-        headers = Headers({"cookie": f"{COOKIE}={SENT}"})
-        self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
-        pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        with gr.Blocks():
-            self.tab = ScoringTab(self.service, Networks(), copied=False)
-        app = FastAPI()
-        pages = ReportPages(
-            jobs=self.bench.jobs,
-            pictures=pictures,
-            marking=Marking(database, self.bench.jobs),
-            head=lambda address: Head(address.name, ""),
-            layout=PageLayout(Links("/read.css", "/read.js")),
-            delete=self.service.delete,
-        )
-        app.include_router(report_page.routes(pages))
-        app.include_router(report_routes(self.bench.jobs, pictures))
-        self.web = TestClient(app)
-
-    def brings(self, file: Path) -> str:
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return asyncio.run(self.uploads.receive(cookie_hash(SENT), file.name, chunks())).token
-
-    def in_thread(self, handler: Any, *values: object) -> Any:
-        """Call a handler as Gradio does."""
-
-        async def call() -> Any:
-            return await to_thread.run_sync(handler, *values)
-
-        return asyncio.run(call())
-
-    def reads(self, file: Path) -> tuple[dict[Any, Any], dict[Any, Any]]:
-        """Upload a file; return what the page shows of it, and what the browser sends then."""
-        tab = self.tab
-        fields = [
-            tab.link,
-            tab.stored,
-            tab.offers,
-            tab.prices,
-            *tab.settings.judge_fields,
-            *tab.settings.file_fields,
-        ]
-        sent = {field: field.value for field in fields} | {tab.token: self.brings(file)}
-        form = self.in_thread(tab.on_arrived, sent, self.request)
-        shown = {
-            field: form[field]["value"] for field in sent if "value" in (form.get(field) or ())
-        }
-        return form, {**sent, **shown, tab.prices: form.get(tab.prices, "")}
-
-    def checks(self, file: Path, benchmark: str) -> str:
-        """Upload a file, see that it is recognised, press the button; return the job's link."""
-        tab, toy = self.tab, BENCHMARKS[benchmark]
-        form, sent = self.reads(file)
-        assert form[tab.settings.benchmark]["value"] == toy.name
-        assert form[tab.check]["value"] == toy.check
-        assert all(not form[part]["visible"] for part in tab.settings.parts.values())
-        self.seen = f"{form[tab.found]} {form[tab.offers]}"
-        return tab.on_check(sent, self.request)[tab.link]
-
-    def opened(self, link: str) -> str:
-        """Open a report and fetch its downloads; return what the report shows."""
-        shown = self.web.get(f"/report/{link}").text
-        report = self.bench.jobs.report(link)
-        for name in BENCHMARKS[report.benchmark].files(report):
-            assert f"/reports/{link}/{name}" in shown
-            assert self.web.get(f"/reports/{link}/{name}").status_code == 200
-        return shown
 
 
 @pytest.fixture

@@ -223,7 +223,7 @@ def test_a_file_of_two_splits_is_hidden_for_one_of_them(library, tmp_path):
     report = report_of(whole, "strict")
     assert isinstance(report, HiddenReport)
     assert {"val", "test"} <= lines(report, "Overall").keys()
-    assert any("val are open" in one.text for one in report.limits)
+    assert any("split val are open" in one.text for one in report.limits)
     alone = opened(library, riddle_answers(tmp_path / "alone.json", shown), "riddles")
     report = report_of(alone, "strict")
     assert len(report.rows) == 40 and told_by(record_json(report), rows[40:]) == []

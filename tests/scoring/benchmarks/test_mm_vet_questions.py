@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from arena.io.tables import RowsError, read_records
+from scoring.benchmarks.download import DownloadError
 from scoring.benchmarks.mm_vet_questions import (
     CAPABILITIES,
     SAMPLE,
@@ -56,7 +57,8 @@ def test_a_changed_file_is_read_but_says_so(data, tmp_path):
 def test_without_a_file_the_error_says_what_to_set(tmp_path):
     for folder in (None, tmp_path, tmp_path / "gone.json"):
         with pytest.raises(
-            QuestionsError, match="set MM_VET_PATH to the folder that holds mm-vet.json"
+            QuestionsError,
+            match="set MM_VET_PATH to the folder that holds mm-vet.json",
         ):
             load_mm_vet(folder)
 
@@ -351,7 +353,7 @@ def test_an_archive_with_a_fault_leaves_nothing_behind(data, release, tmp_path, 
     handler, address = release
     make, words = FAULTS[fault]
     handler.content = make(data)
-    with pytest.raises(QuestionsError, match=words) as caught:
+    with pytest.raises(DownloadError, match=words) as caught:
         fetch_mm_vet(tmp_path / "mm-vet", address)
     assert str(caught.value).startswith(f"{address}: ")
     assert list(tmp_path.iterdir()) == []
@@ -406,7 +408,7 @@ def test_a_server_that_refuses_is_not_asked_again(release, tmp_path, status):
     handler, address = release
     waits = []
     handler.faults = [lambda request: request.send_error(status)]
-    with pytest.raises(QuestionsError, match=f"answered {status}; check the address in a browser"):
+    with pytest.raises(DownloadError, match=f"answered {status}; check the address in a browser"):
         fetch_mm_vet(tmp_path / "mm-vet", address, waits.append)
     assert waits == []
 
@@ -415,13 +417,13 @@ def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, re
     handler, address = release
     no_wait = [].append
     handler.content, handler.cut = archive(data), True
-    with pytest.raises(QuestionsError, match="check the network"):
+    with pytest.raises(DownloadError, match="check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", address, no_wait)
-    with pytest.raises(QuestionsError, match="answered 404"):
+    with pytest.raises(DownloadError, match="answered 404"):
         fetch_mm_vet(tmp_path / "mm-vet", address.replace("/v1/", "/v2/"))
-    with pytest.raises(QuestionsError, match="check the network"):
+    with pytest.raises(DownloadError, match="check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", "http://127.0.0.1:1/mm-vet.zip", no_wait)
-    with pytest.raises(QuestionsError, match="check the network"):
+    with pytest.raises(DownloadError, match="check the network"):
         fetch_mm_vet(tmp_path / "mm-vet", "no address")
     assert list(tmp_path.iterdir()) == []
 
@@ -429,6 +431,6 @@ def test_a_download_that_breaks_off_or_is_refused_leaves_nothing_behind(data, re
 def test_a_download_without_end_is_cut_off(release, tmp_path):
     handler, address = release
     handler.content = bytes(200_000_001)
-    with pytest.raises(QuestionsError, match="more than 200,000,000 bytes"):
+    with pytest.raises(DownloadError, match="more than 200,000,000 bytes"):
         fetch_mm_vet(tmp_path / "mm-vet", address)
     assert list(tmp_path.iterdir()) == []

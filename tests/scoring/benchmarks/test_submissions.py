@@ -91,7 +91,7 @@ def test_mmmus_server_gets_letters_by_its_own_ids(library, tmp_path, monkeypatch
     opened, made = report(library, file, protocol=protocol)
     assert opened.answers == {"test": "absent"}
     assert [problem for problem in opened.problems if problem.blocks != "nothing"] == []
-    assert any("of test are with their authors" in line for line in opened.lines)
+    assert any("of the split test are with their authors" in line for line in opened.lines)
     assert files(made) == {
         "my_model_submission.json": (
             b'{\n    "test_Art_1": "B",\n    "test_Art_2": "Hm?",\n    "test_Art_3": "12"\n}\n'

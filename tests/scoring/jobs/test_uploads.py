@@ -1,9 +1,11 @@
-"""The inbox: one file a person, whole or not at all, and not for long."""
+"""The inbox: one upload a person, whole or not at all, and not for long."""
 
 import asyncio
+import io
 import os
 import threading
 import time
+import zipfile
 from collections.abc import AsyncIterator
 
 import pytest
@@ -60,6 +62,127 @@ def test_a_second_file_takes_the_place_of_the_first(upload_store, tmp_path):
     assert not first.path.exists() and second.path.exists()
     receive(upload_store, "you")
     assert held(upload_store, tmp_path) == 2
+
+
+def join(
+    upload_store: UploadStore, upload: StoredUpload, name: str, content: bytes = b"{}", owner="me"
+) -> StoredUpload:
+    """Send a further file beside those of an upload."""
+    sent = upload_store.receive(owner, name, parts(content), beside=upload.token)
+    return asyncio.run(sent)
+
+
+def packed(*names: str, content: bytes = b"x") -> bytes:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, content)
+    return whole.getvalue()
+
+
+def test_files_that_come_together_are_one_upload_and_go_together(upload_store, tmp_path):
+    first = receive(upload_store, "me", "a.csv")
+    join(upload_store, first, "zoo.yaml", b"name: Zoo")
+    whole = join(upload_store, first, "folder/b.tsv", b"b")
+    assert whole.token == first.token and whole.name == "a.csv" and whole.size == 12
+    assert upload_store.find("me", first.token) == whole
+    assert [file.name for file in whole.files] == ["a.csv", "zoo.yaml", "b.tsv"]
+    assert whole.files[2].path.read_bytes() == b"b" and whole.files[2].path.suffix == ".tsv"
+    led = upload_store.latest("me", "b.tsv")
+    assert led and led.name == "b.tsv" and {*led.files} == {*whole.files}
+    assert upload_store.latest("you", "b.tsv") is None
+    receive(upload_store, "you", "b.tsv")
+    upload_store.drop("me", "b.tsv")
+    assert held(upload_store, tmp_path) == 1, "yours stays"
+    first = receive(upload_store)
+    join(upload_store, first, "b.csv")
+    receive(upload_store)
+    assert held(upload_store, tmp_path) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a.csv", "a.csv is there twice"),
+        ("x/a.csv", "a.csv is there twice"),
+        ("b.pkl", r"ends in \.json"),
+        ("b.zip", "b.zip is no zip that can be read"),
+    ],
+)
+def test_a_further_file_that_is_refused_takes_the_upload_with_it(upload_store, tmp_path, name, why):
+    first = receive(upload_store, "me", "a.csv")
+    with pytest.raises(UploadStoreError, match=why):
+        join(upload_store, first, name)
+    assert [*(tmp_path / "uploads").iterdir()] == []
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        join(upload_store, first, "b.csv")
+
+
+def test_nobody_adds_a_file_to_anothers_upload(upload_store):
+    first = receive(upload_store, "me", "a.csv")
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        join(upload_store, first, "b.csv", owner="you")
+    assert upload_store.find("me", first.token) == first
+
+
+def test_an_upload_has_few_files_and_its_bytes_count_together(tmp_path):
+    upload_store = UploadStore(tmp_path / "uploads", most=10)
+    first = receive(upload_store, "me", "0.csv", b"x")
+    for number in range(1, 8):
+        join(upload_store, first, f"{number}.csv", b"x")
+    with pytest.raises(UploadStoreError, match="expected 8 files at most"):
+        join(upload_store, first, "8.csv", b"x")
+    first = receive(upload_store, "me", "0.csv", b"123456")
+    with pytest.raises(UploadStoreError, match="at most 10 bytes"):
+        join(upload_store, first, "1.csv", b"12345")
+    assert [*(tmp_path / "uploads").iterdir()] == []
+
+
+def test_a_zip_comes_as_the_files_in_it(upload_store, tmp_path):
+    upload = receive(upload_store, "me", "zoo.zip", packed("zoo/a.csv", "zoo/b.yaml"))
+    assert [file.name for file in upload.files] == ["a.csv", "b.yaml"]
+    assert upload_store.find("me", upload.token) == upload
+    assert held(upload_store, tmp_path) == 2, "the zip itself is gone"
+    further = join(upload_store, upload, "more.zip", packed("c.txt"))
+    assert [file.name for file in further.files] == ["a.csv", "b.yaml", "c.txt"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (packed("a.csv", "x/a.csv"), "a.csv is there twice"),
+        (packed("a.csv", "run.py"), r"'run.py': expected a file that ends in"),
+        (packed("a.csv", "b.zip"), "zoo.zip holds another zip"),
+        (packed("a.csv", "b.csv", content=b"x" * 600), "at most 1,000 bytes"),
+        (packed("a.csv")[:-5], "zoo.zip is no zip that can be read; pack it anew"),
+    ],
+)
+def test_a_zip_that_is_refused_leaves_nothing(tmp_path, content, why):
+    upload_store = UploadStore(tmp_path / "uploads", most=1_000)
+    with pytest.raises(UploadStoreError, match=why):
+        receive(upload_store, "me", "zoo.zip", content)
+    assert [*(tmp_path / "uploads").iterdir()] == []
+
+
+def test_what_a_zip_unpacks_to_counts_for_its_network(tmp_path):
+    upload_store = UploadStore(tmp_path / "uploads", most=1_000, most_together=4_000)
+    content = packed("a.csv", content=b"x" * 900)
+
+    def brings(owner: str) -> StoredUpload:
+        sent = upload_store.receive(owner, "zoo.zip", parts(content), "one network")
+        return asyncio.run(sent)
+
+    first = brings("me")
+    with pytest.raises(UploadStoreError, match="Too many files"):
+        brings("you")
+    assert upload_store.find("me", first.token) == first
+
+
+def test_a_slip_of_an_earlier_release_is_no_file(upload_store, tmp_path):
+    upload = receive(upload_store)
+    (tmp_path / "uploads" / f"{upload.token}.slip").write_text('{"path": "x", "name": "a.csv"}')
+    with pytest.raises(UploadStoreError, match="no longer here"):
+        upload_store.find("me", upload.token)
 
 
 @pytest.mark.parametrize("name", ["out.pkl", "out", "out.json.exe", "", "out.html"])

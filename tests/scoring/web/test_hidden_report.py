@@ -79,7 +79,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     rows = [*choice_rows(), *page_rows()]
     with fresh_page(browser, DESK) as page:
         file = choice_answers(tmp_path / "mine_MMBench_TEST_EN.json", choice_rows())
-        told = ("The right answers of test are hidden", "left for you today: 5 of 5")
+        told = ("The right answers of the split test are hidden", "left for you today: 5 of 5")
         first = scored(page, site, file, *told)
         expect(page.locator("main")).to_contain_text("on MMBench test (CircularEval")
         expect(page.locator(".scores")).to_contain_text("OCR")
@@ -92,7 +92,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
         second = scored(page, site, pages, "left for you today: 4 of 5")
         expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
-        third = scored(page, site, absent(tmp_path), "of test are with their authors")
+        third = scored(page, site, absent(tmp_path), "of the split test are with their authors")
         expect(page.locator("main")).to_contain_text("Submit mine_MMMU_TEST_submission.json, below")
         link = page.get_by_role("link", name="mine_MMMU_TEST_submission.json")
         assert page.request.get(f"{site.address}{link.get_attribute('href')}").json()["1"] == "B"

@@ -1,0 +1,100 @@
+"""Zip files of strangers: the files in one, by what really comes out of it and not by what its head says."""
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import SEEK_END, FileIO
+from pathlib import Path
+
+ZIP = ".zip"
+MOST_MEMBERS = 8
+_LARGEST_READ = 70_000
+"""Bytes that are read at one time: more than the end of a zip may have, so that a long list of members is refused."""
+_AT_A_TIME = 65_536
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Others unpack a few bytes to any number at one time."""
+_IS_LOCKED = 1
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OSError,
+)
+"""What a damaged zip raises; the OSError is that of a place before the start of the file."""
+
+
+class ZipFileError(ValueError):
+    """A zip is refused; the message says why, and what to do."""
+
+
+def plain_name(path: str) -> str:
+    """The name of a file without its folders, in signs that can be shown."""
+    name = re.split(r"[/\\]", path)[-1]
+    shown = "".join(sign if sign.isprintable() else " " for sign in name)
+    return " ".join(shown.split())
+
+
+class _ShortReads(FileIO):
+    """A file that is read by parts of a bounded length, whatever the file asks for."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or size < 0:
+            place = self.tell()
+            size = self.seek(0, SEEK_END) - place
+            self.seek(place)
+        if size > _LARGEST_READ:
+            raise ZipFileError(f"has more than {MOST_MEMBERS} files; keep those that are needed")
+        return super().read(size)
+
+
+def zip_files(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield name and content, in parts, of each file in a zip, whatever folders they are in.
+
+    Files whose name begins with a dot, which macOS adds, are left out. Raises ZipFileError.
+    """
+    with _ShortReads(path) as file:
+        with _zip_errors():
+            archive = zipfile.ZipFile(file)
+        named = [(plain_name(info.filename), info) for info in archive.infolist()]
+        members = [(name, info) for name, info in named if name and not name.startswith(".")]
+        _check_members(members)
+        for name, info in members:
+            yield name, _content(archive, info)
+
+
+def _check_members(members: Sequence[tuple[str, zipfile.ZipInfo]]) -> None:
+    if not members:
+        raise ZipFileError("holds no file; put your answers into it")
+    if len(members) > MOST_MEMBERS:
+        text = f"has {len(members)} files; keep {MOST_MEMBERS} at most"
+        raise ZipFileError(text)
+    for name, info in members:
+        if info.flag_bits & _IS_LOCKED:
+            raise ZipFileError(f"is locked with a password ({name}); pack it without one")
+        if Path(name).suffix.lower() == ZIP:
+            raise ZipFileError(f"holds another zip ({name}); put the files in it into one zip")
+        if info.compress_type not in _METHODS:
+            raise ZipFileError(f"packs {name} in an unusual way; pack it as an ordinary zip")
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
+    with _zip_errors(), archive.open(info) as member:
+        while part := member.read(_AT_A_TIME):
+            yield part
+
+
+@contextmanager
+def _zip_errors() -> Iterator[None]:
+    try:
+        yield
+    except ZipFileError:
+        raise
+    except _UNREADABLE as error:
+        raise ZipFileError("is no zip that can be read; pack it anew") from error

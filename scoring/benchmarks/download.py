@@ -1,0 +1,83 @@
+"""Downloads of what authors publish: streamed to disk, bounded, tried again, and named in every error."""
+
+import contextlib
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+
+_WAITS = (1, 2, 4, 8)
+"""Seconds between two attempts of a download."""
+_SECONDS = 30
+"""For connecting, and between two pieces."""
+
+
+class DownloadError(ValueError):
+    """A download failed, or is not what was published; the message names the address and says what to do."""
+
+
+@contextlib.contextmanager
+def named(address: str) -> Iterator[None]:
+    """Errors raised inside become DownloadErrors that name the address."""
+    try:
+        yield
+    except DownloadError as error:
+        raise DownloadError(f"{address}: {error}") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        cause = str(error)[:200] or type(error).__name__
+        raise DownloadError(
+            f"{address}: {cause}; check the network, or download it by hand"
+        ) from error
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
+        raise DownloadError(
+            f"{address}: is no sound zip archive ({str(error)[:200]}); try again"
+        ) from error
+
+
+def download(
+    address: str, path: Path, most: int, sleep: Callable[[float], object] = time.sleep
+) -> None:
+    """Stream to disk, and again if the network or the server fails; `most` bytes. Raises what `named` names."""
+    for wait in _WAITS:
+        try:
+            return _stream(address, path, most)
+        except (
+            httpx.TimeoutException,
+            httpx.NetworkError,
+            httpx.RemoteProtocolError,
+            httpx.HTTPStatusError,
+        ):
+            sleep(wait)
+    return _stream(address, path, most)
+
+
+def size_told(address: str) -> int | None:
+    """How many bytes a server says that it would send; None if it doesn't say."""
+    with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
+        response = httpx.head(address, follow_redirects=True, timeout=_SECONDS)
+        if response.status_code == 200:
+            return (
+                int(response.headers["content-length"])
+                if "content-length" in response.headers
+                else None
+            )
+    return None
+
+
+def _stream(address: str, path: Path, most: int) -> None:
+    """Stream to disk, following redirects: GitHub sends release files from another host. Raises DownloadError."""
+    with (
+        httpx.stream("GET", address, follow_redirects=True, timeout=_SECONDS) as response,
+        path.open("wb") as file,
+    ):
+        if response.status_code in (408, 429) or response.status_code >= 500:
+            response.raise_for_status()
+        if response.status_code != 200:
+            raise DownloadError(f"answered {response.status_code}; check the address in a browser")
+        for piece in response.iter_bytes():
+            file.write(piece)
+            if file.tell() > most:
+                raise DownloadError(f"sends more than {most:,} bytes; it is not what was published")

@@ -1,0 +1,97 @@
+"""Command `fetch`: a benchmark's questions from its authors, into the folder where answers find them."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, BadParameter, Option, Typer
+
+from arena.settings import Settings
+from scoring.benchmarks.base import FileBenchmark
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.mm_vet import MM_VET
+from scoring.benchmarks.mm_vet_questions import fetch_mm_vet
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
+from scoring.cli.progress import DeclinedError
+from scoring.questions.fetch import fetch as load
+from scoring.questions.fetch import offer
+from scoring.registry import BENCHMARKS
+from scoring.specs.problems import either
+from scoring.specs.schema import UNKNOWN, QuestionFile
+
+app = Typer(rich_markup_mode=None)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, Argument(help="as `python -m scoring benchmarks` lists it")],
+    folder: Annotated[
+        Path | None, Argument(help="where to; QUESTIONS_PATH without. MM-Vet needs one of its own")
+    ] = None,
+    file: Annotated[
+        str | None, Option(metavar="NAME", help="this one of its files; all of them without")
+    ] = None,
+    pictures: Annotated[bool, Option("--pictures", help="keep the columns of pictures")] = False,
+    yes: Annotated[bool, Option("--yes", help="accept size and licence")] = False,
+) -> Iterator[str]:
+    """Download a benchmark's questions from its authors."""
+    if name == MM_VET.key:
+        if folder is None:
+            raise BadParameter("name a folder for MM-Vet's questions", param_hint="FOLDER")
+        yield f"MM-Vet is in {fetch_mm_vet(folder)}: set MM_VET_PATH to it."
+        return
+    into = folder or Settings.from_env().questions
+    if into is None:
+        raise BadParameter("name a folder, or set QUESTIONS_PATH to one", param_hint="FOLDER")
+    benchmark = _benchmark(name)
+    chosen = _files(benchmark, file)
+    licence = _licence(benchmark)
+    for one in chosen:
+        yield offer(benchmark, one, licence)
+    if not yes:
+        _agree()
+    for one in chosen:
+        path = load(benchmark.key, one, licence, into, pictures, time.sleep)
+        yield f"{path} is there, and is as its authors published it."
+    if folder is not None:
+        yield f"Set QUESTIONS_PATH to {folder}, and answers alone are scored beside it."
+
+
+def _benchmark(name: str) -> FileBenchmark[Any]:
+    benchmark = BENCHMARKS.get(name)
+    if isinstance(benchmark, FileBenchmark) and any(one.url for one in benchmark.question_files):
+        return benchmark
+    known = [
+        key
+        for key, one in BENCHMARKS.items()
+        if isinstance(one, FileBenchmark) and any(file.url for file in one.question_files)
+    ]
+    raise BadParameter(
+        f"expected one of {either([MM_VET.key, *known])}, found {name!r}", param_hint="NAME"
+    )
+
+
+def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[QuestionFile]:
+    files = [one for one in benchmark.question_files if one.url]
+    if name is None:
+        return files
+    chosen = [one for one in files if one.name == name]
+    if not chosen:
+        names = either([one.name for one in files])
+        raise BadParameter(f"{benchmark.key} has {names}, found {name!r}", param_hint="--file")
+    return chosen
+
+
+def _licence(benchmark: FileBenchmark[Any]) -> str:
+    has_spec = isinstance(benchmark, SpecBenchmark | MultipleChoice)
+    return benchmark.spec.licence if has_spec else UNKNOWN
+
+
+def _agree() -> None:
+    try:
+        agreed = input("Load it? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError as error:
+        raise DeclinedError("Nothing was loaded: give --yes where nobody can answer.") from error
+    if not agreed:
+        raise DeclinedError("Nothing was loaded.")

@@ -1,0 +1,94 @@
+"""Fetching: a benchmark's question file from its authors, checked, and without its pictures unless they are wanted."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from arena.database import now
+from arena.io.csv_text import write_csv
+from arena.io.tables import ANSWERS, Record, read_records
+from arena.storage import size_text
+from scoring.benchmarks.base import FileBenchmark
+from scoring.benchmarks.download import DownloadError, download, named, size_told
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.questions.known_file import BESIDE, file_md5
+from scoring.specs.derived import cell_text
+from scoring.specs.schema import QuestionFile
+from scoring.specs.yaml_text import write_yaml
+
+MOST_BYTES = 50_000_000_000
+"""Largest file that is loaded: with all pictures some have tens of gigabytes."""
+
+
+def offer(benchmark: FileBenchmark[Any], file: QuestionFile, licence: str) -> str:
+    """What is loaded, in words: its size as its server tells it, and the questions' licence."""
+    size = size_told(file.url or "")
+    rows = f"{file.rows:,} questions, " if file.rows else ""
+    told = size_text(size) if size else "of unknown size"
+    note = f" ({file.note})" if file.note else ""
+    return f"{file.name} of {benchmark.name}: {rows}{told} to load, licence {licence}{note}"
+
+
+def fetch(
+    key: str,
+    file: QuestionFile,
+    licence: str,
+    folder: Path,
+    pictures: bool,
+    sleep: Callable[[float], object],
+) -> Path:
+    """Load a question file into a folder, whole or not at all. Raises DownloadError and RowsError."""
+    address = file.url or ""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / file.name
+    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as scratch:
+        loaded = Path(scratch) / file.name
+        with named(address):
+            download(address, loaded, MOST_BYTES, sleep)
+            md5 = file_md5(loaded)
+            if file.md5 and md5 != file.md5:
+                raise DownloadError(
+                    f"its md5 is {md5}, and {file.md5} was published: its authors changed it, or it did not arrive "
+                    f"whole. Try again, or put it into {folder} by hand"
+                )
+            kept = loaded if pictures else Path(scratch) / f"bare{target.suffix}"
+            rows = _count(loaded) if pictures else _without_pictures(loaded, kept)
+            if file.rows and rows != file.rows:
+                raise DownloadError(f"has {rows:,} rows, expected {file.rows:,}; report it")
+        said = {"benchmark": key, "md5": md5, "url": address, "licence": licence}
+        beside = Path(scratch) / "beside"
+        beside.write_text(write_yaml({**said, "fetched": f"{now():%Y-%m-%d}"}), "utf-8")
+        shutil.move(beside, target.with_name(f"{target.name}{BESIDE}"))
+        kept.replace(target)
+    return target
+
+
+def _count(path: Path) -> int:
+    return sum(1 for _ in read_records(path, ANSWERS, IMAGE_COLUMNS))
+
+
+def _without_pictures(source: Path, target: Path) -> int:
+    """Write a table without its columns of pictures, and return how many rows it has. Raises RowsError."""
+    records = read_records(source, ANSWERS, IMAGE_COLUMNS)
+    count = 0
+
+    def rows() -> Iterator[list[object]]:
+        nonlocal count
+        heads: list[str] = []
+        for record in records:
+            if not count:
+                heads = [*record.values]
+                yield [*heads]
+            count += 1
+            yield _cells(record, heads)
+
+    with target.open("w", encoding="utf-8", newline="") as file:
+        write_csv(file, rows(), exact=True, delimiter="\t" if target.suffix == ".tsv" else ",")
+    return count
+
+
+def _cells(record: Record, heads: list[str]) -> list[object]:
+    values: Mapping[str, Any] = record.values
+    return [cell_text(values.get(head)) for head in heads]

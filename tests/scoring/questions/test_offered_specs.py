@@ -1,0 +1,65 @@
+"""Specs in the folder of question files are benchmarks of everybody, as an operator wants it."""
+
+import logging
+
+import pytest
+
+from scoring.questions import offered
+from scoring.questions.library import QuestionLibrary
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, benchmark_named
+from tests.support.choice_tables import ChoiceCommand, table_file
+from tests.support.question_files import answers, short_answers
+
+ANIMALS = """
+name: Animals
+about: Which animal a picture shows.
+rule: text
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(offered, "_OFFERED", set())
+    before = {**BENCHMARKS}
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    yield folder
+    for key in BENCHMARKS.keys() - before.keys():
+        del BENCHMARKS[key]
+
+
+def test_a_spec_beside_its_questions_scores_answers_alone(folder, tmp_path):
+    (folder / "animals.yaml").write_text(ANIMALS)
+    short_answers(folder, "animals.tsv", 3)
+    (known,) = QuestionLibrary(folder).files()
+    assert known.benchmark == "animals"
+    command = ChoiceCommand(tmp_path)
+    listed = command.run("benchmarks", QUESTIONS_PATH=str(folder))
+    assert "animals" in listed.out and "Animals" in listed.out
+    said = answers(tmp_path, {"0": "seven", "1": "six", "2": "seven"}, "vlm_animals.json")
+    done = command("score", said, QUESTIONS_PATH=str(folder))
+    assert done.code == 0, done.err
+    assert "questions: animals.tsv" in done.out and "66.7" in done.out
+
+
+def test_what_cannot_be_offered_is_told_and_takes_no_other_ones_place(folder, caplog):
+    ours = BENCHMARKS["pope"]
+    (folder / "pope.yaml").write_text(ANIMALS)
+    (folder / "own.yaml").write_text(ANIMALS)
+    (folder / "A B.yaml").write_text(ANIMALS)
+    (folder / "broken.yaml").write_text("name: Broken")
+    table_file(folder / "x.tsv", [])
+    (folder / "x.tsv.yaml").write_text("benchmark: pope")
+    before = {*BENCHMARKS}
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            offered.offer_specs(folder)
+    assert {*BENCHMARKS} == before and BENCHMARKS["pope"] is ours
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 4
+    assert any("pope.yaml is left out: 'pope' is taken" in one for one in told)
+    assert any("broken.yaml" in one and "about" in one for one in told)
+
+
+def test_a_job_of_a_spec_that_is_gone_is_still_a_jobs(folder):
+    assert benchmark_named("gone-since") is OWN_BENCHMARK
