@@ -34,19 +34,24 @@ def joined(
     benchmark: str | None = None,
     questions: str = "",
     wanted: Callable[[], bool] = lambda: True,
+    hides: bool = True,
 ) -> Joined:
     """Open a file with the question file of the library that it belongs to, or with the one of the name `questions`.
 
-    Right answers that nobody may read are not read with it. Raises RowsError and ChoicesError.
+    Right answers that nobody may read are not read with it, unless who asks has them before them. Raises RowsError and
+    ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.found is None:
         return Joined(None, match)
     known = match.found
+    answers = known.answers
+    if not hides:
+        answers = {split: "there" if one == "hidden" else one for split, one in answers.items()}
     asked = _Asked(
         benchmark=known.record,
         questions=known.questions(),
-        answers=known.answers,
+        answers=answers,
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
     return Joined(_opened(path, limits, name, asked, wanted), match)

@@ -41,19 +41,18 @@ def hide(questions: Path, answers: str = "hidden", benchmark: str = "mmbench") -
     beside.write_text(f"benchmark: {benchmark}\nanswers: {answers}\n")
 
 
-def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench"):
-    beside = joined(library, file, benchmark=benchmark).file
+def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench", **how):
+    beside = joined(library, file, benchmark=benchmark, **how).file
     assert beside, "the question file is found"
     return beside
 
 
 def both(library, questions: Path, file: Path, benchmark="mmbench", protocol="strict"):
-    """The hidden report of a file and the open one, with its benchmark."""
+    """The hidden report of a file, and the open one of who has the question file."""
     hide(questions, "hidden", benchmark)
     hidden = report_of(opened(library, file, benchmark), protocol, "m")
-    hide(questions, "there", benchmark)
-    report = report_of(opened(library, file, benchmark), protocol, "m")
-    assert isinstance(hidden, HiddenReport)
+    report = report_of(opened(library, file, benchmark, hides=False), protocol, "m")
+    assert isinstance(hidden, HiddenReport) and not isinstance(report, HiddenReport)
     return read_record(HiddenReport, record_json(hidden)), report
 
 
