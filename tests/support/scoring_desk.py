@@ -17,6 +17,21 @@ from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
 
+def received(store: UploadStore, owner: str, *files: Path) -> str:
+    """Send files one after the other, as the page does; return their token."""
+
+    async def send(file: Path, beside: str) -> str:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return (await store.receive(owner, file.name, chunks(), beside=beside)).token
+
+    token = ""
+    for file in files:
+        token = asyncio.run(send(file, token))
+    return token
+
+
 class Visit:
     """A person at the desk of a server."""
 
@@ -45,13 +60,9 @@ class Visit:
             ReportPictures(bench.database, bench.jobs, self.upload_store),
         )
 
-    def brings(self, file: Path) -> str:
-        """Upload a file and return its token."""
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
+    def brings(self, *files: Path) -> str:
+        """Upload files together and return their token."""
+        return received(self.upload_store, self.owner, *files)
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
