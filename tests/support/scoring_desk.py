@@ -13,18 +13,19 @@ from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
+from scoring.questions.library import QuestionLibrary
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
 
-def received(store: UploadStore, owner: str, *files: Path) -> str:
+def received(store: UploadStore, owner: str, *files: Path, network: str | None = None) -> str:
     """Send files one after the other, as the page does; return their token."""
 
     async def send(file: Path, beside: str) -> str:
         async def chunks() -> AsyncIterator[bytes]:
             yield file.read_bytes()
 
-        return (await store.receive(owner, file.name, chunks(), beside=beside)).token
+        return (await store.receive(owner, file.name, chunks(), network, beside)).token
 
     token = ""
     for file in files:
@@ -42,6 +43,7 @@ class Visit:
         ceiling: float = 1000.0,
         owner: str = OWNER,
         login: bool = False,
+        questions: Path | None = None,
     ) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
@@ -58,11 +60,12 @@ class Visit:
             Submissions(bench.database, None),
             Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
+            QuestionLibrary(questions),
         )
 
-    def brings(self, *files: Path) -> str:
-        """Upload files together and return their token."""
-        return received(self.upload_store, self.owner, *files)
+    def brings(self, *files: Path, network: str | None = None) -> str:
+        """Upload files together from a network and return their token."""
+        return received(self.upload_store, self.owner, *files, network=network)
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
