@@ -18,6 +18,21 @@ from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
 
+def received(store: UploadStore, owner: str, *files: Path, network: str | None = None) -> str:
+    """Send files one after the other, as the page does; return their token."""
+
+    async def send(file: Path, beside: str) -> str:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return (await store.receive(owner, file.name, chunks(), network, beside)).token
+
+    token = ""
+    for file in files:
+        token = asyncio.run(send(file, token))
+    return token
+
+
 class Visit:
     """A person at the desk of a server."""
 
@@ -48,15 +63,9 @@ class Visit:
             QuestionLibrary(questions),
         )
 
-    def brings(self, file: Path, network: str | None = None) -> str:
-        """Upload a file from a network and return its token."""
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return asyncio.run(
-            self.upload_store.receive(self.owner, file.name, chunks(), network)
-        ).token
+    def brings(self, *files: Path, network: str | None = None) -> str:
+        """Upload files together from a network and return their token."""
+        return received(self.upload_store, self.owner, *files, network=network)
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
