@@ -43,9 +43,13 @@ def named(reasons: Mapping[str, str], total: int, then: str) -> tuple[str, ...]:
 def _sentence(reason: str, ids: list[str], total: int, then: str) -> str:
     shown = ", ".join(" ".join(id.split())[:80] for id in ids[:_SHOWN])
     more = ", ..." if ids[_SHOWN:] else "."
-    are = "is no answer" if len(ids) == 1 else "are no answers"
-    counted = f"{len(ids):,} of the {total:,} answers {are} of a model ({reason})"
-    return f"{counted}: id {shown}{more} {then}"
+    return f"{counted(reason, len(ids), total)}: id {shown}{more} {then}"
+
+
+def counted(reason: str, times: int, total: int) -> str:
+    """How many of the predictions are no answer of a model for this reason."""
+    are = "is no answer" if times == 1 else "are no answers"
+    return f"{times:,} of the {total:,} answers {are} of a model ({reason})"
 
 
 UNSCORED = "Unscored, and not sent to the judge."

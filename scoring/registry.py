@@ -27,6 +27,7 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
 from scoring.benchmarks.mmbench import MMBENCH
@@ -61,6 +62,7 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
         SEALED_ITEMS,
         MMBENCH,
         MMT_BENCH,
+        HIDDEN,
     )
 }
 """Those that are more than a table of answers; a spec of the same key holds data of one."""
@@ -68,8 +70,6 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
-
-
 OWN_BENCHMARK = spec_benchmark(
     OWN,
     spec_of(
@@ -94,12 +94,19 @@ def benchmark_of(scored: Scored) -> Benchmark[Any]:
     """The benchmark of a report or a job. A report of a spec carries it, whatever has become of the file since."""
     if isinstance(scored, SpecReport):
         return spec_benchmark(scored.benchmark, spec_of_report(scored))
+    if isinstance(scored, HiddenReport):
+        return hidden_benchmark(scored)
     return benchmark_named(scored.benchmark)
 
 
 def benchmark_named(key: str) -> Benchmark[Any]:
     """A benchmark by its key; what isn't among them is one of a spec that is not here, or no more."""
     return BENCHMARKS.get(key, OWN_BENCHMARK)
+
+
+def offered() -> Mapping[str, Benchmark[Any]]:
+    """Those that one can choose: hidden answers are scored as those of the benchmark whose they are."""
+    return {key: benchmark for key, benchmark in BENCHMARKS.items() if benchmark.way != "hidden"}
 
 
 _NO_ROWS = "expected answers, found none; choose the file that holds them"
@@ -231,7 +238,7 @@ def unrecognised(path: Path, option: str, name: str | None = None) -> ChoicesErr
         )
     else:
         found = ", ".join(map(repr, list(first.values)[:20])) or "none"
-        own = [one.key for one in BENCHMARKS.values() if one.way not in ("compare", "sealed")]
+        own = [one.key for one in offered().values() if one.way not in ("compare", "sealed")]
         told = (
             "expected the columns question, answer and prediction, for multiple choice also A, B, ... with the "
             f"options, found {found}; add what is missing, or give it with --questions to python -m scoring score "

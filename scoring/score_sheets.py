@@ -3,17 +3,36 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import pandas as pd
 
 from arena.sheets import Column, Sheet, as_csv, as_json, as_latex, as_markdown, interval
-from scoring.multiple_choice.metrics import Node
 from scoring.no_answers import NO_ANSWER
 from scoring.report import ScoreLine
 
 Label = Callable[[str], str]
 """The words for a name of a file."""
+
+
+class ScoreTree(Protocol):
+    """A line with the lines below it."""
+
+    @property
+    def line(self) -> ScoreLine: ...
+
+    @property
+    def children(self) -> Sequence["ScoreTree"]: ...
+
+
+class ScoreTable(NamedTuple):
+    """What a sheet of scores is made of: trees by how their scores are counted."""
+
+    name: str
+    title: str
+    head: str
+    """What its lines are, in a word."""
+    trees: Mapping[str, ScoreTree]
 
 
 def line_sheet(
@@ -39,12 +58,12 @@ def line_sheet(
 
 
 def tree_sheet(
-    name: str, title: str, trees: Mapping[str, Node], head: str, label: Label = str, **how: Any
+    name: str, title: str, trees: Mapping[str, ScoreTree], head: str, label: Label = str, **how: Any
 ) -> Sheet:
     """A row for each node from Overall down; a column for each tree, the first of which has every node."""
     first, *beside = trees.values()
     others = [{_place(path): node.line for path, node in _paths(tree)} for tree in beside]
-    keys = [words.lower().replace(" ", "_") for words in trees]
+    keys = [_key(words) for words in trees]
     rows = []
     for path, node in _paths(first):
         row = {"level": len(path) - 1, "name": label(node.line.name), "n": node.line.n}
@@ -58,7 +77,7 @@ def tree_sheet(
     return Sheet(name, title, pd.DataFrame(rows), tuple(columns), level="level", **how)
 
 
-def worst_sheet(title: str, nodes: Iterable[Node], head: str, label: Label = str) -> Sheet:
+def worst_sheet(title: str, nodes: Iterable[ScoreTree], head: str, label: Label = str) -> Sheet:
     """The same scores, the lowest first."""
     scored = [node.line for node in nodes if node.line.mean is not None]
     lowest = sorted(scored, key=lambda line: line.mean or 0.0)
@@ -86,7 +105,9 @@ def _csv_file(sheet: Sheet) -> bytes:
     return as_csv(sheet).encode("utf-8-sig")
 
 
-def _paths(node: Node, above: Sequence[Node] = ()) -> Iterator[tuple[Sequence[Node], Node]]:
+def _paths(
+    node: ScoreTree, above: Sequence[ScoreTree] = ()
+) -> Iterator[tuple[Sequence[ScoreTree], ScoreTree]]:
     """Yield each node with those above it and itself."""
     path = (*above, node)
     yield path, node
@@ -94,8 +115,13 @@ def _paths(node: Node, above: Sequence[Node] = ()) -> Iterator[tuple[Sequence[No
         yield from _paths(child, path)
 
 
-def _place(path: Sequence[Node]) -> tuple[str, ...]:
+def _place(path: Sequence[ScoreTree]) -> tuple[str, ...]:
     return tuple(node.line.name for node in path)
+
+
+def _key(words: str) -> str:
+    key = words.lower().replace(" ", "_")
+    return f"{key}_" if key in ("level", "name", "n") else key
 
 
 def _column(key: str, head: str) -> Column:

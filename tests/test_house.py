@@ -22,8 +22,8 @@ ARENA = """validation errors formulas interval_text network kept < model_facts <
     thinking templates < sheets drawings < drawing_png plots < settings formats inference < ratings storage <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""
-SCORING = """serialize text_lists intervals < failures < no_answers < report < judges < multiple_choice < rules
-    < score_sheets < specs < benchmarks < visit_bench < registry < questions < jobs < people task_map < context
+SCORING = """serialize text_lists intervals small_groups < failures < no_answers < report < judges < multiple_choice
+    < rules < score_sheets < specs < benchmarks < visit_bench < registry < questions < jobs < people task_map < context
     < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]

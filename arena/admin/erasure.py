@@ -54,7 +54,7 @@ HANDED_OVER = (
 )
 """Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
 OWNED = tuple(
-    table(name, column("owner")) for name in ("job", "submission", "mark", "sealed_start")
+    table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))

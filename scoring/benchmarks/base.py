@@ -27,18 +27,21 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
+from scoring.benchmarks.submission import Submission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
-from scoring.score_sheets import line_sheet
+from scoring.score_sheets import ScoreTable, line_sheet
+from scoring.small_groups import LEAST
 from scoring.specs.schema import QuestionFile
 
-Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed"]
+Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
 that holds its questions. rules first: a report at once, then a quote for what the rules left open. compare: a quote of
-matches with other models, then the report. sealed: the same with references that only the judge reads."""
+matches with other models, then the report. sealed: the same with references that only the judge reads. hidden: figures
+alone, made of another benchmark's file whose right answers nobody may read."""
 Answers = Literal["there", "hidden", "absent"]
 """Where the right answers of a question file are: in it; in it and nobody's to see; with its authors alone."""
 Part = Literal["questions", "missing", "runs", "stored", "opponents", "reference", "context"]
@@ -320,6 +323,37 @@ class FileBenchmark(Benchmark[R]):
     def look(self, row: Any) -> AnswerLook:
         """A row that was read, to be looked at."""
 
+    def split_of(self, row: Any) -> str:
+        """The split of a row that was read; "" without one."""
+        return ""
+
+    def blind(
+        self, questions: Mapping[Any, Any], is_blind: Callable[[str], bool]
+    ) -> Mapping[Any, Any]:
+        """The questions of the benchmark's own file without the right answers of some splits."""
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
+    def sighted(self, file: ReadFile[Any], questions: Mapping[Any, Any]) -> ReadFile[Any]:
+        """A file that was read beside blind questions, with the right answers; its problems name no row."""
+        raise ChoicesError(f"Files of {self.name} hold their questions; leave out --questions")
+
+    def lacking(self, report: R) -> int:
+        """How many questions of the benchmark's own file have no answer."""
+        return 0
+
+    def figures(self, report: R) -> Sequence[ScoreLine]:
+        """The numbers of the whole file, the headline first."""
+        head = self.headline(report)
+        return [head] if head else []
+
+    def tables(self, report: R) -> Iterable[ScoreTable]:
+        """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
+        return ()
+
+    def submission(self, report: R) -> Submission | None:
+        """The answers whose questions have no right answers here, for their authors; None without any."""
+        return None
+
     @abstractmethod
     def reported(self, opened: "OpenedFile", head: Mapping[str, Any]) -> R:
         """The report by rules alone; `head` are the fields that all reports share."""
@@ -351,11 +385,24 @@ class OpenedFile:
     """The owner's name for the file."""
     wanted: Callable[[], bool] = lambda: True
     questions: Mapping[Any, Any] | None = None
-    """The benchmark's own questions by id, if its question file was given."""
+    """The benchmark's own questions by id, if its question file was given; those whose right answers nobody may read
+    are without them."""
     stamp: QuestionStamp | None = None
     """That question file."""
     answers: Mapping[str, Answers] = field(default_factory=dict)
-    """Where the right answers of each split of it are."""
+    """Where the right answers of each split of it are; "" stands for splits that are not named."""
+    answer_key: Mapping[Any, Any] | None = field(default=None, repr=False)
+    """The questions with hidden right answers, which `hidden_report` alone reads."""
+
+    def splits(self, answers: Answers) -> tuple[str, ...]:
+        """The splits of the file's rows whose right answers are so."""
+        splits = dict.fromkeys(map(self.benchmark.split_of, self.file.rows))
+        return tuple(split for split in splits if answers_of(self.answers, split) == answers)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the report shows no row; one hidden right answer is enough."""
+        return bool(self.splits("hidden"))
 
     @property
     def title(self) -> str:
@@ -364,7 +411,10 @@ class OpenedFile:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return self.benchmark.problems(self) if self.file.scorable else self.file.problems
+        is_blind = self.is_hidden or not self.splits("there")
+        if is_blind or not self.file.scorable:
+            return self.file.problems
+        return self.benchmark.problems(self)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -372,7 +422,18 @@ class OpenedFile:
         reasons = self.benchmark.no_answers(self.file)
         told = named(reasons, len(self.file.rows), BEFORE)
         asked = (f"questions: {self.stamp.words}",) if self.stamp else ()
-        return (*self.benchmark.lines(self.file), *asked, *told)
+        return (*self.benchmark.lines(self.file), *asked, *self._told_answers(), *told)
+
+    def _told_answers(self) -> Iterator[str]:
+        """Yield what a file's right answers that nobody may read here mean for its report."""
+        if hidden := self.splits("hidden"):
+            yield (
+                f"The right answers of {these_questions(hidden)} are hidden. Rules score them, and no judge is asked. "
+                f"The report shows scores of {LEAST} answers or more, and nothing of a single answer"
+            )
+        if absent := self.splits("absent"):
+            whose = these_questions(absent)
+            yield f"The right answers of {whose} are with their authors. The report has the file to submit"
 
     def report(self, protocol: str, title: str = "") -> Any:
         """The report by rules alone. Raises ChoicesError with all problems that prevent it."""
@@ -388,6 +449,11 @@ class OpenedFile:
         }
         rest = {"created": made, "judge": None, "questions": self.stamp}
         return self.benchmark.reported(self, head | rest)
+
+
+def answers_of(answers: Mapping[str, Answers], split: str) -> Answers:
+    """Where the right answers of a split are."""
+    return answers.get(split, answers.get("", "there"))
 
 
 def while_wanted(rows: Iterable[T], wanted: Callable[[], bool], name: str) -> Iterator[T]:

@@ -12,7 +12,6 @@ from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
-from arena.types import grouped
 from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
@@ -25,9 +24,22 @@ from scoring.benchmarks.base import (
     problem_lines,
     while_wanted,
 )
+from scoring.benchmarks.choice_answers import (
+    failure_lines,
+    failures,
+    no_answers,
+    scored_answer,
+)
+from scoring.benchmarks.choice_blind import (
+    SplitTrees,
+    blind_questions,
+    choice_submission,
+    over_splits,
+    sighted_file,
+)
 from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
-from scoring.failures import ENDLESS, SERVER
+from scoring.benchmarks.submission import Submission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
@@ -36,7 +48,6 @@ from scoring.multiple_choice.downloads import (
     differences_csv,
     missing_csv,
     problems_csv,
-    submission,
 )
 from scoring.multiple_choice.extract import (
     PARSERS,
@@ -53,8 +64,6 @@ from scoring.multiple_choice.metrics import (
     Compared,
     Node,
     picture_problems,
-    share,
-    undecided_is_wrong,
 )
 from scoring.multiple_choice.reader import (
     IMAGE_COLUMNS,
@@ -67,7 +76,6 @@ from scoring.multiple_choice.reader import (
 from scoring.multiple_choice.types import (
     CHOICE_WORDS,
     JUDGE_UNREAD,
-    NONE,
     PASS,
     PROTOCOL_WORDS,
     WEIGHED,
@@ -80,7 +88,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import EMPTY, fate, named, no_answer
+from scoring.no_answers import fate, named
 from scoring.report import (
     JudgeStamp,
     QuestionStamp,
@@ -90,7 +98,7 @@ from scoring.report import (
     remembered,
     safe_name,
 )
-from scoring.score_sheets import no_answer_sheet, sheet_files, tree_sheet
+from scoring.score_sheets import ScoreTable, no_answer_sheet, sheet_files, tree_sheet
 from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
@@ -205,6 +213,22 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         for index, question in questions.items():
             yield AskedQuestion(str(index), question.text, question.split, bool(question.answer))
 
+    def split_of(self, row: Answered) -> str:
+        return row.question.split
+
+    def blind(
+        self, questions: Mapping[int, ChoiceQuestion], is_blind: Callable[[str], bool]
+    ) -> Mapping[int, ChoiceQuestion]:
+        return blind_questions(questions, is_blind)
+
+    def sighted(
+        self, file: ReadFile[Answered], questions: Mapping[int, ChoiceQuestion]
+    ) -> ReadFile[Answered]:
+        return sighted_file(file, questions)
+
+    def lacking(self, report: ChoiceReport) -> int:
+        return len({question.index % PASS for question in self.tabulated(report).missing})
+
     def lines(self, file: ReadFile[Answered]) -> tuple[str, ...]:
         questions = [row.question for row in file.rows]
         circular = {question.index % PASS for question in questions if question.index >= PASS}
@@ -217,16 +241,19 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         answers = (
             f"{self.called(questions)}: {plural(len(questions), 'answer')}{mode}{passes}{weighed}"
         )
+        beside = f"; {known:,} with the right letter beside them" if known else ""
         return (
-            f"{answers}; {known:,} with the right letter beside them",
+            f"{answers}{beside}",
             *((f"splits: {counted}",) if any(question.split for question in questions) else ()),
         )
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
-        return _no_answers(file.rows)
+        return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
-        return named(failed_rows(report), len(report.rows), fate(report.protocol))
+        return named(
+            failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
+        )
 
     def remarks(self, report: ChoiceReport) -> Sequence[str]:
         problems = (*self.tabulated(report).problems, *_told_pictures(report.rows))
@@ -368,21 +395,24 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             sheets.append(steps_sheet(found.success))
         if found.letters:
             sheets.append(letter_sheet(found.letters))
-        reasons = failed_rows(report)
-        rows = grouped(
-            (reasons[str(row.question.index)], row)
-            for row in report.rows
-            if reasons[str(row.question.index)]
-        )
-        if rows:
-            lines = [self._no_answer_line(report, why, given) for why, given in rows.items()]
+        if lines := failure_lines(report.rows, report.protocol):
             sheets.append(no_answer_sheet(lines))
         return sheets
 
     def split_sheets(self, scores: Any) -> Iterator[Sheet]:
         """Yield the tables of one split."""
-        trees = {"Accuracy": scores.tree}
+        trees = self.trees(scores)
         yield tree_sheet("levels", "Accuracy by level", trees, "Level", self.words)
+
+    def trees(self, scores: Any) -> Mapping[str, Node]:
+        """A split's accuracies by how they are counted, the headline's way first."""
+        return {"Accuracy": scores.tree}
+
+    def tables(self, report: ChoiceReport) -> Iterator[ScoreTable]:
+        splits = self.tabulated(report).splits
+        if splits:
+            trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]
+            yield over_splits(trees, self.words)
 
     def same_way(self, here: Any, there: Any) -> tuple[Node, Node]:
         """The accuracies of a split under two protocols, both counted in one way."""
@@ -398,16 +428,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         nodes = (node for node in first.walk() if node.level not in NARROWEST)
         return [(node.line, known[node.line.name]) for node in nodes if node.line.name in known]
 
-    def _no_answer_line(
-        self, report: ChoiceReport, reason: str, rows: Sequence[Decided]
-    ) -> ScoreLine:
-        """Rows as the protocol counts them: those of the papers take what is undecided for wrong."""
-        wrong = undecided_is_wrong(report.protocol)
-        rights = [False if row.right is None and wrong else row.right for row in rows]
-        return share(reason, rights, pictures=[row.question.picture for row in rows])
-
     def files(self, report: ChoiceReport) -> Mapping[str, bytes]:
-        """Every download; letters of a split without right answers are a submission to the benchmark's own server."""
+        """Every download; answers of a split without right ones are a submission to the benchmark's own server."""
         found = self.tabulated(report)
         stem = f"{'partial_' if found.partial else ''}{file_stem(report.file)}"
         makers: dict[str, Callable[[], bytes]] = {
@@ -427,14 +449,15 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         }
         if found.missing:
             makers[f"{stem}-missing.csv"] = lambda: missing_csv(found.missing)
-        answered = {row.question.split for row in report.rows if row.question.answer}
-        blind = [row for row in report.rows if row.question.split not in answered]
-        if blind:
-            makers[f"{stem}_submission.tsv"] = lambda: submission(blind)
+        if submission := self.submission(report):
+            makers[submission.name] = lambda: submission.content
         first, *others = self.sheets(report)
         if report.chosen_by == "likelihood":
             first = replace(first, title=f"{first.title} ({WEIGHED})")
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
+
+    def submission(self, report: ChoiceReport) -> Submission | None:
+        return choice_submission(self.spec.submission, report.file, report.rows)
 
     def edition(self, report: ChoiceReport) -> str:
         found = self.tabulated(report)
@@ -497,7 +520,14 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             count = plural(found.without_answer, "question")
             text = f"without a right answer in the file, read and not scored: {count}"
             caveats.append(Caveat("", text))
+        submission = self.submission(report)
+        if submission and self.has_authors([row.question for row in report.rows]):
+            caveats.append(Caveat("", submission.told))
         return caveats
+
+    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+        """Whether these are questions whose right answers their authors may keep to themselves."""
+        return True
 
     def scored_answers(self, report: ChoiceReport) -> Sequence[ScoredAnswer]:
         """Every base row."""
@@ -509,34 +539,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
 
     def scored_answer(self, base: Decided, shown: Decided, right: bool | None) -> ScoredAnswer:
         """A question by its first row, with the answer of the row that is `shown`."""
-        question = base.question
-        letter = shown.decision.letter
-        truth = base.question.answer
-        options = "".join(f"\n{name}. {text}" for name, text in question.options.items())
-        is_none = letter == NONE and NONE not in question.options
-        read = "none of the options" if is_none else letter
-        if letter is None:
-            failed = shown.decision.step == "failed"
-            read = "no answer of the model" if failed else "undecided"
-        chosen = (
-            f"{read}. {shown.question.options[letter]}"
-            if letter and letter in shown.question.options
-            else read
-        )
-        rotated = f" in pass {shown.question.index // PASS + 1}" if shown is not base else ""
-        return ScoredAnswer(
-            id=str(question.index % PASS),
-            question=question.text + options,
-            truth=f"{truth}. {question.options[truth]}" if truth else "",
-            answer=shown.prediction,
-            grade=f"read{rotated} as {chosen}",
-            score=None if right is None else float(right),
-            groups=self.tested(question),
-            row=question.row,
-            subtask=question.named_category,
-            assigned=shown.decision.step == "fallback",
-            picture=question.picture,
-        )
+        return scored_answer(base, shown, right, self.tested(base.question))
 
     def tested(self, question: ChoiceQuestion) -> tuple[str, ...]:
         """What a question tests, in words."""
@@ -568,35 +571,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         ]
         check_pairs(first.rows, second.rows, worded_alike=settings[0] == settings[1])
         return self.compare(first, second)
-
-
-RULE_FAILURES: Mapping[Rule, str] = {
-    Rule.FAILED: SERVER,
-    Rule.EMPTY: EMPTY,
-    Rule.TORN: ENDLESS,
-}
-"""The failure that a rule has found."""
-
-
-def _no_answers(rows: Iterable[Answered]) -> Mapping[str, str]:
-    """Why each answer is none of a model, by its index; "" for an answer, and for what an option says too."""
-    return {
-        str(row.question.index): no_answer(row.prediction, row.question.options.values())
-        for row in rows
-    }
-
-
-@remembered
-def failed_rows(report: ChoiceReport) -> Mapping[str, str]:
-    """Why each answer of a report is none of a model, by its index; "" for an answer.
-
-    Under `strict` its rules say so, and under a paper's protocol it is what they would say.
-    """
-    if report.protocol != "strict":
-        return _no_answers(report.rows)
-    return {
-        str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in report.rows
-    }
 
 
 def _told_pictures(rows: Iterable[Decided]) -> tuple[Problem, ...]:

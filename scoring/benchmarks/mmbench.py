@@ -340,12 +340,6 @@ def published() -> tuple[PublishedTable, ...]:
     return read_table(PublishedTable, "mmbench_published.csv", ("Overall", *L3))
 
 
-def _trees(scores: MMBenchScores) -> Mapping[str, Node]:
-    """A split's accuracies by how they are counted, the paper's way first."""
-    circular = {"CircularEval": scores.circular} if scores.circular else {}
-    return {**circular, "Vanilla": scores.vanilla}
-
-
 class MMBench(MultipleChoice):
     """MMBench and its editions, with CircularEval where a file has all passes; and any file that no other takes."""
 
@@ -387,17 +381,24 @@ class MMBench(MultipleChoice):
     def called(self, questions: Sequence[ChoiceQuestion]) -> str:
         return edition(questions)
 
+    def has_authors(self, questions: Sequence[ChoiceQuestion]) -> bool:
+        return edition(questions) != "Multiple choice"
+
     def words(self, name: str) -> str:
         if name in L2_WORDS:
             return f"{L2_WORDS[name]} ({name})"
         return ABILITY_WORDS.get(name, name)
 
     def split_sheets(self, scores: MMBenchScores) -> Iterator[Sheet]:
-        trees = _trees(scores)
+        trees = self.trees(scores)
         way, first = next(iter(trees.items()))
         yield tree_sheet("levels", f"{way} by level", trees, "Ability", self.words)
         abilities = first.find("L-3")
         yield worst_sheet("Worst abilities first", abilities, "Ability", self.words)
+
+    def trees(self, scores: MMBenchScores) -> Mapping[str, Node]:
+        circular = {"CircularEval": scores.circular} if scores.circular else {}
+        return {**circular, "Vanilla": scores.vanilla}
 
     def same_way(self, here: MMBenchScores, there: MMBenchScores) -> tuple[Node, Node]:
         """CircularEval if both are: whether a gap matters depends on the protocol."""
@@ -407,8 +408,13 @@ class MMBench(MultipleChoice):
 
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
         splits = self.tabulated(report).splits
-        trees = _trees(splits[-1]) if splits else {}
+        trees = self.trees(splits[-1]) if splits else {}
         return [score_total(way, tree.line) for way, tree in trees.items()]
+
+    def figures(self, report: ChoiceReport) -> Sequence[ScoreLine]:
+        splits = self.tabulated(report).splits
+        trees = self.trees(splits[-1]) if splits else {}
+        return [replace(tree.line, name=way) for way, tree in trees.items()]
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)

@@ -467,8 +467,7 @@ class MMTBench(MultipleChoice):
     def split_sheets(self, scores: MMTBenchScores) -> Iterator[Sheet]:
         yield overall_sheet(scores)
         title = "By meta-task and subtask"
-        trees = {"Accuracy": scores.tree}
-        yield tree_sheet("levels", title, trees, "Task", self.words, unfolded=2)
+        yield tree_sheet("levels", title, self.trees(scores), "Task", self.words, unfolded=2)
         nodes = scores.tree.find("subtask")
         yield worst_sheet("Worst subtasks first", nodes, "Subtask", self.words)
         for name, lines in (
@@ -491,6 +490,10 @@ class MMTBench(MultipleChoice):
     def totals(self, report: ChoiceReport) -> Sequence[Total]:
         splits = self.tabulated(report).splits
         return [score_total(line.name, line) for line in splits[-1].overall] if splits else []
+
+    def figures(self, report: ChoiceReport) -> Sequence[ScoreLine]:
+        splits = self.tabulated(report).splits
+        return [*splits[-1].overall] if splits else []
 
     def headline(self, report: ChoiceReport) -> ScoreLine | None:
         line = super().headline(report)

@@ -21,8 +21,8 @@ from arena.types import Turn
 from scoring.benchmarks.mm_vet_questions import file_sha256, load_mm_vet
 from scoring.benchmarks.modes import prompt
 from scoring.benchmarks.predictions import PREFIX
+from scoring.benchmarks.submission import printable
 from scoring.multiple_choice.circular_eval import is_circular, rotations
-from scoring.multiple_choice.downloads import printable
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, read_questions

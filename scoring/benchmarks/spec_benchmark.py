@@ -1,7 +1,7 @@
 """A benchmark that is a spec: files of answers become reports by its rule, figures and groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from scoring.benchmarks.base import (
     while_wanted,
 )
 from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
+from scoring.benchmarks.spec_submission import spec_submission
+from scoring.benchmarks.submission import Submission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
@@ -38,6 +40,7 @@ from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
+from scoring.score_sheets import ScoreTable
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
@@ -47,6 +50,7 @@ from scoring.specs.reading import (
     layout_of,
     read_questions,
     read_spec_rows,
+    split_of,
 )
 from scoring.specs.report import (
     ReadRow,
@@ -66,6 +70,7 @@ from scoring.specs.report import (
 )
 from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
 from scoring.specs.sheets import report_sheets
+from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
 OWN = "own"
 """Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
@@ -168,14 +173,46 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def asked(self, questions: Mapping[str, Mapping[str, Any]]) -> Iterator[AskedQuestion]:
         for id, cells in questions.items():
             item = item_of(self.spec, SpecRow(id, "", cells, 0))
-            split = str(cells.get(self.spec.splits or "", ""))
-            yield AskedQuestion(id, item.question, split, item.truth is not None)
+            split = split_of(self.spec, cells)
+            yield AskedQuestion(id, item.question, split, has_truth(self.spec, item))
+
+    def split_of(self, row: SpecRow) -> str:
+        return split_of(self.spec, row.cells)
+
+    def blind(
+        self, questions: Mapping[str, Mapping[str, Any]], is_blind: Callable[[str], bool]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        nothing = dict.fromkeys(truth_columns(self.spec), "")
+        return {
+            id: {**cells, **nothing} if is_blind(split_of(self.spec, cells)) else cells
+            for id, cells in questions.items()
+        }
+
+    def sighted(
+        self, file: ReadFile[SpecRow], questions: Mapping[str, Mapping[str, Any]]
+    ) -> ReadFile[SpecRow]:
+        """The file with the question file's cells alone: else groups of one's own would tell single answers."""
+        rows = tuple(replace(row, cells=questions[row.id]) for row in file.rows)
+        return replace(file, rows=rows, problems=())
+
+    def lacking(self, report: SpecReport) -> int:
+        return report.missing
+
+    def figures(self, report: SpecReport) -> Sequence[ScoreLine]:
+        return whole_figures(report)
+
+    def tables(self, report: SpecReport) -> Iterable[ScoreTable]:
+        return figure_tables(report)
+
+    def submission(self, report: SpecReport) -> Submission | None:
+        return spec_submission(report)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
         known = sum(has_truth(self.spec, item) for item in items)
-        answers = f"{self.name}: {plural(len(items), 'answer')}; {known:,} can be scored"
-        splits = Counter(str(row.cells.get(self.spec.splits or "", "")) for row in file.rows)
+        scored = f"; {known:,} can be scored" if known else ""
+        answers = f"{self.name}: {plural(len(items), 'answer')}{scored}"
+        splits = Counter(map(self.split_of, file.rows))
         counted = ", ".join(f"{split or '(none)'} {count:,}" for split, count in splits.items())
         return (answers, f"splits: {counted}") if len(splits) > 1 else (answers,)
 
@@ -243,6 +280,8 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             for row, item in zip(report.rows, report_items(report), strict=True)
             if has_truth(spec, item)
         ]
+        if not known and self.submission(report):
+            return ""
         if not known:
             return f"Nothing was graded: none of {len(report.rows):,} questions has a right answer"
         if not any(row.reading.read for row in known):
@@ -293,6 +332,8 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
             told.append(
                 Caveat("", f"without a right answer in the file, read and not scored: {count}")
             )
+        if submission := self.submission(report):
+            told.append(Caveat("", submission.told))
         told += told_pictures(report)
         return [*told_distrust(report), *super().caveats(report), *told]
 
@@ -389,7 +430,10 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         return [f"Licence of the questions: {licence}."] if licence == UNKNOWN else []
 
     def files(self, report: SpecReport) -> Mapping[str, bytes]:
-        return LazyFiles(report_files(report))
+        files = report_files(report)
+        if submission := self.submission(report):
+            files = {**files, submission.name: lambda: submission.content}
+        return LazyFiles(files)
 
 
 def unit_score(spec: Spec, row: ReadRow) -> float | None:

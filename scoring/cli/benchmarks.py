@@ -23,7 +23,7 @@ from scoring.benchmarks.spec_benchmark import (
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.offered import offer_specs
-from scoring.registry import BENCHMARKS, open_upload
+from scoring.registry import offered, open_upload
 from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
@@ -72,23 +72,24 @@ def benchmarks(
     task: Task = None,
 ) -> Iterator[str]:
     offer_specs(Settings.from_env().questions)
+    known = offered()
     if name is None:
-        width = max(map(len, BENCHMARKS))
-        for key, benchmark in BENCHMARKS.items():
+        width = max(map(len, known))
+        for key, benchmark in known.items():
             yield f"{key:{width}}  {benchmark.line}"
         return
     is_file = name.lower().endswith(SPEC_ENDINGS)
-    if not is_file and name not in BENCHMARKS:
-        keys = ", ".join(BENCHMARKS)
+    if not is_file and name not in known:
+        keys = ", ".join(known)
         raise BadParameter(f"expected one of {keys}, or a file as in animals.yaml, found {name!r}")
     if form is not None:
-        found = load_benchmark(Path(name), task) if is_file else _of_ours(BENCHMARKS[name])
+        found = load_benchmark(Path(name), task) if is_file else _of_ours(known[name])
         read = [Path(name)] if is_file else []
         yield from _in_form(found, form, questions, out, read)
     elif is_file:
         yield from _described_file(Path(name), task)
     else:
-        yield from _described_benchmark(BENCHMARKS[name])
+        yield from _described_benchmark(known[name])
 
 
 @app.command()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from arena.io.strict_json import row_errors
 from arena.templates import plural
 from scoring.benchmarks.base import AnswerLook, Benchmark, ChoicesError, FileBenchmark, OpenedFile
+from scoring.benchmarks.hidden import report_of
 from scoring.benchmarks.mm_vet import MMVet, Options, OptionsError
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import part_of, truth_words
@@ -44,6 +45,7 @@ from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
     file_benchmark,
+    offered,
     open_upload,
     quote,
     recognised,
@@ -65,6 +67,10 @@ _BLIND_TO_OWN = (
 _SEALED_FROM_OWN = (
     "Sealed captions and references are sent to this site's own judge alone. Choose it under Details. If it can't be "
     "chosen, log in above, or ask whoever runs this site"
+)
+_HIDDEN_FROM_JUDGES = (
+    "The right answers are hidden, so rules alone score this file, and no judge is asked: its replies would be kept. "
+    "Choose Score by rules"
 )
 LAYOUTS: Mapping[Layout, str] = {
     "id: text": "the authors' format",
@@ -209,7 +215,7 @@ class FileReader:
         looked = [(asked[one.id], one.text) for one in known[:LOOKED_AT]]
         rows = [AnswerLook(one.id, one.text, said, truth_words(one.truth)) for one, said in looked]
         rows = rows or [AnswerLook(one.id, "", one.text) for one in upload.predictions[:LOOKED_AT]]
-        others = "; ".join(one.name for one in BENCHMARKS.values() if one.key != benchmark)
+        others = "; ".join(one.name for one in offered().values() if one.key != benchmark)
         text = (
             f"none of its ids is a question of {name}: it is a file of another benchmark, or its ids were changed. "
             f"Choose its benchmark under Details ({others}), or give it the ids of {name}"
@@ -260,7 +266,9 @@ class FileReader:
             return self._of_no_file(owner, arrived, BENCHMARKS[key], key)
         beside = self._joined(arrived, chosen, wanted)
         if beside.file is not None:
-            return _described(beside.file, beside.match)
+            found = _described(beside.file, beside.match)
+            days = (self.jobs.hidden.told(owner),) if beside.file.is_hidden else ()
+            return replace(found, lines=(*found.lines, *days))
         if beside.match.unclear:
             return self._unclear(arrived, beside.match, key, wanted)
         if key:
@@ -375,7 +383,7 @@ class FileReader:
         self, arrived: StoredUpload, chosen: Chosen, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
-        return written(self._open(arrived, chosen).report(protocol, title), is_done=True)
+        return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
 
     def left(self, link: str) -> int:
         """How many answers the rules left open in a report."""
@@ -438,7 +446,10 @@ class FileReader:
         address: str,
     ) -> AnyReport:
         """Of all that the rules leave open in a file."""
-        return _rest(self._open(arrived, chosen).report(protocol, title), spec, address)
+        opened = self._open(arrived, chosen)
+        if opened.is_hidden:
+            raise JobServiceError(_HIDDEN_FROM_JUDGES)
+        return _rest(opened.report(protocol, title), spec, address)
 
     def rest(self, owner: str, link: str, spec: JudgeSpec, address: str) -> AnyReport:
         """Of what the rules left open in a report."""

@@ -46,7 +46,7 @@ REPORT_BROWSER = Table(
 )
 """Browsers and accounts that own another's reports, by `key_of`; not in the backup, whose reports have no owner."""
 OWNED = tuple(
-    table(name, column("owner")) for name in ("job", "submission", "mark", "sealed_start")
+    table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """What belongs to an owner."""
 LASTS = timedelta(minutes=10)

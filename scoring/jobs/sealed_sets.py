@@ -16,10 +16,11 @@ from arena.items.importers import last_part
 from arena.seats.campaigns import Campaign, CampaignStore
 from arena.types import Secret, folded, item_key
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.sealed_days import MOST_OF_OWNER, SealedDays
+from scoring.jobs.secret_days import SecretDays
 from scoring.jobs.store import JobError
 from scoring.no_answers import BEFORE, named, no_answer
 from scoring.report import JudgeStamp, Protocol
+from scoring.small_groups import LEAST
 from scoring.visit_bench.matches import REFERENCES
 from scoring.visit_bench.prompts import PARSERS, prompt_digest
 from scoring.visit_bench.reader import (
@@ -30,7 +31,6 @@ from scoring.visit_bench.reader import (
     title_problems,
 )
 from scoring.visit_bench.sealed import (
-    LEAST,
     OpenedReport,
     SealedAnswer,
     SealedCount,
@@ -74,7 +74,7 @@ class SealedSets:
         self._database = database
         self._projects = CampaignStore(database, KINDS)
         self._drafts = DraftStore(database)
-        self._days = SealedDays(database)
+        self._days = SecretDays(database, "sealed")
 
     def __reduce__(self) -> tuple[object, ...]:
         return SealedSets, (self._database,)
@@ -97,7 +97,7 @@ class SealedSets:
             f"{joined.set.name}: answers to {len(joined.answers):,} of {len(joined.set.items):,} sealed items",
             "The judge compares each answer with the sealed reference. Nobody else reads it, and the report shows "
             f"scores of {LEAST} items or more",
-            f"Reports on sealed items left for you today: {self._days.left(owner)} of {MOST_OF_OWNER}",
+            self._days.told(owner),
             *named(_reasons(joined), len(joined.answers), BEFORE),
         ]
         if joined.left_out:

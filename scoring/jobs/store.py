@@ -40,7 +40,7 @@ from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
-from scoring.jobs.sealed_days import SealedDays
+from scoring.jobs.secret_days import SecretDays, forget_days
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -176,7 +176,8 @@ class Jobs:
         self._lease = lease
         self._days = NetworkDays(database)
         self.owners = ReportOwners(database)
-        self._sealed = SealedDays(database)
+        self._sealed = SecretDays(database, "sealed")
+        self.hidden = SecretDays(database, "hidden")
         self._kept: Kept[tuple[AnyReport, int]] = Kept(20_000_000, 60, weigh=lambda kept: kept[1])
         """Reports and the letters of their texts, while somebody looks at them."""
 
@@ -240,6 +241,10 @@ class Jobs:
                     f"You keep {MOST_OF_OWNER} free reports here, the most for one person; delete one first"
                 )
             self._count(connection, network, "reports", "free reports")
+            if benchmark_named(made.benchmark).way == "hidden":
+                code = self._days.code(connection, network, "reports") if network else None
+                if hindrance := self.hidden.begin(connection, owner, code):
+                    raise JobError(hindrance)
             job = self._insert(
                 connection, owner, made, free, state="done", spec="", own_key=False, **ended
             )
@@ -311,7 +316,7 @@ class Jobs:
         stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
-            self._sealed.forget(connection)
+            forget_days(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
     def find(self, link: str) -> Job | None:

@@ -1,13 +1,11 @@
-"""Multiple-choice downloads: audit of every item, differences between protocols, submissions to official servers."""
+"""Multiple-choice downloads: audit of every item, and differences between protocols."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scoring.multiple_choice.reader import Problem
-from scoring.multiple_choice.types import LETTERS, NONE, ChoiceQuestion, ChosenBy, Decided, Decision
+from scoring.multiple_choice.types import ChoiceQuestion, ChosenBy, Decided, Decision
 from scoring.report import csv_bytes
-
-_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
 
 
 def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterator[str]:
@@ -36,31 +34,6 @@ def audit_lines(rows: Iterable[Decided], chosen_by: ChosenBy = "text") -> Iterat
             "judge": decision.model,
         }
         yield json.dumps(record) + "\n"
-
-
-def submission(rows: Sequence[Decided]) -> bytes:
-    """A TSV for the official servers with the letters in the column `opt`; undecided is "Z" there."""
-    used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
-    lines = []
-    for row in rows:
-        question = row.question
-        options = [question.options.get(letter, "") for letter in used]
-        cells = [
-            question.text,
-            *options,
-            question.category,
-            question.group,
-            question.split,
-            row.prediction,
-        ]
-        lines.append([question.index, *map(printable, cells), row.decision.letter or NONE])
-    heads = ["index", "question", *used, "category", "l2-category", "split", "prediction", "opt"]
-    return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")
-
-
-def printable(text: str) -> str:
-    """The text without control characters, line breaks and tabs apart."""
-    return text.translate(_CONTROL)
 
 
 def differences_csv(readings: Mapping[str, Sequence[Decided]]) -> bytes:

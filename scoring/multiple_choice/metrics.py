@@ -27,7 +27,7 @@ from scoring.multiple_choice.types import (
 from scoring.report import ScoreLine, csv_bytes
 
 _SHOWN = 20
-Level = Literal["overall", "L-1", "L-2", "L-3", "meta-task", "subtask"]
+Level = Literal["overall", "split", "group", "L-1", "L-2", "L-3", "meta-task", "subtask"]
 NARROWEST: tuple[Level, ...] = ("L-3", "subtask")
 _IN_CSV: tuple[Level, ...] = ("L-2", "L-3")
 S = TypeVar("S", bound="SplitScores")

@@ -129,7 +129,7 @@ class _Reader:
             (_folded(question.text), index) for index, question in (questions or {}).items()
         )
         self._truths: list[str] = []
-        """What each row's column answer holds."""
+        """What each row's column answer holds; "" where its question file has no right answer to compare with."""
         self._pictures: list[str] = []
         """What each row says of its picture."""
         self._unnamed_options = 0
@@ -152,7 +152,8 @@ class _Reader:
         question = self._question(record, index)
         if question is not None:
             self.rows.append(Answered(question, prediction or ""))
-            self._truths.append(self._truth(record))
+            is_compared = self._questions is None or question.answer is not None
+            self._truths.append(self._truth(record) if is_compared else "")
             self._pictures.append(picture_cell(self._columns, record.values))
             model = self._text(record, _MODELS)
             self.models.update([model.strip()] if model and model.strip() else [])
@@ -198,10 +199,7 @@ class _Reader:
             TruthCell(self._truths[place], self.rows[place].question.options) for place in places
         ]
         truths = read_truths(cells)
-        needed = self._questions is None or any(
-            self.rows[place].question.answer is None for place in places
-        )
-        if needed and self._tell_unclear(truths, places):
+        if self._questions is None and self._tell_unclear(truths, places):
             return
         if truths.way:
             self._tell(truths.way, blocks="nothing")
@@ -390,9 +388,7 @@ class _Reader:
         texts = {letter: plain_option(text) for letter, text in options.items()}
         if sorted(texts.values()) != sorted(map(plain_option, base.options.values())):
             return replace(base, index=index)
-        right = plain_option(base.options[base.answer]) if base.answer else None
-        answer = next((letter for letter, text in texts.items() if text == right), None)
-        return replace(base, index=index, options=options, answer=answer)
+        return replace(base, index=index, options=options, answer=turned_letter(base, options))
 
     def _known(
         self, record: Record, index: int, known: ChoiceQuestion | None, options: Mapping[str, str]
@@ -530,6 +526,12 @@ def told_oddities(said: Sequence[tuple[str, str]]) -> Iterator[Problem]:
         text = f"{words.total():,} of {len(said):,} predictions say {' or '.join(words)}"
         text += ", read as the model's words; where it gave no answer, empty the cell"
         yield Problem(0, None, text, "nothing")
+
+
+def turned_letter(base: ChoiceQuestion, options: Mapping[str, str]) -> str | None:
+    """The right letter where a question's options are in another order."""
+    right = plain_option(base.options[base.answer]) if base.answer else None
+    return next((letter for letter, text in options.items() if plain_option(text) == right), None)
 
 
 def _ambiguous(what: str, columns: Iterable[str], record: Record) -> RowsError:

@@ -1,13 +1,13 @@
 """Files of answers, opened beside the question file that they belong to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from arena.io.tables import PAGE, FileLimits, Record
-from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile
+from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
 from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import Match, answer_file, matched
@@ -37,16 +37,19 @@ def joined(
 ) -> Joined:
     """Open a file with the question file of the library that it belongs to, or with the one of the name `questions`.
 
-    Raises RowsError and ChoicesError.
+    Right answers that nobody may read are not read with it. Raises RowsError and ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.found is None:
         return Joined(None, match)
     known = match.found
-    opened = open_upload(path, limits, name, known.record, known.questions(), wanted)
-    assert opened, "a benchmark that is given takes any file"
-    stamp = QuestionStamp(known.name, known.md5, known.is_published)
-    return Joined(replace(opened, stamp=stamp, answers=known.answers), match)
+    asked = _Asked(
+        benchmark=known.record,
+        questions=known.questions(),
+        answers=known.answers,
+        stamp=QuestionStamp(known.name, known.md5, known.is_published),
+    )
+    return Joined(_opened(path, limits, name, asked, wanted), match)
 
 
 def _match(
@@ -97,10 +100,34 @@ def opened_beside(
 ) -> OpenedFile:
     """Open a file of answers with the question file that was given beside it. Raises RowsError and ChoicesError."""
     known = benchmark.own_questions(questions, limits, questions_name)
-    opened = open_upload(path, limits, name, benchmark, known, wanted)
+    asked = _Asked(
+        benchmark=benchmark,
+        questions=known,
+        answers=where_answers(benchmark.asked(known)),
+        stamp=given_stamp(questions, benchmark, questions_name),
+    )
+    return _opened(path, limits, name, asked, wanted)
+
+
+class _Asked(NamedTuple):
+    """The questions of a file of answers."""
+
+    benchmark: FileBenchmark[Any]
+    questions: Mapping[Any, Any]
+    answers: Mapping[str, Answers]
+    stamp: QuestionStamp
+
+
+def _opened(
+    path: Path, limits: FileLimits, name: str | None, asked: _Asked, wanted: Callable[[], bool]
+) -> OpenedFile:
+    """Open a file beside its questions, from which right answers that nobody may read are taken out."""
+    blind = asked.benchmark.blind(
+        asked.questions, lambda split: answers_of(asked.answers, split) != "there"
+    )
+    opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    stamp = given_stamp(questions, benchmark, questions_name)
-    return replace(opened, stamp=stamp, answers=where_answers(benchmark.asked(known)))
+    return replace(opened, stamp=asked.stamp, answers=asked.answers, answer_key=asked.questions)
 
 
 def recognised_beside(

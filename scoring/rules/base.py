@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from scoring.intervals import UNIT, Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, ShownImage
+from scoring.rules.short_answers import unwrapped
 from scoring.text_lists import listed_texts
 
 RuleProtocol = Literal["strict", "vlmevalkit", "lmms-eval", "authors", "mmbench-paper", "mmt-paper"]
@@ -149,6 +150,10 @@ class RuleKind(BaseModel, ABC):
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
         return ""
+
+    def submitted(self, item: Item, answer: str, read: str) -> str:
+        """What a submission has of an answer in which `read` was read: its words, without what is around them."""
+        return unwrapped(answer)
 
     def truth_of(self, item: Item) -> str | None:
         """The right answer as text; None without one."""

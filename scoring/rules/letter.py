@@ -90,6 +90,12 @@ class LetterRule(RuleKind):
             return PROMPT
         return PROMPTS[language(self._question(item))]
 
+    def submitted(self, item: Item, answer: str, read: str) -> str:
+        """The letter, or all that was said where none was read; of a question without options the words."""
+        if self._own_options(item):
+            return read or answer
+        return super().submitted(item, answer, read)
+
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; of a question without any, the truth and the words for all others."""
         options = self._own_options(item)

@@ -109,6 +109,11 @@ def options_of(spec: Spec, cells: Mapping[str, Any]) -> Mapping[str, str]:
     return {}
 
 
+def split_of(spec: Spec, cells: Mapping[str, Any]) -> str:
+    """The split of a row; "" where its spec or its file has no such column."""
+    return cell_text(cells.get(spec.splits or ""))
+
+
 def case_of(spec: Spec, cells: Mapping[str, Any]) -> Case | None:
     """The first case that fits a row; None if none does."""
     return next((case for case in spec.rule if fits(case.when or {}, cells)), None)
@@ -244,14 +249,12 @@ class _RowReader:
     def _compare(
         self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
-        """Tell where a file has another truth or other options than the question file."""
+        """Tell where a file has other options than the question file, or another truth where that has one."""
         truth = self._spec.columns.truth or ""
         ours = options_of(self._spec, cells)
         theirs = options_of(self._spec, known)
-        differ = truth in cells and cell_text(cells[truth]).strip() not in (
-            "",
-            cell_text(known.get(truth)).strip(),
-        )
+        right = cell_text(known.get(truth)).strip()
+        differ = bool(right) and cell_text(cells.get(truth)).strip() not in ("", right)
         if differ or (ours and theirs and ours != theirs):
             text = f"index {id} has other options or another answer than in the question file"
             self._tell(f"{text}; choose the right one", row)
@@ -282,6 +285,8 @@ class _RowReader:
         rules = [case.rule for case in self._spec.rule]
         for name in dict.fromkeys(name for rule in rules for name in rule.needed):
             column = roles.get(name, name)
+            if name == "truth" and not self._with_answers:
+                continue  # they may be with its authors
             if column is not None and column not in there:
                 place = f"columns.{name}" if name in roles else "rule"
                 self._tell_lacking(place, column, [*self._there])

@@ -6,6 +6,7 @@ A report has counts of groups alone. Captions and references travel as `Secret`,
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 from pydantic import StrictInt
@@ -19,6 +20,7 @@ from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.metrics import share
 from scoring.report import NO_SCORE, JudgeStamp, Protocol, ScoreLine, mostly_unread
 from scoring.score_sheets import line_sheet, sheet_files
+from scoring.small_groups import LEAST, shown_groups
 from scoring.visit_bench.benchmark import VISIT_BENCH, family_words
 from scoring.visit_bench.matches import (
     Instance,
@@ -30,8 +32,6 @@ from scoring.visit_bench.matches import (
     steadiness,
 )
 
-LEAST = 20
-"""Decided matches of the smallest group that is shown: a score of fewer would tell how single items fared."""
 _HEAD = "% of decided matches won against the human-verified reference"
 _TOO_FEW = f"{NO_SCORE}: fewer than {LEAST} items got a result, and smaller groups aren't shown"
 
@@ -142,7 +142,7 @@ class SealedItems(Benchmark[SealedReport]):
             digest=report.digest,
             answers=(),
             total=_count(_HEAD, judged.matches, report.title),
-            groups=tuple(shown_groups(counts)),
+            groups=tuple(shown_groups(counts, attrgetter("decided"))),
             unread=sum(bool(verdict.reason) for verdict in replied),
             replies=len(replied),
             steady=same.part,
@@ -216,23 +216,6 @@ SEALED_ITEMS = SealedItems(
     unit=VISIT_BENCH.unit,
     notes=VISIT_BENCH.notes,
 )
-
-
-def shown_groups(counts: Sequence[SealedCount]) -> list[SealedCount]:
-    """The groups with `LEAST` decided matches, while those left out have as many together.
-
-    Else the total less what is shown would tell the small ones.
-    """
-    ordered = sorted(counts, key=lambda count: count.decided)
-    left_out = sum(count.decided < LEAST for count in ordered)
-    while 0 < left_out < len(ordered) and _decided(ordered[:left_out]) < LEAST:
-        left_out += 1
-    shown = ordered[left_out:]
-    return [count for count in counts if count in shown]
-
-
-def _decided(counts: Iterable[SealedCount]) -> int:
-    return sum(count.decided for count in counts)
 
 
 def _count(name: str, matches: Iterable[Match], title: str) -> SealedCount:

@@ -16,7 +16,7 @@ from scoring.jobs.files import Chosen
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
-from scoring.registry import BENCHMARKS, OWN_BENCHMARK
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
 from scoring.web import scoring_forms as forms
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.scoring_view import SCORING
@@ -39,8 +39,8 @@ class ScoringSettings:
     def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
         self._own_form = own_form
-        listed = (*BENCHMARKS.values(), OWN_BENCHMARK)
-        self._names = {benchmark.name: benchmark.key for benchmark in listed}
+        self._listed = (*offered().values(), OWN_BENCHMARK)
+        self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
             self._build_own_judge()
         with gr.Accordion("Details", open=False, visible=False, elem_id="details") as self.details:

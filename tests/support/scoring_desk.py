@@ -13,6 +13,7 @@ from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
 from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
+from scoring.questions.library import QuestionLibrary
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 
@@ -27,6 +28,7 @@ class Visit:
         ceiling: float = 1000.0,
         owner: str = OWNER,
         login: bool = False,
+        questions: Path | None = None,
     ) -> None:
         self.bench, self.owner = bench, owner
         self.upload_store = UploadStore(folder / "uploads")
@@ -43,15 +45,18 @@ class Visit:
             Submissions(bench.database, None),
             Lending(bench.database, login),
             ReportPictures(bench.database, bench.jobs, self.upload_store),
+            QuestionLibrary(questions),
         )
 
-    def brings(self, file: Path) -> str:
-        """Upload a file and return its token."""
+    def brings(self, file: Path, network: str | None = None) -> str:
+        """Upload a file from a network and return its token."""
 
         async def chunks() -> AsyncIterator[bytes]:
             yield file.read_bytes()
 
-        return asyncio.run(self.upload_store.receive(self.owner, file.name, chunks())).token
+        return asyncio.run(
+            self.upload_store.receive(self.owner, file.name, chunks(), network)
+        ).token
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"

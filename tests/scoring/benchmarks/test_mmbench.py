@@ -17,7 +17,7 @@ from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import OWN, spec_benchmark
 from scoring.multiple_choice.circular_eval import circles
-from scoring.multiple_choice.downloads import audit_lines, submission
+from scoring.multiple_choice.downloads import audit_lines
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.metrics import compared, differences, share, undecided_is_wrong
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, read_choices, read_questions
@@ -235,7 +235,9 @@ def test_a_test_split_without_answers_is_extracted_and_submitted():
     rows = decided([{**one, "answer": ""} for one in [*WHOLE, row(9, "Hm?")]])
     report = tabulate(rows, "strict")
     assert report.splits == () and report.without_answer == 9
-    table = list(csv.DictReader(io.StringIO(submission(rows).decode()), delimiter="\t"))
+    submission = mmbench.MMBENCH.submission(choice_report(rows))
+    assert submission and submission.splits == ("",)
+    table = list(csv.DictReader(io.StringIO(submission.content.decode()), delimiter="\t"))
     *letters, undecided = [line["opt"] for line in table]
     assert letters == [row.decision.letter for row in rows[:-1]] and table[0]["A"] == "dog"
     assert undecided == "Z"

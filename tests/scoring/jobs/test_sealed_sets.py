@@ -15,8 +15,8 @@ from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.predictions import UploadError
 from scoring.jobs.files import Chosen, JobServiceError
-from scoring.jobs.sealed_days import MOST_OF_NETWORK, MOST_OF_OWNER, SEALED_START
 from scoring.jobs.sealed_sets import SealedSets
+from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.service import OwnJudge
 from scoring.jobs.store import JOB, JobError
 from scoring.jobs.submissions import Submissions
@@ -168,24 +168,24 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, tmp_
         lines = visit.service.recognise(visit.owner, visit.brings(file)).lines
         assert "left for you today: 0 of 5" in " ".join(lines)
         with database.write() as connection:
-            network = connection.scalar(select(SEALED_START.c.network))
+            network = connection.scalar(select(SECRET_REPORT.c.network))
             assert network and "192.0.2.1" not in network
             others = [
-                {"owner": f"other {number}", "network": network, "at": now()}
+                {"kind": "sealed", "owner": f"other {number}", "network": network, "at": now()}
                 for number in range(MOST_OF_NETWORK - MOST_OF_OWNER)
             ]
-            connection.execute(insert(SEALED_START), others)
+            connection.execute(insert(SECRET_REPORT), others)
         visit.owner = "bob"
         job = quoted(visit, file, "192.0.2.1")
         with pytest.raises(JobError, match="Your network"):
             jobs.start("bob", job.link, None)
         yesterday = now().replace(hour=0, minute=0, second=0, microsecond=0)
         with database.write() as connection:
-            connection.execute(update(SEALED_START).values(at=yesterday.replace(year=2020)))
+            connection.execute(update(SECRET_REPORT).values(at=yesterday.replace(year=2020)))
         jobs.start("bob", job.link, None)
         jobs.sweep()
         with database.read() as connection:
-            assert connection.scalars(select(SEALED_START.c.owner)).all() == ["bob"]
+            assert connection.scalars(select(SECRET_REPORT.c.owner)).all() == ["bob"]
 
 
 def drafted(sealed: Sealed, database, path, **changes):

@@ -6,9 +6,9 @@ import pytest
 
 from arena.io.tables import Record
 from scoring.benchmarks.base import OpenedFile
+from scoring.benchmarks.choice_blind import submitted
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import PASS, circles, rotation_problems
-from scoring.multiple_choice.downloads import submission
 from scoring.multiple_choice.extract import extract
 from scoring.multiple_choice.reader import has_options, read_choices
 from scoring.multiple_choice.types import Decided
@@ -72,8 +72,8 @@ def test_ten_options_make_a_circle_of_ten_passes():
     assert (circle.outcome, len(circle.passes)) == ("right", 10)
     (shorter,) = circles(decided[:9])
     assert (shorter.outcome, shorter.missing) == ("incomplete", (9,))
-    head = submission(decided).decode().split("\n")[0].replace('"', "")
-    assert head.split("\t")[2:12] == list(ascii_uppercase[:10])
+    first = next(submitted(decided))
+    assert [*first.cells][2:12] == list(ascii_uppercase[:10])
 
 
 def test_predictions_that_hold_no_answer_are_named_before_anything_is_paid():

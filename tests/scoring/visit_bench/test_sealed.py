@@ -1,22 +1,24 @@
 """Sealed items: which groups a report shows, what it says of them, and that no draft is stored with its texts."""
 
 from dataclasses import fields, replace
+from operator import attrgetter
 
 import pytest
 
 from arena.types import Secret
 from scoring.report import JudgeStamp
 from scoring.serialize import read_record, record_json
+from scoring.small_groups import LEAST, shown_groups
 from scoring.visit_bench.sealed import (
-    LEAST,
     SEALED_ITEMS,
     OpenedReport,
     SealedCount,
     SealedItem,
     SealedReport,
-    shown_groups,
 )
 from scoring.web.report_page import Opened, scores_of
+
+DECIDED = attrgetter("decided")
 
 
 def count(name: str, won: int, lost: int = 0, tied: int = 0, unscored: int = 0) -> SealedCount:
@@ -59,13 +61,13 @@ def report(total: SealedCount, groups: tuple[SealedCount, ...] = (), **changes) 
 )
 def test_no_group_is_told_by_what_the_total_leaves(sizes, shown):
     counts = [count(f"k{place}", size) for place, size in enumerate(sizes)]
-    assert [one.decided for one in shown_groups(counts)] == shown
+    assert [one.decided for one in shown_groups(counts, DECIDED)] == shown
 
 
 def test_ties_and_unscored_make_no_group_large():
     small = count("small", won=5, lost=5, tied=30, unscored=30)
     large = count("large", won=30, lost=30)
-    assert shown_groups([small, large]) == []
+    assert shown_groups([small, large], DECIDED) == []
 
 
 def test_a_report_says_shares_with_intervals_and_what_it_leaves_out():

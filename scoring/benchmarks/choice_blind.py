@@ -1,0 +1,119 @@
+"""Multiple choice whose right letters are hidden, or with a benchmark's authors."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from scoring.benchmarks.submission import Form, Submission, SubmittedAnswer
+from scoring.multiple_choice.circular_eval import is_circular, missing_passes
+from scoring.multiple_choice.metrics import Node
+from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
+from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
+from scoring.report import file_stem
+from scoring.score_sheets import ScoreTable
+from scoring.specs.report import NO_GROUP
+
+Questions = Mapping[int, ChoiceQuestion]
+
+
+def blind_questions(questions: Questions, is_blind: Callable[[str], bool]) -> Questions:
+    return {
+        index: replace(question, answer=None) if is_blind(question.split) else question
+        for index, question in questions.items()
+    }
+
+
+def sighted_file(file: ReadFile[Answered], questions: Questions) -> ReadFile[Answered]:
+    """The file with the question file's right letters.
+
+    Rotated passes stay only if every question has all of its own: whether a question with a missing pass is known to be
+    wrong would tell of the others.
+    """
+    rows = file.rows
+    problems = ()
+    if is_circular(row.question for row in rows) and _lacks_passes(rows, questions):
+        rows = tuple(row for row in rows if row.question.index < PASS)
+        text = "not every question has all its passes, so the file is scored as vanilla"
+        problems = (Problem(0, None, text, "circular"),)
+    sighted = tuple(replace(row, question=_sighted(row.question, questions)) for row in rows)
+    return replace(file, rows=sighted, problems=problems)
+
+
+def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
+    known = questions.get(question.index)
+    base = questions[question.index % PASS]
+    return replace(
+        question, answer=known.answer if known else turned_letter(base, question.options)
+    )
+
+
+def _lacks_passes(rows: Sequence[Answered], questions: Questions) -> bool:
+    answered = [row.question for row in rows]
+    there = {question.index for question in answered}
+    bases = {index % PASS for index in there}
+    lacking = [index for index in questions if index not in there]
+    lacking += [question.index for question in missing_passes(questions, answered)]
+    return any(index % PASS in bases for index in lacking)
+
+
+def choice_submission(form: Form | None, file: str, rows: Sequence[Decided]) -> Submission | None:
+    """The answers of splits without a right letter; None where there are none, or no form for them."""
+    known = {row.question.split for row in rows if row.question.answer}
+    blind = [row for row in rows if row.question.split not in known]
+    if form is None or not blind:
+        return None
+    splits = tuple(dict.fromkeys(row.question.split for row in blind))
+    return Submission(form, file_stem(file), splits, [*submitted(blind)])
+
+
+def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
+    """Yield the answers as VLMEvalKit's table has them, where an undecided one is "Z".
+
+    A JSON form has the answer itself where no letter was read.
+    """
+    used = sorted({letter for row in rows for letter in row.question.options}, key=LETTERS.index)
+    for row in rows:
+        question = row.question
+        letter = row.decision.letter
+        cells = {
+            "index": question.index,
+            "question": question.text,
+            **{option: question.options.get(option, "") for option in used},
+            "category": question.category,
+            "l2-category": question.group,
+            "split": question.split,
+            "prediction": row.prediction,
+            "opt": letter or NONE,
+        }
+        yield SubmittedAnswer(str(question.index), letter or row.prediction, cells)
+
+
+class SplitTrees(NamedTuple):
+    """The accuracies of a split, or of the whole file, by how they are counted."""
+
+    split: str
+    trees: Mapping[str, Node]
+
+
+def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> ScoreTable:
+    """The accuracies of a whole file, which is the last of the splits; of several, the others are what is below it."""
+    *parts, whole = splits
+    trees = whole.trees
+    if len(parts) > 1:
+        trees = {way: _over(tree, way, parts) for way, tree in trees.items()}
+    named = {way: _named(tree, words) for way, tree in trees.items()}
+    return ScoreTable("levels", "By level", "Level", named)
+
+
+def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:
+    below = []
+    for split, trees in parts:
+        line = replace(trees[way].line, name=split or NO_GROUP)
+        below.append(Node(line, "split", trees[way].children))
+    return Node(whole.line, whole.level, tuple(below))
+
+
+def _named(node: Node, words: Callable[[str], str]) -> Node:
+    """A tree with its names in words."""
+    line = replace(node.line, name=words(node.line.name))
+    return Node(line, node.level, tuple(_named(child, words) for child in node.children))

@@ -1,0 +1,52 @@
+"""The submission of a spec's report: answers to questions whose right answers are with their authors."""
+
+from collections.abc import Iterator, Mapping
+
+from scoring.benchmarks.submission import Form, Submission, SubmittedAnswer
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.types import NONE
+from scoring.report import file_stem
+from scoring.rules.base import Item
+from scoring.specs.derived import cell_text
+from scoring.specs.reading import case_of, split_of
+from scoring.specs.report import ReadRow, SpecReport, has_truth, report_items, spec_of_report
+from scoring.specs.schema import Spec
+from scoring.specs.trees import truth_columns
+
+_IDS: Mapping[Form, str] = {"json map": "id", "json list": "questionId"}
+"""Columns whose cells a server calls questions by; the question file's own ids where it has none."""
+
+
+def spec_submission(report: SpecReport) -> Submission | None:
+    """The answers of splits without a right one, in the spec's form; None where there are none, or no form."""
+    spec = spec_of_report(report)
+    if spec.submission is None:
+        return None
+    asked = [*zip(report.rows, report_items(report), strict=True)]
+    known = {split_of(spec, item.cells) for _, item in asked if has_truth(spec, item)}
+    blind = [(row, item) for row, item in asked if split_of(spec, item.cells) not in known]
+    if not blind:
+        return None
+    splits = tuple(dict.fromkeys(split_of(spec, item.cells) for _, item in blind))
+    answers = [_submitted(spec, spec.submission, row, item) for row, item in blind]
+    return Submission(spec.submission, file_stem(report.file), splits, answers)
+
+
+def _submitted(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:
+    case = case_of(spec, item.cells)
+    read = row.reading.read
+    answer = case.rule.submitted(item, row.row.answer, read) if case else row.row.answer
+    id = cell_text(item.cells.get(_IDS.get(form, ""))).strip() or item.id
+    return SubmittedAnswer(id, answer, dict(_cells(spec, row, item)))
+
+
+def _cells(spec: Spec, row: ReadRow, item: Item) -> Iterator[tuple[str, object]]:
+    """Yield the columns of VLMEvalKit's table: the question's without its pictures, and what the model said."""
+    left_out = {*IMAGE_COLUMNS, *(spec.columns.images or ()), *truth_columns(spec)}
+    yield "index", item.id
+    for name, cell in item.cells.items():
+        if name not in left_out and name != spec.columns.id:
+            yield name, cell_text(cell)
+    yield "prediction", row.row.answer
+    if "letter" in spec.kinds:
+        yield "opt", row.reading.read or NONE

@@ -1,0 +1,116 @@
+"""Submissions: answers to questions whose right answers are with a benchmark's authors, as their servers take them.
+
+json map: {id: answer} (MMMU). json list: [{"questionId": id, "answer": answer}] (DocVQA). tsv and xlsx: VLMEvalKit's
+table of the questions with the predictions and, for letters, what was read of them (`opt`): MMBench's server reads
+`prediction` itself, MMT-Bench's takes `opt`.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from arena.io.xlsx_file import xlsx_bytes
+from scoring.report import csv_bytes
+
+Form = Literal["json map", "json list", "tsv", "xlsx"]
+_CONTROL = {number: None for number in (*range(0x20), 0x7F) if chr(number) not in "\n\t"}
+
+
+class SubmittedAnswer(NamedTuple):
+    """A row of a submission."""
+
+    id: str
+    answer: str
+    """What a JSON form holds."""
+    cells: Mapping[str, object]
+    """What a table holds, by its columns."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A file for a benchmark's own server."""
+
+    form: Form
+    stem: str
+    """How its name begins."""
+    splits: tuple[str, ...]
+    """Of the questions; none where they have no names."""
+    answers: Sequence[SubmittedAnswer]
+
+    @property
+    def name(self) -> str:
+        ending = "json" if self.form.startswith("json") else self.form
+        return f"{self.stem}_submission.{ending}"
+
+    @property
+    def told(self) -> str:
+        """What a report says of it."""
+        whose = these_questions(self.splits)
+        return f"The right answers of {whose} are with their authors. Submit {self.name}, below."
+
+    @property
+    def content(self) -> bytes:
+        return _WRITERS[self.form](self.answers)
+
+
+def these_questions(splits: Sequence[str]) -> str:
+    """The questions of some splits in words."""
+    named = [split for split in splits if split]
+    if not named:
+        return "these questions"
+    return f"the split{'s' if named[1:] else ''} {' and '.join(named)}"
+
+
+def printable(text: str) -> str:
+    """The text without control characters, line breaks and tabs apart."""
+    return text.translate(_CONTROL)
+
+
+def _json_map(answers: Sequence[SubmittedAnswer]) -> bytes:
+    return _json({answer.id: answer.answer for answer in answers})
+
+
+def _json_list(answers: Sequence[SubmittedAnswer]) -> bytes:
+    return _json(
+        [{"questionId": _number(answer.id), "answer": answer.answer} for answer in answers]
+    )
+
+
+def _json(value: object) -> bytes:
+    return f"{json.dumps(value, indent=4)}\n".encode("ascii")
+
+
+def _number(id: str) -> int | str:
+    """An id as a number, where it is written as one is."""
+    is_number = id.isascii() and id.isdigit() and len(id) < 16 and str(int(id)) == id
+    return int(id) if is_number else id
+
+
+def _tsv(answers: Sequence[SubmittedAnswer]) -> bytes:
+    return csv_bytes(_heads(answers), _rows(answers), "utf-8", exact=True, delimiter="\t")
+
+
+def _xlsx(answers: Sequence[SubmittedAnswer]) -> bytes:
+    return xlsx_bytes(_heads(answers), _rows(answers))
+
+
+def _heads(answers: Sequence[SubmittedAnswer]) -> list[str]:
+    return [*dict.fromkeys(name for answer in answers for name in answer.cells)]
+
+
+def _rows(answers: Sequence[SubmittedAnswer]) -> list[list[object]]:
+    heads = _heads(answers)
+    return [[_shown(answer.cells.get(name, "")) for name in heads] for answer in answers]
+
+
+def _shown(cell: object) -> object:
+    return printable(cell) if isinstance(cell, str) else cell
+
+
+_WRITERS: Mapping[Form, Callable[[Sequence[SubmittedAnswer]], bytes]] = {
+    "json map": _json_map,
+    "json list": _json_list,
+    "tsv": _tsv,
+    "xlsx": _xlsx,
+}

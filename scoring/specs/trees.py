@@ -1,0 +1,139 @@
+"""Trees of a spec's figures: of the whole file, its splits, and groups within larger groups."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from scoring.multiple_choice.metrics import Level, Node
+from scoring.report import ScoreLine
+from scoring.score_sheets import ScoreTable
+from scoring.small_groups import LEAST
+from scoring.specs.report import (
+    MOST_GROUPS,
+    NO_GROUP,
+    SpecReport,
+    figure_lines,
+    head_figure,
+    lines_of,
+    scored,
+    spec_of_report,
+    splits_of,
+)
+from scoring.specs.schema import Spec
+from scoring.specs.scored_rows import Mask, ScoredRows
+
+ALL = "All"
+
+
+def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
+    """The figures of the whole file, the headline first, but for those that the rest of the file gives away."""
+    lines = figure_lines(report)
+    head = head_figure(report)
+    names = [head, *(name for name in lines if name != head)]
+    return [lines[name] for name in names if not _leaves_few(report, name)]
+
+
+def figure_tables(report: SpecReport) -> Iterator[ScoreTable]:
+    """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
+
+    Figures of only some rows are left out: within a group, another figure less these would tell the others.
+    """
+    spec = spec_of_report(report)
+    rows = scored(report)
+    shown = [line.name for line in whole_figures(report) if not _is_partial(spec, line.name)]
+    splits = [spec.splits or ""] if len(splits_of(report)) > 1 else []
+    chains = nested_columns(rows, _grouping(report))
+    for chain in chains or [[]]:
+        columns = [*splits, *chain]
+        if columns and shown:
+            trees = _trees(report, ALL, rows.everything, columns, "overall")
+            name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
+            title = f"By {' and '.join(columns)}"
+            yield ScoreTable(name, title, columns[-1], {figure: trees[figure] for figure in shown})
+
+
+def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:
+    """The columns in chains, the coarsest first: a group of each lies within one group of the column before it.
+
+    A column whose groups lie within those of two columns that cross each other is left out.
+    """
+    above = {
+        column: sorted(
+            (other for other in columns if _refines(rows, column, other)),
+            key=lambda other: len(rows.groups(other)),
+        )
+        for column in columns
+    }
+    chained = [
+        column
+        for column in columns
+        if all(_refines(rows, fine, coarse) for coarse, fine in pairwise(above[column]))
+    ]
+    ends = [column for column in chained if not any(column in above[one] for one in chained)]
+    return [[*above[column], column] for column in ends]
+
+
+def truth_columns(spec: Spec) -> frozenset[str]:
+    """The columns of the question file that hold right answers."""
+    named = [spec.columns.truth, *(case.rule.truth for case in spec.rule)]
+    return frozenset(spec.source_of(column) for column in named if column is not None)
+
+
+def _grouping(report: SpecReport) -> list[str]:
+    """The columns of groups that can be told one by one, and are no right answers."""
+    spec = spec_of_report(report)
+    rows = scored(report)
+    return [
+        column
+        for column in spec.groups
+        if column in rows.cells
+        and column != spec.splits
+        and len(rows.groups(column)) <= MOST_GROUPS
+        and spec.source_of(column) not in truth_columns(spec)
+    ]
+
+
+def _refines(rows: ScoredRows, fine: str, coarse: str) -> bool:
+    """Whether each group of a column lies within one group of another, which has fewer."""
+    pair = rows.cells[[fine, coarse]]
+    has_lists = pair.map(lambda cell: isinstance(cell, tuple)).to_numpy().any()
+    if has_lists or len(rows.groups(fine)) <= len(rows.groups(coarse)):
+        return False
+    return bool(pair.groupby(fine, sort=False)[coarse].nunique().max() == 1)
+
+
+def _trees(
+    report: SpecReport, name: str, within: Mask, columns: Sequence[str], level: Level
+) -> Mapping[str, Node]:
+    """The tree of each figure over some of the rows."""
+    rows = scored(report)
+    below = []
+    if columns:
+        column, *rest = columns
+        below_level: Level = "split" if column == spec_of_report(report).splits else "group"
+        below = [
+            _trees(report, group or NO_GROUP, within & mask, rest, below_level)
+            for group, mask in rows.groups(column).items()
+            if (within & mask).any()
+        ]
+    lines = figure_lines(report) if level == "overall" else lines_of(report, rows.within(within))
+    return {
+        figure: Node(replace(line, name=name), level, tuple(trees[figure] for trees in below))
+        for figure, line in lines.items()
+    }
+
+
+def _is_partial(spec: Spec, name: str) -> bool:
+    """Whether a figure, or a part of it, is over some of the rows alone."""
+    figure = spec.figures[name]
+    return bool(figure.where) or any(_is_partial(spec, part) for part in figure.parts)
+
+
+def _leaves_few(report: SpecReport, name: str) -> bool:
+    """Whether a figure is over all scored rows but a few, so that another figure less this one would tell those."""
+    rows = scored(report)
+    figure = spec_of_report(report).figures[name]
+    is_left = ~np.isnan(rows.score) & ~rows.having(figure.where or {})
+    return 0 < is_left.sum() < LEAST or any(_leaves_few(report, part) for part in figure.parts)

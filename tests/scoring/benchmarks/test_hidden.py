@@ -1,0 +1,260 @@
+"""Hidden answers: the same figures as an open report, and none that tells a single answer."""
+
+from pathlib import Path
+
+import pytest
+
+from scoring.benchmarks.base import ChoicesError
+from scoring.benchmarks.hidden import HiddenReport, report_of
+from scoring.benchmarks.spec_benchmark import spec_benchmark
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import joined
+from scoring.registry import BENCHMARKS, benchmark_of
+from scoring.report import ScoreLine
+from scoring.serialize import read_record, record_json
+from scoring.specs.schema import read_spec
+from tests.support.choice_tables import table_file
+from tests.support.hidden_questions import (
+    PASS,
+    SPEC,
+    TOPICS,
+    choice_answers,
+    choice_questions,
+    choice_rows,
+    riddle_answers,
+    riddle_rows,
+    riddles,
+    told_by,
+)
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch) -> QuestionLibrary:
+    folder = tmp_path / "questions"
+    folder.mkdir()
+    monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", read_spec(SPEC.encode())))
+    return QuestionLibrary(folder)
+
+
+def hide(questions: Path, answers: str = "hidden", benchmark: str = "mmbench") -> None:
+    beside = questions.with_name(f"{questions.name}.yaml")
+    beside.write_text(f"benchmark: {benchmark}\nanswers: {answers}\n")
+
+
+def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench"):
+    beside = joined(library, file, benchmark=benchmark).file
+    assert beside, "the question file is found"
+    return beside
+
+
+def both(library, questions: Path, file: Path, benchmark="mmbench", protocol="strict"):
+    """The hidden report of a file and the open one, with its benchmark."""
+    hide(questions, "hidden", benchmark)
+    hidden = report_of(opened(library, file, benchmark), protocol, "m")
+    hide(questions, "there", benchmark)
+    report = report_of(opened(library, file, benchmark), protocol, "m")
+    assert isinstance(hidden, HiddenReport)
+    return read_record(HiddenReport, record_json(hidden)), report
+
+
+def numbers(line: ScoreLine) -> tuple:
+    return line.n, line.unscored, line.mean, line.low, line.high, line.worst, line.best
+
+
+def lines(report: HiddenReport, figure: str) -> dict[str, ScoreLine]:
+    """Every line of a figure's trees, by its name."""
+    found = {}
+
+    def walk(node) -> None:
+        found[node.line.name] = node.line
+        for child in node.children:
+            walk(child)
+
+    for table in report.tables:
+        walk(table.trees[figure])
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper"])
+def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protocol):
+    rows = choice_rows()
+    questions = choice_questions(library.folder, rows)
+    file = choice_answers(tmp_path / "mine.json", rows)
+    hidden, report = both(library, questions, file, protocol=protocol)
+    benchmark = BENCHMARKS["mmbench"]
+    assert [figure.name for figure in hidden.figures] == ["CircularEval", "Vanilla"]
+    assert numbers(hidden.figures[0].line) == numbers(benchmark.headline(report))
+    scores = benchmark.tabulated(report).splits[-1]
+    for way, tree in (("CircularEval", scores.circular), ("Vanilla", scores.vanilla)):
+        known = {benchmark.words(node.line.name): node.line for node in tree.walk()}
+        told = lines(hidden, way)
+        assert {name: numbers(line) for name, line in told.items()} == {
+            name: numbers(known[name]) for name in told
+        }
+    assert "Image topic" in told and "OCR" in told
+    assert benchmark_of(hidden).sentence(hidden).startswith("m reaches ")
+    assert hidden.edition == "MMBench test"
+    assert told_by(record_json(hidden), rows) == []
+
+
+def test_a_group_of_19_is_not_told_nor_what_would_tell_it(library, tmp_path):
+    rows = choice_rows()
+    questions = choice_questions(library.folder, rows)
+    file = choice_answers(tmp_path / "mine.json", rows)
+    hide(questions)
+    report = report_of(opened(library, file), "strict")
+    told = lines(report, "CircularEval")
+    assert "Reasoning" in told and told["Reasoning"].n == 59
+    assert not {"Relation reasoning (RR)", "Nature relation", "Social relation"} & {
+        name for name, line in told.items() if line.n in (19, 40)
+    }
+    (caveat,) = [one.text for one in report.limits if "fewer than 20" in one.text]
+    assert "2" in caveat and report.left_out == 2
+
+
+def test_the_figures_of_a_spec_are_those_of_an_open_report(library, tmp_path):
+    rows = riddle_rows()
+    questions = riddles(library.folder, rows)
+    file = riddle_answers(tmp_path / "mine.json", rows)
+    hidden, report = both(library, questions, file, "riddles")
+    benchmark = benchmark_of(report)
+    known = {line.name: numbers(line) for line in benchmark.scores(report)}
+    assert {one.name: numbers(one.line) for one in hidden.figures} == known
+    groups = {line.name: numbers(line) for line in benchmark.groups(report)}
+    told = {name: numbers(line) for name, line in lines(hidden, "Overall").items()}
+    assert groups.items() <= told.items() and {"kind 0", "kind 1", "kind 2"} <= told.keys()
+    assert lines(hidden, "pairs")["kind 2"].n == 23
+    assert told_by(record_json(hidden), rows) == []
+    assert "keyq" not in record_json(hidden)
+
+
+def test_groups_within_a_group_give_away_no_small_one(library, tmp_path):
+    """Kinds of 30 and 15 in one field of 45, and of 40 and 25 in another: the field less 30 would tell the 15."""
+    rows = riddle_rows(kinds=(30, 15, 40, 25))
+    questions = riddles(library.folder, rows)
+    file = riddle_answers(tmp_path / "mine.json", rows)
+    hide(questions, benchmark="riddles")
+    told = lines(report_of(opened(library, file, "riddles"), "strict"), "Overall")
+    assert told.keys() == {"All", "field 0", "field 1", "kind 2", "kind 3"}
+
+
+def test_columns_of_the_answers_make_no_groups(library, tmp_path):
+    """A question file without kinds, and answers with kinds of their own."""
+    rows = [{**one, "kind": ""} for one in riddle_rows()]
+    questions = table_file(
+        library.folder / "Riddles.tsv",
+        rows,
+        ["index", "riddle", "number", "part", "field", "pair"],
+    )
+    columns = ["index", "kind", "number", "prediction"]
+    file = table_file(
+        tmp_path / "mine.tsv",
+        [{"index": one["index"], "kind": f"own {place % 2}", "prediction": "5", "number": "5"}
+         for place, one in enumerate(rows)],
+        columns,
+    )  # fmt: skip
+    hide(questions, benchmark="riddles")
+    beside = opened(library, file, "riddles")
+    assert [problem for problem in beside.problems if problem.blocks != "nothing"] == []
+    told = lines(report_of(beside, "strict"), "Overall")
+    assert "own 0" not in told and "field 0" in told
+    assert told["All"].mean == 0.0, "right answers of one's own count for nothing"
+
+
+def test_what_is_told_of_an_upload_compares_it_with_no_right_answer(library, tmp_path):
+    """A file with a guess beside each answer, of which some are right."""
+    rows = choice_rows()
+    questions = choice_questions(library.folder, rows)
+    hide(questions)
+    guessed = [
+        {**one, "prediction": "A", "answer": "A" if place % 2 else one["answer"]}
+        for place, one in enumerate(rows)
+    ]
+    beside = opened(library, table_file(tmp_path / "mine.tsv", guessed))
+    assert beside.problems == ()
+    looks = [beside.benchmark.look(one) for one in beside.file.rows]
+    assert {look.truth for look in looks} == {""}
+    assert "right letter" not in " ".join(beside.lines)
+    assert "answer_key" not in repr(beside)
+    hide(questions, "there")
+    assert any(
+        "another answer" in problem.text
+        for problem in opened(library, tmp_path / "mine.tsv").problems
+    )
+
+
+def test_a_missing_pass_tells_nothing_of_its_question(library, tmp_path):
+    """Of one question a pass is missing: whether its others are right must not decide how the file is scored."""
+    rows = choice_rows()
+    questions = choice_questions(library.folder, rows)
+    hide(questions)
+    for said in ("right", "wrong"):
+        gone = [one for one in rows if one["index"] != str(3 + 3 * PASS)]
+        file = choice_answers(tmp_path / f"{said}.json", gone, wrong=0.0)
+        if said == "wrong":
+            text = file.read_text()
+            right = next(one["answer"] for one in rows if one["index"] == "3")
+            file.write_text(text.replace(f'"3": "{right}"', '"3": "E"'))
+        report = report_of(opened(library, file), "strict")
+        assert [figure.name for figure in report.figures] == ["Vanilla"]
+        assert any("scored as vanilla" in one.text for one in report.limits)
+
+
+@pytest.mark.parametrize("count", [19, 20])
+def test_too_few_answers_get_no_score(library, tmp_path, count):
+    rows = riddle_rows(kinds=(25,))
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    file = riddle_answers(tmp_path / "mine.json", rows[:count])
+    report = report_of(opened(library, file, "riddles"), "strict")
+    assert bool(report.figures) == (count == 20)
+    record = benchmark_of(report)
+    assert record.caveats(report)[-1].kind == "Partial"
+    assert ("No score" in record.ungraded(report)) == (count == 19)
+    assert bool(record.sheets(report)) == (count == 20)
+
+
+def test_a_file_of_two_splits_is_hidden_for_one_of_them(library, tmp_path):
+    shown = riddle_rows("val", (40,), 90_000)
+    rows = [*shown, *riddle_rows("test", (30,))]
+    questions = riddles(library.folder, rows)
+    hide(questions, "{val: there, test: hidden}", "riddles")
+    whole = opened(library, riddle_answers(tmp_path / "whole.json", rows), "riddles")
+    report = report_of(whole, "strict")
+    assert isinstance(report, HiddenReport)
+    assert {"val", "test"} <= lines(report, "Overall").keys()
+    assert any("split val are open" in one.text for one in report.limits)
+    alone = opened(library, riddle_answers(tmp_path / "alone.json", shown), "riddles")
+    report = report_of(alone, "strict")
+    assert len(report.rows) == 40 and told_by(record_json(report), rows[40:]) == []
+    few = opened(library, riddle_answers(tmp_path / "few.json", rows[:50]), "riddles")
+    assert report_of(few, "strict").figures == (), "the whole less what is open would tell ten"
+
+
+def test_splits_of_choices_are_told_apart(library, tmp_path):
+    rows = [*choice_rows("dev", topics=TOPICS[:30]), *choice_rows("test", 1000, TOPICS[:30])]
+    questions = choice_questions(library.folder, rows)
+    hide(questions, "{dev: there, test: hidden}")
+    report = report_of(opened(library, choice_answers(tmp_path / "m.json", rows)), "strict")
+    tree = report.tables[0].trees["CircularEval"]
+    assert [split.line.name for split in tree.children] == ["dev", "test"]
+
+
+def test_what_goes_wrong_while_they_are_scored_repeats_nothing(
+    library, tmp_path, monkeypatch, caplog
+):
+    rows = riddle_rows()
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    beside = opened(library, riddle_answers(tmp_path / "mine.json", rows), "riddles")
+
+    def fails(self, report):
+        raise ValueError(f"{report.rows[0].row.cells['number']} is odd")
+
+    monkeypatch.setattr(type(beside.benchmark), "figures", fails)
+    with pytest.raises(ChoicesError) as raised:
+        report_of(beside, "strict")
+    chain = [raised.value, raised.value.__context__, raised.value.__cause__]
+    assert told_by(repr(chain) + caplog.text, rows) == []
+    assert "ask whoever runs this site" in str(raised.value)
+    assert "ValueError" in caplog.text
