@@ -53,7 +53,7 @@ def checked(person: Person, *files: Path) -> str:
     """Upload files and press the button; return the job's link."""
     form, sent = person.reads(*files)
     assert person.tab.found in form, form[person.tab.problem]
-    person.seen = str(form[person.tab.found])
+    person.seen = f"{form[person.tab.found]} {form[person.tab.own_form.check]}"
     return person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
 
 

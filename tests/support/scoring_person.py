@@ -103,6 +103,7 @@ class Person:
             tab.prices,
             *tab.settings.judge_fields,
             *tab.settings.file_fields,
+            *tab.own_form.inputs,
         ]
         sent = {field: field.value for field in fields} | {tab.token: self.brings(*files)}
         form = self.in_thread(tab.on_arrived, sent, self.request)
