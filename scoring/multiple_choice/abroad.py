@@ -130,9 +130,13 @@ IF = r"(?:wenn|falls|si|если|jeśli|eğer|nếu|如果|假如|若|もし|만
 NOT_BEFORE = re.compile(rf"(?<!\w){_DENIAL}\s(?:\w{{1,12}}\s)?\Z", re.IGNORECASE)
 """What denies the statement behind it: "no elijo", "nie wybieram"."""
 _ASCII_WORD = re.compile(r"[a-z]+")
-STATED_WORDS = frozenset(
-    word
+_STATED_PHRASES = [
+    phrase
     for language in LANGUAGES.values()
-    for word in _ASCII_WORD.findall(f"{language.answer} {language.choose}")
-)
+    for phrase in f"{language.answer},{language.choose}".split(",")
+    if phrase
+]
+STATED_WORDS = frozenset(word for phrase in _STATED_PHRASES for word in _ASCII_WORD.findall(phrase))
 """ASCII words of these, which tell whether a text is worth a closer look."""
+STATED_STARTS = tuple(dict.fromkeys(filter(str.isascii, _STATED_PHRASES)))
+"""What `STATED` can begin with in a text of ASCII letters."""

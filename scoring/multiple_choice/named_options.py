@@ -6,7 +6,7 @@ A number is named by its value, a Chinese option by its characters, and a word f
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -22,14 +22,23 @@ from scoring.multiple_choice.numbers import (
     starting,
     whole,
 )
-from scoring.multiple_choice.phrases import COMMON, FILLERS, NOT, UNSURE, words, words_of
+from scoring.multiple_choice.phrases import (
+    COMMON,
+    FILLERS,
+    NOT,
+    UNSURE,
+    Begun,
+    places_of,
+    words,
+    words_of,
+)
 from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _CJK_SIGN = re.compile(f"[{_CJK}]")
 _WORD_SIGN = re.compile(rf"[^\W{_CJK}]")
-_SENTENCE_END = re.compile(r"(?<!\d)[.](?!\w)|[!?\n;。;]|\.(?=\s)")
+_SENTENCE_END = re.compile(r"[.!?\n;。;](?:(?<!\.)|(?<!\d\.)(?!\w)|(?=\s))")
 
 
 class Mention(NamedTuple):
@@ -156,11 +165,12 @@ class Contents:
             place = lower.find(content)
             while place >= 0:
                 end = place + len(content)
-                if self._is_whole(letter, lower, place) and (
+                may_be_said = (
                     content not in COMMON
                     or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
                     or self._is_complement(lower, content, place)
-                ):
+                )
+                if may_be_said and self._is_whole(letter, lower, place):
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
@@ -254,7 +264,8 @@ _OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
 _HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
-_SPACE = re.compile(r"\s")
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
+_OTHER_SPACE = re.compile(r"[^\S ]")
 _SIGN_BEFORE = re.compile(
     r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
 )
@@ -376,12 +387,28 @@ class AnswerText:
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
-        self.lower = _SPACE.sub(" ", lowered(self.text))
+        self.lower = _OTHER_SPACE.sub(" ", lowered(self.text))
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Words of the text, which tell whether a pattern is worth trying."""
         return words_of(self.lower)
+
+    @cached_property
+    def has_other_letters(self) -> bool:
+        return not self.text.isascii() and _OTHER_LETTER.search(self.text) is not None
+
+    def matches(self, phrase: Begun) -> Iterator[re.Match[str]]:
+        """Every match in the masked text, as `finditer` has them."""
+        if self.has_other_letters:
+            yield from phrase.pattern.finditer(self.masked)
+            return
+        end = 0
+        for place in places_of(self.lower, [*self.words & phrase.words, *phrase.signs]):
+            found = phrase.pattern.match(self.masked, place) if place >= end else None
+            if found:
+                yield found
+                end = found.end()
 
     @cached_property
     def plain(self) -> str:

@@ -102,8 +102,9 @@ _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
 _STANDING = re.compile(
-    rf"(?:(?<!{IN_A_WORD})(?<![-/.])|(?<=option|choice)(?<!{IN_A_WORD}option)(?<!{IN_A_WORD}choice)(?<![-/.]option)"
-    rf"(?<![-/.]choice))([B-HJ-Z])(?!{IN_A_WORD}|-\w)"
+    # The letter comes first, so that all other places are passed over at once.
+    rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
+    rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
 )
 _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
@@ -119,7 +120,7 @@ _NOT_THIS = re.compile(
 )
 _NOT = re.compile(r"not\b")
 _TOKEN = re.compile(r"[\w'’]+")
-_WRAPS = re.compile(r"box|[<{]")
+_WRAPS = re.compile(r"[b<{](?:(?<!b)|ox)")
 MOST_BOX = 400
 """Characters of a box at most."""
 _BARE_LETTER = re.compile(
@@ -177,7 +178,7 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
 
 
 def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
-    if not (_WRAPS.search(text)):
+    if not _WRAPS.search(text):
         return Inner(text, (), "")
 
     def reads(inner: str) -> str | None:
