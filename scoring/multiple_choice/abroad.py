@@ -130,13 +130,19 @@ IF = r"(?:wenn|falls|si|если|jeśli|eğer|nếu|如果|假如|若|もし|만
 NOT_BEFORE = re.compile(rf"(?<!\w){_DENIAL}\s(?:\w{{1,12}}\s)?\Z", re.IGNORECASE)
 """What denies the statement behind it: "no elijo", "nie wybieram"."""
 _ASCII_WORD = re.compile(r"[a-z]+")
-_STATED_PHRASES = [
-    phrase
+STATED_WORDS = frozenset(
+    word
     for language in LANGUAGES.values()
-    for phrase in f"{language.answer},{language.choose}".split(",")
-    if phrase
-]
-STATED_WORDS = frozenset(word for phrase in _STATED_PHRASES for word in _ASCII_WORD.findall(phrase))
+    for word in _ASCII_WORD.findall(f"{language.answer} {language.choose}")
+)
 """ASCII words of these, which tell whether a text is worth a closer look."""
-STATED_STARTS = tuple(dict.fromkeys(filter(str.isascii, _STATED_PHRASES)))
-"""What `STATED` can begin with in a text of ASCII letters."""
+
+
+def _in_ascii(field: str) -> frozenset[str]:
+    phrases = ",".join(getattr(language, field) for language in LANGUAGES.values()).split(",")
+    return frozenset(phrase for phrase in phrases if phrase and phrase.isascii())
+
+
+STATED_PARTS = (*_in_ascii("answer"), *(one for one in _in_ascii("choose") if not one.isalpha()))
+STATED_BY = frozenset(filter(str.isalpha, _in_ascii("choose")))
+"""What `STATED` can begin with in a text of ASCII letters: parts of words or phrases, and whole words."""

@@ -7,7 +7,7 @@ A number is named by its value, a Chinese option by its characters, and a word f
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple
@@ -387,6 +387,8 @@ class AnswerText:
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
+        self._denying: dict[int, bool] = {}
+        """Whether a sentence denies what it names, by its number."""
         self.lower = _OTHER_SPACE.sub(" ", lowered(self.text))
 
     @cached_property
@@ -439,7 +441,6 @@ class AnswerText:
         beside: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
-        denies = cache(self._denies)
         for mention in self.mentions:
             if mention[1:] in labelled:
                 continue
@@ -449,7 +450,7 @@ class AnswerText:
             number = self._sentence_number(mention.start)
             if not opening and self._is_beside(mention):
                 beside.add(mention.letter)
-            elif opening or not (denies(number) or self._is_away(mention)):
+            elif opening or not (self._denies(number) or self._is_away(mention)):
                 affirmed.add(mention.letter)
                 denied.discard(mention.letter)
             elif not opening and NOT.search(self.sentence(mention.start)):
@@ -474,8 +475,11 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        sentence = lowered(self.sentence(self._starts[number]))
-        return bool(UNSURE.search(sentence)) or sentence.rstrip().endswith("?")
+        if number not in self._denying:
+            sentence = lowered(self.sentence(self._starts[number]))
+            is_question = sentence.rstrip().endswith("?")
+            self._denying[number] = is_question or bool(UNSURE.search(sentence))
+        return self._denying[number]
 
     def _before(self, mention: Mention) -> str:
         return self.lower[max(0, mention.start - _BEFORE) : mention.start]

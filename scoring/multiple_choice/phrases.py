@@ -5,9 +5,16 @@ Lists are separated by commas; a phrase is matched as whole words, in any case. 
 
 import re
 from collections.abc import Iterable
+from string import ascii_lowercase
 from typing import NamedTuple
 
-from scoring.multiple_choice.abroad import CALLED_RIGHT, STATED, STATED_STARTS, STATED_WORDS
+from scoring.multiple_choice.abroad import (
+    CALLED_RIGHT,
+    STATED,
+    STATED_BY,
+    STATED_PARTS,
+    STATED_WORDS,
+)
 
 IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
 """A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not.
@@ -16,6 +23,7 @@ Those have no case, which `re` would look up for each of them, in a third of a s
 """
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
+_BLANKS = str.maketrans(dict.fromkeys({*map(chr, range(128))} - {*ascii_lowercase}, " "))
 
 
 def words_of(lower: str) -> frozenset[str]:
@@ -23,11 +31,11 @@ def words_of(lower: str) -> frozenset[str]:
 
     They tell which patterns are worth trying.
     """
-    words = _WORDS.findall(lower)
+    if lower.isascii():
+        return frozenset(lower.translate(_BLANKS).split())
+    words = [*_WORDS.findall(lower), "外"]
     if HAN.search(lower):
         words.append("汉")
-    if not lower.isascii():
-        words.append("外")
     return frozenset(words)
 
 
@@ -108,7 +116,7 @@ _FRAME_WORDS = words(
     select selected opt vote settle go going went say it this that which therefore thus hence so correct finally
     not"""
 )
-FRAMES = Begun(_FRAMES, _FRAME_WORDS, STATED_STARTS)
+FRAMES = Begun(_FRAMES, _FRAME_WORDS | STATED_BY, STATED_PARTS)
 FRAME_WORDS = _FRAME_WORDS | STATED_WORDS | {"汉", "外"}
 _CALLED = one_of(
     "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
@@ -194,10 +202,9 @@ UNSURE = re.compile(
         vs, than, but, or, either, although, though, however, while, whereas, confus\w*, mistak\w*, initially,
         (?:at )?first, looks? like, reminiscent, could have, would have, opposed, apart from, besides"""
     )
-    + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
-    re.IGNORECASE,
+    + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似"
 )
-"""Words that keep a sentence from affirming the option that it names."""
+"""Words that keep a sentence, in lower case, from affirming the option that it names."""
 CLAUSE_START = re.compile(
     r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I
 )

@@ -36,7 +36,8 @@ _MOST_COMMANDS = 3
 _MARKUP_SIGN = re.compile(r"[*_`\\$<#]")
 _SPEAKER = re.compile(r"\s*+(?:assistant|助手)", re.IGNORECASE)
 """A sign in a text, or its start, without which `_MARKUP` finds nothing."""
-_RUNS = re.compile(r"(\W)(?:(?<!\s)\1{3,}|(?<=\s)\s+)")
+_MARKS = re.compile(r"([^\w\s])\1{3,}")
+_BLANKS = re.compile(r"\s\s+")
 _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
 _POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
@@ -46,13 +47,8 @@ _AROUND_BRACKETS = _AROUND.translate({ord(sign): None for sign in "()[]"})
 
 def squeezed(text: str) -> str:
     """The text with runs of blanks and of one mark shortened, so that no pattern is slow; letters stay."""
-    return _RUNS.sub(_shortened, text)
-
-
-def _shortened(run: re.Match[str]) -> str:
-    if not run[1].isspace():
-        return run[1] * 3
-    return "\n" if "\n" in run[0] else " "
+    text = _MARKS.sub(r"\1\1\1", text)
+    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
 def plain_content(text: str) -> str:

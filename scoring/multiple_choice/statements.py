@@ -230,12 +230,10 @@ def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     end = found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
+        if wrapped or _AFTER_WORD.match(answer.masked, end):
+            return True
         own = _content_behind(answer, end)
-        return (
-            wrapped
-            or bool(_AFTER_WORD.match(answer.masked, end))
-            or (own is not None and own.letter == letter)
-        )
+        return own is not None and own.letter == letter
     if letter.islower():
         rest = answer.masked[end:].lstrip()
         return (
