@@ -139,10 +139,10 @@ STATED_WORDS = frozenset(
 
 
 def _in_ascii(field: str) -> frozenset[str]:
-    phrases = ",".join(getattr(language, field) for language in LANGUAGES.values()).split(",")
+    phrases = {phrase for one in LANGUAGES.values() for phrase in getattr(one, field).split(",")}
     return frozenset(phrase for phrase in phrases if phrase and phrase.isascii())
 
 
-STATED_PARTS = (*_in_ascii("answer"), *(one for one in _in_ascii("choose") if not one.isalpha()))
 STATED_BY = frozenset(filter(str.isalpha, _in_ascii("choose")))
-"""What `STATED` can begin with in a text of ASCII letters: parts of words or phrases, and whole words."""
+STATED_PARTS = _in_ascii("answer") | _in_ascii("choose") - STATED_BY
+"""What `STATED` begins with in a text of ASCII letters: whole words, and parts of words or phrases."""

@@ -88,6 +88,7 @@ class Contents:
         """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
         self.all_letters = all(len(text) == 1 and text.isalpha() for text in self.texts.values())
         self.unclear = self._unclear_letters()
+        self._said = tuple(filter(None, self.texts.values()))
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def _counted_things(self) -> Mapping[str, Number]:
@@ -139,7 +140,9 @@ class Contents:
             letters = matching(number, self.values)
             if letters:
                 return Mention(letters[0], place, number.end) if len(letters) == 1 else None
-        for here in (place, start):
+        for here in (place, start) if start > place else (place,):
+            if not lower.startswith(self._said, here):
+                continue
             for letter in self._longest_first:
                 content = self.texts[letter]
                 if (
@@ -406,7 +409,7 @@ class AnswerText:
             yield from phrase.pattern.finditer(self.masked)
             return
         end = 0
-        for place in places_of(self.lower, [*self.words & phrase.words, *phrase.signs]):
+        for place in places_of(self.lower, self.words & phrase.words | phrase.parts):
             found = phrase.pattern.match(self.masked, place) if place >= end else None
             if found:
                 yield found

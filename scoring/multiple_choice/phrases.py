@@ -47,7 +47,7 @@ class Begun(NamedTuple):
 
     pattern: re.Pattern[str]
     words: frozenset[str]
-    signs: tuple[str, ...] = ()
+    parts: frozenset[str]
     """What may stand in a word, too."""
 
 
@@ -282,7 +282,7 @@ SPEAK_WORDS = words(
     example question user im human instruction note message hint notes messages hints instructions for count treat
     accept consider regard mark grade score match most similar new updated dear hey hi hello attention extraction 汉"""
 )
-ADDRESSES = Begun(_ADDRESSES, SPEAK_WORDS, ("<",))
+ADDRESSES = Begun(_ADDRESSES, SPEAK_WORDS, frozenset("<"))
 """Text that speaks to an extractor, a judge or a chat."""
 
 # Refusals: text that says that none of the options is meant.

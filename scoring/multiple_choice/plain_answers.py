@@ -53,7 +53,7 @@ def squeezed(text: str) -> str:
 
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
-    bare = " ".join(_without_markup(spelled(text)).split())
+    bare = _in_one_line(text)
     inner = bare if _STARRED.fullmatch(bare) else bare.strip(_AROUND)
     inner = _with_own_brackets(bare, inner)
     if _POINT_FIRST.match(bare) and inner[:1].isdigit():
@@ -73,7 +73,11 @@ def _with_own_brackets(bare: str, inner: str) -> str:
 
 def with_brackets(text: str) -> str:
     """An option's text as `plain_content` has it, with all of its brackets."""
-    return lowered(" ".join(_without_markup(spelled(text)).split()).strip(_AROUND_BRACKETS))
+    return lowered(_in_one_line(text).strip(_AROUND_BRACKETS))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(_without_markup(spelled(text)).split())
 
 
 def lowered(text: str) -> str:
