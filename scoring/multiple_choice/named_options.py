@@ -5,7 +5,7 @@ A number is named by its value, a Chinese option by its characters, and a word f
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from string import ascii_lowercase
@@ -165,11 +165,15 @@ class Contents:
                 or (len(content) == 1 and _CJK_SIGN.match(content))
             ):
                 continue
+            is_common = content in COMMON
+            last = len(lower)
+            if is_common and content not in _BEFORE_COMMON:
+                last = opening
             place = lower.find(content)
-            while place >= 0:
+            while 0 <= place <= last:
                 end = place + len(content)
                 may_be_said = (
-                    content not in COMMON
+                    not is_common
                     or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
                     or self._is_complement(lower, content, place)
                 )
@@ -244,6 +248,10 @@ _BEFORE = 32
 _AWAY = re.compile(
     r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
     r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
+)
+_AWAY_WORDS = words(
+    """opposite reverse inverse complement lack absence contrary far once previously formerly used ceased ceases wish
+    wishes was"""
 )
 _BESIDE = re.compile(
     r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
@@ -390,8 +398,6 @@ class AnswerText:
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
-        self._denying: dict[int, bool] = {}
-        """Whether a sentence denies what it names, by its number."""
         self.lower = _OTHER_SPACE.sub(" ", lowered(self.text))
 
     @cached_property
@@ -478,18 +484,23 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        if number not in self._denying:
-            sentence = lowered(self.sentence(self._starts[number]))
-            is_question = sentence.rstrip().endswith("?")
-            self._denying[number] = is_question or bool(UNSURE.search(sentence))
-        return self._denying[number]
+        start = self._starts[number]
+        end = self._starts[number + 1]
+        doubt = bisect_left(self._doubts, start)
+        has_doubt = doubt < len(self._doubts) and self._doubts[doubt] < end
+        return has_doubt or self.masked[start:end].rstrip().endswith("?")
+
+    @cached_property
+    def _doubts(self) -> list[int]:
+        """Places of the words that keep their sentences from affirming an option."""
+        return [found.start() for found in self.matches(UNSURE)]
 
     def _before(self, mention: Mention) -> str:
         return self.lower[max(0, mention.start - _BEFORE) : mention.start]
 
     def _is_away(self, mention: Mention) -> bool:
         """Whether something is not the option, or no longer: "the opposite of red"."""
-        return bool(_AWAY.search(self._before(mention)))
+        return not self.words.isdisjoint(_AWAY_WORDS) and bool(_AWAY.search(self._before(mention)))
 
     def _is_beside(self, mention: Mention) -> bool:
         """Whether it is another thing's, as "red" in "next to the red one"; it says nothing alone."""

@@ -63,8 +63,14 @@ def places_of(lower: str, texts: Iterable[str]) -> list[int]:
 
 
 def one_of(phrases: str) -> str:
-    """A pattern of comma-separated phrases, which may be patterns themselves."""
-    return "(?:" + "|".join(phrase.strip() for phrase in phrases.split(",")) + ")"
+    """A pattern of comma-separated phrases, which may be patterns themselves.
+
+    It looks at the first letter before it tries the phrases, which makes it several times faster.
+    """
+    alternatives = [phrase.strip() for phrase in phrases.split(",")]
+    firsts = "".join(sorted({phrase[0] for phrase in alternatives}))
+    look = f"(?=[{firsts}])" if firsts.isalpha() else ""
+    return f"(?:{look}(?:{'|'.join(alternatives)}))"
 
 
 def words(phrases: str) -> frozenset[str]:
@@ -192,7 +198,7 @@ PLAIN_NOT = re.compile(
     + r"\b|n't\b",
     re.IGNORECASE,
 )
-UNSURE = re.compile(
+_UNSURE = re.compile(
     r"\b"
     + one_of(
         r"""not, never, no, nor, neither, none, nothing, without, cannot, unlike, except, instead, rather, excluding,
@@ -202,9 +208,20 @@ UNSURE = re.compile(
         vs, than, but, or, either, although, though, however, while, whereas, confus\w*, mistak\w*, initially,
         (?:at )?first, looks? like, reminiscent, could have, would have, opposed, apart from, besides"""
     )
-    + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似"
+    + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
+    re.IGNORECASE,
 )
-"""Words that keep a sentence, in lower case, from affirming the option that it names."""
+UNSURE = Begun(
+    _UNSURE,
+    words(
+        """not never no nor neither none nothing without cannot unlike except instead rather excluding exclude excluded
+        excludes excludeds absent lack lacks lacking wrong incorrect false unlikely hardly barely were had if whether
+        unless similar different differ differs compare compared versus vs than but or either although though however
+        while whereas initially at first look looks reminiscent could would opposed apart besides"""
+    ),
+    frozenset(("rul", "eliminat", "discard", "resembl", "confus", "mistak", "n't")),
+)
+"""Words that keep a sentence from affirming the option that it names."""
 CLAUSE_START = re.compile(
     r"[.!?\n,;:。;]|\b(?:but|however|so|therefore|thus|hence|and|because)\b|但|所以|因此", re.I
 )

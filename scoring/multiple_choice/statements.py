@@ -103,6 +103,8 @@ _OVERLAP = 4_000
 """Characters of a piece of text, and of the overlap read after it: the longest address has about 2,000."""
 _NEAR = 160
 """Characters before a place in which the start of its clause is looked for first."""
+_LONGEST_RIGHT = 400
+"""Maximum characters between a letter and the end of what calls it right, without its content."""
 _LONGEST_PHRASE = 32
 """Maximum characters of a clause mark or a denial, not counting a word's own ending."""
 
@@ -172,22 +174,15 @@ def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 def last_statement(answer: AnswerText) -> Reference | None:
     """The option in the last explicit statement that is neither denied nor taken back; None if there is none."""
+    frames = [] if answer.words.isdisjoint(FRAME_WORDS) else [*answer.matches(FRAMES)]
+    if plain := _plain_end(answer, frames):
+        return plain
     found: list[Reference] = []
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
-    for frame in () if answer.words.isdisjoint(FRAME_WORDS) else answer.matches(FRAMES):
-        meant = (
-            _content_at(answer, frame.end())
-            or reference_at(answer, frame.end())
-            or _ordinal_at(answer, frame.end())
-        )
-        if meant is None or (
-            _DESCRIBED.match(answer.masked, frame.start())
-            or is_conditional(answer.masked, frame.start(), frame.end())
-            or _is_no_own(answer.masked, frame)
-        ):
-            continue
-        if not denied.before(frame.start()) and not taken_back(answer, meant.end):
+    for frame in frames:
+        meant = _stated(answer, frame, denied)
+        if meant:
             (supposed if _COULD_BE.search(frame[0]) else found).append(meant)
     denied = _InClause(answer.masked, DENIED)
     found += [
@@ -199,6 +194,39 @@ def last_statement(answer: AnswerText) -> Reference | None:
     if last not in supposed:
         return last
     return replace(last, doubted=any(one.letter != last.letter for one in found))
+
+
+def _plain_end(answer: AnswerText, frames: list[re.Match[str]]) -> Reference | None:
+    """What the last frame states, where nothing is stated behind it: so most answers end, and no more need be read."""
+    frame = next((frame for frame in reversed(frames) if _meant_at(answer, frame.end())), None)
+    if frame is None or _COULD_BE.search(frame[0]):
+        return None
+    words = answer.lower[frame.start() : frame.end()]
+    if any(words in content for content in answer.contents.texts.values()):
+        return None
+    meant = _stated(answer, frame, _InClause(answer.masked, DENIED))
+    if meant is None:
+        return None
+    right_ones = _right_ones(answer, max(0, frame.start() - _LONGEST_RIGHT))
+    return None if any(one.end > meant.end for one in right_ones) else meant
+
+
+def _stated(answer: AnswerText, frame: re.Match[str], denied: _InClause) -> Reference | None:
+    """The option that a frame states, unless it is denied, supposed, another's, or taken back."""
+    meant = _meant_at(answer, frame.end())
+    if meant is None or (
+        _DESCRIBED.match(answer.masked, frame.start())
+        or is_conditional(answer.masked, frame.start(), frame.end())
+        or _is_no_own(answer.masked, frame)
+        or denied.before(frame.start())
+        or taken_back(answer, meant.end)
+    ):
+        return None
+    return meant
+
+
+def _meant_at(answer: AnswerText, place: int) -> Reference | None:
+    return _content_at(answer, place) or reference_at(answer, place) or _ordinal_at(answer, place)
 
 
 def reference_at(answer: AnswerText, place: int) -> Reference | None:
@@ -322,10 +350,10 @@ _STANDING = re.compile(
 _BARE = re.compile(r"[\"')\]*.:,]*")
 
 
-def _right_ones(answer: AnswerText) -> list[Reference]:
+def _right_ones(answer: AnswerText, start: int = 0) -> list[Reference]:
     """Options called right directly after their letter: "B is correct", "(B) cat is the answer"."""
     found = []
-    for letter in _STANDING.finditer(answer.masked):
+    for letter in _STANDING.finditer(answer.masked, start):
         bare = _BARE.match(answer.masked, letter.end())
         end = bare.end() if bare else letter.end()
         meant = reference_at(answer, letter.start("all"))
