@@ -302,9 +302,7 @@ ADDRESSES = re.compile(
     phrases.ADDRESSES.pattern.pattern.replace(r"(?:(?!\bquestion\s*:).)", "."),
     phrases.ADDRESSES.pattern.flags,
 )
-ORDERS = re.compile(
-    phrases.ORDERS.pattern.replace(phrases._NEW_LINE, r"\n"), phrases.ORDERS.flags
-)
+ORDERS = re.compile(phrases.ORDERS.pattern.replace(phrases._NEW_LINE, r"\n"), phrases.ORDERS.flags)
 NEXT_QUESTION = re.compile(
     r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE
 )

@@ -24,8 +24,8 @@ from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
     Asking,
-    Chosen,
     Draft,
+    FileChoice,
     FileReader,
     JobServiceError,
     Recognised,
@@ -111,7 +111,7 @@ class JobService:
         read = partial(self._read, Source.of(arrived), given_files, arrived)
         return self.kept.of(("given", paths), read)
 
-    def form(self, owner: str, token: str, chosen: Chosen) -> Benchmark[Any]:
+    def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
         """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
@@ -139,7 +139,7 @@ class JobService:
         self,
         owner: str,
         token: str,
-        chosen: Chosen = FROM_FILE,
+        chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
@@ -154,7 +154,9 @@ class JobService:
         arrived = self._upload(owner, token)
         return self._read(Source.of(arrived), own_look, arrived)
 
-    def own_check(self, owner: str, token: str, chosen: Chosen, judge: OwnJudge | None) -> OwnCheck:
+    def own_check(
+        self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
+    ) -> OwnCheck:
         """A file by its owner's spec before it is scored, with the prompt and price of a judge."""
         arrived = self._upload(owner, token)
         asking = self._asking(owner, judge)
@@ -203,7 +205,7 @@ class JobService:
         made = partial(self.reader.sealed, arrived, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
-    def extract(self, owner: str, token: str, chosen: Chosen, protocol: str, title: str) -> Job:
+    def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
@@ -214,7 +216,7 @@ class JobService:
         return job
 
     def whole_file(
-        self, owner: str, token: str, chosen: Chosen, protocol: str, title: str
+        self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self._upload(owner, token)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arena.battles.lending import Lending
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -69,8 +69,8 @@ class Visit:
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
-    ) -> tuple[str, Chosen, str, str]:
-        return self.brings(file), Chosen(benchmark), protocol, ""
+    ) -> tuple[str, FileChoice, str, str]:
+        return self.brings(file), FileChoice(benchmark), protocol, ""
 
 
 @contextmanager

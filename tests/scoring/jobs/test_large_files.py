@@ -16,7 +16,7 @@ from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.files import LARGE, Chosen
+from scoring.jobs.files import LARGE, FileChoice
 from scoring.jobs.service import OwnJudge
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.specs.problems import SpecError
@@ -90,7 +90,7 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
     file = table_file(tmp_path / "model.tsv", rows)
     with visiting(database, tmp_path) as visit:
         _, service = both(visit, aside)
-        job = service.extract(OWNER, visit.brings(file), Chosen("mmbench"), "strict", "")
+        job = service.extract(OWNER, visit.brings(file), FileChoice("mmbench"), "strict", "")
         assert service.left(job) == service.left(job) == 200
         costs = [service.price(OWNER, service.rest(OWNER, job.link), None) for _ in range(3)]
         assert costs[0].calls == 200 and len(set(costs)) == 1
