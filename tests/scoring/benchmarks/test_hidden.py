@@ -213,6 +213,21 @@ def test_too_few_answers_get_no_score(library, tmp_path, count):
     assert bool(record.sheets(report)) == (count == 20)
 
 
+def test_an_answer_that_counts_in_several_groups_is_one(library, tmp_path, monkeypatch):
+    """Fifteen riddles of two kinds each count thirty times, and are fifteen answers all the same."""
+    spec = SPEC.replace(
+        "groups: [field, kind]", 'derive: {tag: {from: kind, split: ","}}\ngroups: [tag]'
+    )
+    monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", read_spec(spec.encode())))
+    rows = [{**one, "kind": "odd, new"} for one in riddle_rows(kinds=(25,))]
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    for count in (15, 20):
+        file = riddle_answers(tmp_path / f"{count}.json", rows[:count])
+        report = report_of(opened(library, file, "riddles"), "strict")
+        assert bool(report.figures) == (count == 20)
+
+
 def test_a_file_of_two_splits_is_hidden_for_one_of_them(library, tmp_path):
     shown = riddle_rows("val", (40,), 90_000)
     rows = [*shown, *riddle_rows("test", (30,))]
