@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
-from scoring.questions.known_file import file_md5, where_answers
+from scoring.questions.known_file import KnownFile, file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import QuestionMatch, answer_file, matched
 from scoring.registry import BENCHMARKS, first_row, open_upload
@@ -45,9 +45,7 @@ def joined(
     if match.found is None:
         return JoinedFile(None, match)
     known = match.found
-    answers = known.answers
-    if not hides:
-        answers = {split: "there" if one == "hidden" else one for split, one in answers.items()}
+    answers = known.answers if hides else _open_answers(known)
     asked = _AskedQuestions(
         benchmark=known.record,
         questions=known.questions(),
@@ -55,6 +53,14 @@ def joined(
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
     return JoinedFile(_opened(path, limits, name, asked, wanted), match)
+
+
+def _open_answers(known: KnownFile) -> Mapping[str, Answers]:
+    """Where the right answers are to who has the question file: hidden ones are there too."""
+    found: dict[str, Answers] = {}
+    for split, where in known.answers.items():
+        found[split] = "there" if where == "hidden" else where
+    return found
 
 
 def _match(

@@ -428,11 +428,11 @@ class ScoringTab:
     def _read(self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
-        if is_own(chosen.benchmark):
+        if is_own(chosen.benchmark) or (
+            not chosen.benchmark and self._service.brings_spec(owner, token)
+        ):
             return self._read_own(values, request)
         found = self._service.recognise(owner, token, chosen, still_there(request))
-        if is_own(found.benchmark):
-            return self._read_own(values, request)
         key = chosen.benchmark or found.benchmark
         form = self._service.form(owner, token, chosen._replace(benchmark=key))
         names = found.sets
