@@ -153,12 +153,20 @@ SCRIPTS = [ROOT / f"scoring/web/{name}.js" for name in ("upload", "notify")]
 HEAD = macros("page.html").head(list(map(script, SCRIPTS)))
 
 
+def _is_plain(value: object) -> bool:
+    """Whether a value is no object, and no list that may hold one."""
+    if isinstance(value, list):
+        return all(isinstance(text, str) for text in value)
+    return not isinstance(value, dict)
+
+
 class Page(gr.Blocks):
     """Blocks whose events accept plain values only, so that no value can pose as a file."""
 
     def validate_inputs(self, block_fn, inputs) -> None:
-        """Refuse lists and objects before Gradio processes them: it would copy or fetch the files that they name."""
-        if not isinstance(inputs, list) or any(isinstance(value, dict | list) for value in inputs):
+        """Refuse objects, and lists of others than texts, before Gradio processes them: it would copy or fetch the
+        files that they name."""
+        if not isinstance(inputs, list) or not all(map(_is_plain, inputs)):
             raise gr.Error("This page takes plain text only.", print_exception=False)
         super().validate_inputs(block_fn, inputs)
 

@@ -31,6 +31,9 @@ EACH: Mapping[str, Any] = {**RAW, "trigger_mode": "multiple"}
 REFUSED = "The server refused that or was not reached. Wait a moment, then load the page again."
 """What a page says after an event that a proxy or the limits refused: Gradio hides its own word for it."""
 
+MOST_LISTED = 100
+"""Most texts that a component with several choices sends."""
+_LISTED: tuple[str, tuple[type, ...]] = ("a list of texts", (list,))
 _TAKEN: Mapping[str, tuple[str, tuple[type, ...]]] = {
     **dict.fromkeys(("textbox", "dropdown", "radio", "datetime"), ("text", (str,))),
     "checkbox": ("true or false", (bool,)),
@@ -51,18 +54,22 @@ class Argument(NamedTuple):
     def of(cls, component: Any) -> "Argument":
         """Return the argument for a component of Gradio."""
         taken, types = _TAKEN[component.get_block_name()]
+        if getattr(component, "multiselect", False):
+            taken, types = _LISTED
         label, most = (getattr(component, name, None) for name in ("label", "max_length"))
         return cls(
             label or "This event",
             taken,
             types,
-            most or (MOST_TEXT if types == (str,) else MOST_NUMBER),
+            most or (MOST_NUMBER if types == (int, float) else MOST_TEXT),
         )
 
     def misfit(self, value: object) -> str | None:
         """Return what is wrong with a value, if anything: the browser's own limits do not protect."""
         if value is None:
             return None
+        if self.types == (list,) and isinstance(value, list):
+            return self._misfit_of_list(value)
         if type(value) in self.types and isinstance(value, str) and len(value) > self.most:
             most = f"at most {self.most:,} characters, and these are {len(value):,}"
             return f"{self.label} takes {most}. Make it shorter."
@@ -72,6 +79,13 @@ class Argument(NamedTuple):
             not isinstance(value, int | float) or abs(value) <= self.most
         )
         return None if fits else f"{self.label} takes {self.taken}."
+
+    def _misfit_of_list(self, texts: Sequence[object]) -> str | None:
+        """Return what is wrong with a list of texts, if anything."""
+        if len(texts) > MOST_LISTED:
+            return f"{self.label} takes at most {MOST_LISTED} texts, and these are {len(texts):,}."
+        text = self._replace(types=(str,))
+        return next(filter(None, map(text.misfit, texts)), None)
 
 
 def misfit(arguments: Sequence[Argument], sent: object) -> str | None:

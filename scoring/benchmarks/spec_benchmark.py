@@ -31,7 +31,7 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.benchmarks.spec_submission import spec_submission
-from scoring.benchmarks.submission import Submission
+from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
@@ -39,8 +39,8 @@ from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
-from scoring.rules.base import Judged, RuleProtocol
-from scoring.score_sheets import ScoreTable
+from scoring.rules.base import Judged, Reading, RuleProtocol
+from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
@@ -108,7 +108,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
     )
     if any(case.rule.is_compared for case in spec.rule):
         return benchmark
-    return replace(benchmark, check="Read the file (free)", unit="answer")
+    return replace(benchmark, way="judge first", check="Start", unit="answer")
 
 
 def own_benchmark(spec: Spec) -> "SpecBenchmark":
@@ -201,10 +201,10 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def figures(self, report: SpecReport) -> Sequence[ScoreLine]:
         return whole_figures(report)
 
-    def tables(self, report: SpecReport) -> Iterable[ScoreTable]:
+    def tables(self, report: SpecReport) -> Iterable[TreeTable]:
         return figure_tables(report)
 
-    def submission(self, report: SpecReport) -> Submission | None:
+    def submission(self, report: SpecReport) -> ServerSubmission | None:
         return spec_submission(report)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
@@ -405,7 +405,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
                     question=item.question + options,
                     truth=truth,
                     answer=row.row.answer,
-                    grade=outcome_words(row),
+                    grade=outcome_words(row.reading),
                     score=unit_score(spec, row) if has_truth(spec, item) else None,
                     groups=(group,) if group else (),
                     row=row.row.row,
@@ -444,9 +444,8 @@ def unit_score(spec: Spec, row: ReadRow) -> float | None:
     return min(max((row.reading.score - low) / (high - low), 0.0), 1.0)
 
 
-def outcome_words(row: ReadRow) -> str:
+def outcome_words(reading: Reading) -> str:
     """What was read of an answer, and by which rule."""
-    reading = row.reading
     return (
         f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
     )

@@ -11,6 +11,7 @@ from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
@@ -19,6 +20,7 @@ from scoring.benchmarks.spec_benchmark import (
     own_benchmark,
     protocol_note,
 )
+from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.offered import offer_specs
 from scoring.registry import offered, open_upload
@@ -26,7 +28,7 @@ from scoring.specs.files import SPEC_ENDINGS
 from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
-from scoring.specs.report import SpecReport, figure_lines, grouped_lines
+from scoring.specs.report import SpecReport, figure_lines
 from scoring.specs.schema import Case, Spec, kind_of
 from scoring.specs.translated import Translated, comment
 
@@ -34,8 +36,6 @@ app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
 _WITH_SPEC = (SpecBenchmark, MMBench)
 """Benchmarks that a spec tells about."""
-_ROWS = 3
-_MOST_GROUPS = 12
 _LONGEST = 100
 """Signs of an answer that is shown."""
 _WIDTH = 18
@@ -263,18 +263,25 @@ def _tried(spec: Spec, file: Path) -> Iterator[str]:
     if not opened.file.scorable:
         raise ChoicesError(f"{file.name} cannot be scored: correct what is said above")
     reports: list[SpecReport] = [opened.report(protocol) for protocol in spec.protocols]
-    for column in spec.groups:
-        groups = [group.name for group in grouped_lines(reports[0], column, "")]
-        more = f" and {len(groups) - _MOST_GROUPS:,} more" if len(groups) > _MOST_GROUPS else ""
-        yield _field(column, f"{', '.join(groups[:_MOST_GROUPS])}{more}")
-    for place, row in enumerate(reports[0].rows[:_ROWS]):
-        answer = " ".join(row.row.answer.split())[:_LONGEST]
-        yield f"\n{row.row.id}: {answer}"
-        for report in reports:
-            yield f"  {report.protocol}: {outcome_words(report.rows[place])}"
+    yield from _read_as([file_check(report, UNNAMED) for report in reports])
     yield ""
     for report in reports:
         for name, line in figure_lines(report).items():
             value = "no score" if line.mean is None else f"{line.mean:.1f}"
             left = f", {line.unscored:,} unscored" if line.unscored else ""
             yield f"{report.protocol}: {name} {value} (n {line.n:,}{left})"
+
+
+def _read_as(checks: Sequence[FileCheck]) -> Iterator[str]:
+    """Yield a file's groups, how its first answers are read under each protocol, and what a judge is asked."""
+    for group in checks[0].groups:
+        counts = ", ".join(f"{name} {count:,}" for name, count in group.counts)
+        yield _field(group.column, f"{counts} and {group.more:,} more" if group.more else counts)
+    for place, row in enumerate(checks[0].rows):
+        yield f"\n{row.id}: {' '.join(row.answer.split())[:_LONGEST]}"
+        for check in checks:
+            yield f"  {check.protocol}: {outcome_words(check.rows[place].reading)}"
+    if asked := checks[0].prompt:
+        yield f"\nA judge reads {plural(checks[0].left, 'answer')}. About the first it is asked:"
+        for message in asked:
+            yield f"\n[{message.role}]\n{message.text.strip()}"

@@ -137,8 +137,8 @@ def opened_given(
     )
     if found is None:
         raise GivenFilesError(
-            f"No benchmark is known by {given.questions_name}. Choose it below, under Details, or drop a "
-            "benchmark.yaml with both files"
+            f"No benchmark is known by {given.questions_name}. Choose it below, under Details, drop a benchmark.yaml "
+            "with both files, or drop the answers alone"
         )
     return found
 

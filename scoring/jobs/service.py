@@ -24,14 +24,15 @@ from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
     Asking,
-    Chosen,
     Draft,
+    FileChoice,
     FileReader,
     JobServiceError,
     Recognised,
     Source,
 )
 from scoring.jobs.given import GivenFiles, given_files
+from scoring.jobs.own_benchmarks import OwnCheck, OwnLook, own_look
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -41,7 +42,7 @@ from scoring.jobs.worker import JobWorker, Operator
 from scoring.judges.cache import ReplyCache
 from scoring.judges.client import JudgeError, probe
 from scoring.judges.run import Quote, known_outcomes
-from scoring.judges.spec import JudgeSpec, Price, known_judges, with_price
+from scoring.judges.spec import UNNAMED, JudgeSpec, Price, known_judges, with_price
 from scoring.questions.library import QuestionLibrary
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.report import Protocol, QuestionSet
@@ -51,8 +52,6 @@ T = TypeVar("T")
 TRY_OUT = "Five or six calls of about 20 tokens find out what a judge takes"
 
 FIRST_GRADES = 5
-_UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
-"""Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class JobService:
         read = partial(self._read, Source.of(arrived), given_files, arrived)
         return self.kept.of(("given", paths), read)
 
-    def form(self, owner: str, token: str, chosen: Chosen) -> Benchmark[Any]:
+    def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
         """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
@@ -140,7 +139,7 @@ class JobService:
         self,
         owner: str,
         token: str,
-        chosen: Chosen = FROM_FILE,
+        chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
@@ -149,6 +148,22 @@ class JobService:
         if self.aside is not None and source.is_large:
             return self._read(source, self.reader.recognise, owner, arrived, chosen)
         return self.reader.recognise(owner, arrived, chosen, waits)
+
+    def own_look(self, owner: str, token: str) -> OwnLook | None:
+        """An upload's columns, with the fields of an own benchmark as far as they tell; None for one with a spec."""
+        arrived = self._upload(owner, token)
+        return self._read(Source.of(arrived), own_look, arrived)
+
+    def own_check(
+        self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
+    ) -> OwnCheck:
+        """A file by its owner's spec before it is scored, with the prompt and price of a judge."""
+        arrived = self._upload(owner, token)
+        asking = self._asking(owner, judge)
+        read = partial(
+            self._read, Source.of(arrived), self.reader.own_check, arrived, chosen, asking
+        )
+        return self.kept.of(("own check", arrived.token, chosen, asking), read)
 
     def graded(self, owner: str, token: str) -> bool:
         """Whether a file holds grades already, whose report is free."""
@@ -190,7 +205,7 @@ class JobService:
         made = partial(self.reader.sealed, arrived, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
-    def extract(self, owner: str, token: str, chosen: Chosen, protocol: str, title: str) -> Job:
+    def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
@@ -201,7 +216,7 @@ class JobService:
         return job
 
     def whole_file(
-        self, owner: str, token: str, chosen: Chosen, protocol: str, title: str
+        self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self._upload(owner, token)
@@ -256,25 +271,22 @@ class JobService:
         self, owner: str, drafts: Sequence[Draft], judge: OwnJudge | None
     ) -> Sequence[Quote | OptionsError]:
         """What judging each draft of one file costs, or what its options lack."""
-        spec = _UNNAMED
-        shown = ""
-        whose = owner
-        if judge is not None:
-            found = known(judge.model, judge.address, self.jobs) or replace(
-                _UNNAMED, model=judge.model
-            )
-            spec = with_price(found, self.prices)
-            shown = judge.address.shown
-        elif self.operator is not None:
-            spec = self.operator.spec
-            shown = self.operator.address.shown
-            whose = None
-        asking = Asking(spec, shown, shown and whose, is_own=judge is not None)
+        asking = self._asking(owner, judge)
         makes = [draft.make for draft in drafts]
         return self.kept.of(
             ([draft.asked for draft in drafts], asking),
             lambda: self._read(drafts[0].source(), self.reader.prices, makes, asking),
         )
+
+    def _asking(self, owner: str, judge: OwnJudge | None) -> Asking:
+        """Whom a price is of: a judge whose name or price may not be known."""
+        if judge is not None:
+            found = known(judge.model, judge.address, self.jobs)
+            spec = with_price(found or replace(UNNAMED, model=judge.model), self.prices)
+            return Asking(spec, judge.address.shown, judge.address.shown and owner, is_own=True)
+        if self.operator is not None:
+            return Asking(self.operator.spec, self.operator.address.shown, None, is_own=False)
+        return Asking(UNNAMED, "", "", is_own=False)
 
     def quote(
         self, owner: str, draft: Draft, judge: OwnJudge | None, network: str | None = None

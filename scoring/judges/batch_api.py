@@ -9,7 +9,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from sqlalchemy import Column, Table, Text, delete, insert, select, update
 
@@ -68,6 +68,9 @@ class _Waiting(NamedTuple):
 
 class BatchJudge(Judge):
     """Judge asked in batches: one is closed after `quiet` seconds without a question, and polled every `every`."""
+
+    trials: ClassVar[int] = AT_ONCE
+    """A batch of a few first would have the others wait for another day."""
 
     def __init__(
         self,

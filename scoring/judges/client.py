@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from arena.budget import JobBudget, RunBudget, reserved
 from arena.database import now
@@ -107,6 +107,9 @@ class JudgeAnswer:
 
 class Judge:
     """Client of one judge, for the length of an `async with` block."""
+
+    trials: ClassVar[int] = 6
+    """Tasks that a run asks before any other: if none of them can be read, it stops."""
 
     def __init__(
         self,

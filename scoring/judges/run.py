@@ -29,7 +29,7 @@ PASSES = 2
 MARGIN = 3
 """Times the estimated cost that a run may cost at most: what comes on top is asked for anew."""
 UNREADABLE_IN_A_ROW = 10
-"""New replies in a row, over all tasks, that cannot be read: then the run stops."""
+"""New replies in a row, over all tasks, that cannot be read: then the run stops, however well it began."""
 _UNREADABLE = 3
 """As many, where they have used up the money of a run."""
 _SHOWN = 100
@@ -207,6 +207,47 @@ class _Walk:
         return True
 
 
+class _TrialTasks:
+    """The first tasks of a run that need a call: until one of them can be read, no other is asked.
+
+    A task whose call fails or is refused tells nothing of the judge, and makes room for another.
+    """
+
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
+        self._changed = asyncio.Condition()
+        self._is_over = False
+        self._begun = 0
+        """Tasks under way, and those that could not be read."""
+        self._unread = 0
+
+    async def turn(self, is_first: bool) -> None:
+        """Wait until a task may be asked, if this is its first call."""
+        if not is_first:
+            return
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._is_over or self._begun < self._tasks)
+            self._begun += 1
+
+    async def unread(self) -> bool:
+        """Count a task that could not be read; return whether all that were tried are such."""
+        async with self._changed:
+            self._unread += 1
+            return not self._is_over and self._unread >= self._tasks
+
+    async def told_nothing(self) -> None:
+        async with self._changed:
+            self._begun -= 1
+            self._changed.notify_all()
+
+    async def end(self) -> None:
+        """Let all tasks be asked."""
+        if not self._is_over:
+            async with self._changed:
+                self._is_over = True
+                self._changed.notify_all()
+
+
 def _asks(task: Task) -> tuple[Ask, ...]:
     asking = task.begin()
     asks = list[Ask]()
@@ -239,6 +280,9 @@ class _Run(Generic[T]):
     _ended: Exception | None = None
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
+    def __post_init__(self) -> None:
+        self._trial = _TrialTasks(self._judge.trials)
+
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):
             failed: list[JudgeFailed] = []
@@ -267,6 +311,7 @@ class _Run(Generic[T]):
                 continue
             except (JudgeStopped, BudgetError, DatabaseError, ScoringStopped) as error:
                 self._ended = self._ended or error
+                await self._trial.end()
                 return
             self._outcomes[place] = outcome
             self._fresh += fresh
@@ -291,19 +336,42 @@ class _Run(Generic[T]):
                 key = reply_key(
                     judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal
                 )
-                async with self._locks.setdefault(key, asyncio.Lock()):  # equal calls are made once
-                    reply = await asyncio.to_thread(self._cache.get, key)
-                    new = None
-                    if reply is None:
-                        fresh = True
-                        reply = new = await self._asked(ask, key)
+                reply = await asyncio.to_thread(self._cache.get, key)
+                new = None
+                if reply is None:
+                    await self._trial.turn(is_first=not fresh)
+                    fresh = True
+                    reply, new = await self._asked_once(ask, key)
                 ask = asking.send(reply)
                 ordinal += 1
         except StopIteration as end:
-            self._note(new, task.is_read(end.value))
+            is_read = task.is_read(end.value)
+            self._note(new, is_read)
+            if fresh:
+                await self._tried(is_read)
             return end.value, fresh
+        except JudgeFailed:
+            await self._trial.told_nothing()
+            raise
         except AskRefused as error:
+            await self._trial.told_nothing()
             return task.refused(str(error)), fresh
+
+    async def _tried(self, is_read: bool) -> None:
+        """Note that a task was read, or not. Raises JudgeUnreadable if none of the first ones was."""
+        if is_read:
+            await self._trial.end()
+        elif await self._trial.unread():
+            raise _unreadable(self._judge.spec.model, self._unread)
+
+    async def _asked_once(self, ask: Ask, key: str) -> tuple[Reply, Reply | None]:
+        """Return the reply, and it once more if it is new: of equal calls at once, one is made."""
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            known = await asyncio.to_thread(self._cache.get, key)
+            if known:
+                return known, None
+            reply = await self._asked(ask, key)
+            return reply, reply
 
     def _note(self, reply: Reply | None, is_read: bool) -> None:
         """Count new replies that cannot be read. Raises JudgeUnreadable at too many in a row."""

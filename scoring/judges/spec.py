@@ -139,6 +139,10 @@ class JudgeSpec:
     """None: unknown, and then only the key's owner may spend on it."""
 
 
+UNNAMED = JudgeSpec("", True, "max_tokens", True, True, False, 0, None)
+"""Stands for a judge that is not named yet or not known, so that a file is checked and its calls are counted."""
+
+
 def estimated_tokens(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the messages: four ASCII characters are one token, and so is any other character."""
     texts = "".join(message.text for message in messages)

@@ -28,6 +28,8 @@ from scoring.rules.short_answers import unwrapped
 PROMPT = prompt_text("answer_extract.txt")
 UNKNOWN = "Unknown"
 """A judge's reply for a text that gives no answer, or several."""
+NOT_FOUND = "the judge found no answer"
+"""Why an answer has no reading after that reply, which was read."""
 _LONGEST = 400
 """Characters of a reply above which it is no copied answer."""
 _OBJECT = re.compile(r"(?:```(?:json)?\s*+)?(\{.*\})(?:\s*+```)?", re.DOTALL)
@@ -55,7 +57,7 @@ class JudgedKind(RuleKind, ABC):
             if said is None:
                 return None
             if said.strip(" .").casefold() == UNKNOWN.casefold():
-                return unread(protocol, "the judge found no answer")
+                return unread(protocol, NOT_FOUND)
             reading = self.replied(item, said, protocol)
             return reading if reading.read or protocol in TOOLKITS else None
 

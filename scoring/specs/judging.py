@@ -16,6 +16,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.report import Filled, JudgeStamp, Question
 from scoring.rules.base import Item, Judged, Reading, RuleKind
+from scoring.rules.judging import NOT_FOUND
 from scoring.specs.reading import case_of
 from scoring.specs.report import SpecReport, report_items, spec_of_report
 
@@ -115,7 +116,7 @@ def _canaries(report: SpecReport) -> list[_Question]:
 
 
 def _is_read(outcome: Judged) -> bool:
-    return bool(outcome.reading.read)
+    return bool(outcome.reading.read) or outcome.reading.why == NOT_FOUND
 
 
 def _declined(asked: _Question, reason: str) -> Judged:

@@ -27,7 +27,7 @@ WAYS: Mapping[Workflow, Iterable[str]] = {
     "sealed": ["The reference alone"],
 }
 """The labels of the ways to judge a file, where there is more than `ALL`."""
-ALL = "All that is open"
+ALL = "Every answer"
 """The one way to judge a file of a benchmark without such a choice."""
 GIVES = {
     "1 run": "each answer graded once",
@@ -36,7 +36,7 @@ GIVES = {
     "The reference alone": "each answer beside the one that people verified",
     "3 models an item": "each answer beside three others, drawn by lot",
     "All models": "each answer beside all others, and a place among the judge models",
-    ALL: "each answer once",
+    ALL: "graded once",
 }
 REFERENCES = {"Reference-free, as in the paper": "free", "Shown the reference": "backed"}
 CONTEXTS = {"Captions": "captions", "The images (a vision judge)": "images"}

@@ -12,18 +12,20 @@ from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.spec_benchmark import is_own
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
 from scoring.web import scoring_forms as forms
+from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.scoring_view import SCORING
 
 MOST_IDS = 12_000
 """Letters of a list of ids: MM-Vet v2 has 517, and a program may put each on a line of its own."""
 ONLY_INFO = "A list of ids, such as MM-Vet's bard_set.json. Empty: all questions."
 BENCHMARK_INFO = "Not what the file was taken for? Choose here. Typing searches the list."
+OWN_LINE = f"{OWN_BENCHMARK.name}: your own questions and rule"
 MOST_TITLE = 120
 """Most letters of a model's name, which the page takes; a file's name may have more."""
 Values = Mapping[Any, object]
@@ -34,8 +36,9 @@ _FIRST = BENCHMARKS["mm-vet"]
 class ScoringSettings:
     """Fields as attributes; methods give what was chosen in them. Raises JobServiceError for what is no choice."""
 
-    def __init__(self, service: JobService) -> None:
+    def __init__(self, service: JobService, own_form: OwnBenchmarkForm) -> None:
         self._service = service
+        self._own_form = own_form
         self._listed = (*offered().values(), OWN_BENCHMARK)
         self._names = {benchmark.name: benchmark.key for benchmark in self._listed}
         with gr.Column(visible=False, elem_id="own") as self.own:
@@ -61,7 +64,8 @@ class ScoringSettings:
         if service.operator:
             judges = [(f"{self._lent}, paid by this site", self._lent), forms.OWN]
         self.benchmark = gr.Dropdown(
-            [(benchmark.line, benchmark.name) for benchmark in self._listed],
+            [(benchmark.line, benchmark.name) for benchmark in BENCHMARKS.values()]
+            + [(OWN_LINE, OWN_BENCHMARK.name)],
             value=_FIRST.name,
             label="Benchmark",
             info=BENCHMARK_INFO,
@@ -136,9 +140,13 @@ class ScoringSettings:
     def chosen_benchmark(self, values: Values) -> str:
         return forms.one_of(self._names, values[self.benchmark])
 
-    def chosen(self, values: Values) -> Chosen:
-        """What a file is scored as, with its question file."""
-        return Chosen(self.chosen_benchmark(values), self.questions(values))
+    def chosen(self, values: Values) -> FileChoice:
+        """What a file is scored as, with its question file, or the spec of its owner's fields. Raises SpecError."""
+        benchmark = self.chosen_benchmark(values)
+        if not is_own(benchmark):
+            return FileChoice(benchmark, self.questions(values))
+        spec = self._own_form.spec(values)
+        return FileChoice(benchmark, spec=spec.json_text if spec else "")
 
     def chosen_protocol(self, form: Benchmark[Any], values: Values) -> Any:
         return forms.one_of(form.protocols, values[self.protocol])

@@ -10,31 +10,27 @@ import gradio as gr
 
 from arena.battles.quotas import Networks
 from arena.inference.endpoint import EndpointError
-from arena.templates import plural
 from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_there
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark, FileBenchmark
-from scoring.benchmarks.mm_vet import OptionsError
-from scoring.jobs.files import FROM_FILE, Chosen, Draft, JobServiceError
+from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
+from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
 from scoring.jobs.uploads import TAKEN
-from scoring.registry import BENCHMARKS, benchmark_of
+from scoring.registry import BENCHMARKS, OWN_BENCHMARK
 from scoring.web import scoring_forms as forms
+from scoring.web.file_offers import FileOffers
+from scoring.web.job_panel import HIDDEN, JobPanel, button
+from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.report_parts import REPORT, file_problems_html
 from scoring.web.scoring_problems import ERRORS, FILE_ERRORS, problem_html, shows_problems
 from scoring.web.scoring_settings import MOST_TITLE, ScoringSettings, Values, endpoint
 from scoring.web.scoring_view import (
     SCORING,
-    followed,
-    mine_html,
-    progress_html,
-    quote_html,
-    waits_text,
 )
 from scoring.web.trial_watch import TrialWatch, waits_for_trial
 
-HIDDEN = gr.update(visible=False)
 SHOWN = gr.update(visible=True)
 _LEEWAY = 1.02
 """A job draws answers of known worth anew, so that its cost is never quite what was told."""
@@ -49,7 +45,8 @@ class ScoringTab:
         self._service = service
         self._networks = networks
         self.token = gr.Textbox(visible="hidden", elem_id="upload-token")
-        self.link = gr.Textbox(visible="hidden", elem_id="job-link")
+        self.jobs = JobPanel(service)
+        self.link = self.jobs.link
         self.prices = gr.Textbox(visible="hidden", elem_id="told-prices")
         self.watch = TrialWatch()
         # clicked by upload.js; hidden by CSS
@@ -61,6 +58,9 @@ class ScoringTab:
         """Return whose jobs a visitor sees. Raises NoVisitorError."""
         return self._service.jobs.owners.of(sent_hash(request.headers))
 
+    def _shown(self, link: str, request: gr.Request) -> Updates:
+        return self.jobs.shown(self._owner(request), link, self.settings)
+
     def _build(self, copied: bool) -> None:
         gr.HTML(SCORING.lead(), padding=False)
         self.drop = gr.HTML(SCORING.drop(copied, ",".join(TAKEN)), padding=False)
@@ -68,22 +68,20 @@ class ScoringTab:
             "Compare a model of this bank", elem_id="of-bank", size="sm", visible=False
         )
         self.found = gr.HTML(elem_id="found", padding=False)
+        self.make_own = button("make-own", "Use your own questions and rule", "secondary")
         self.stored = gr.Dropdown([], label="Answers of", elem_id="stored", visible=False)
+        self.own_form = OwnBenchmarkForm()
         self.offers = gr.Radio([], label="How it is judged", elem_id="offers", visible=False)
-        self.progress = gr.HTML(elem_id="progress", padding=False)
-        self.settings = ScoringSettings(self._service)
+        self.jobs.build_progress()
+        self.settings = ScoringSettings(self._service, self.own_form)
+        self._files = FileOffers(self._service, self.settings, self.token, self.stored)
         with gr.Row(elem_id="actions"):
-            self.check = _button("check", "Start")
-            self.confirm = _button("confirm", "Start")
-            self.rest = _button("rest", "Ask a judge")
-            self.resume = _button("resume", "Go on")
-            self.cancel = _button("cancel", "Cancel", "secondary")
-            self.delete = _button("delete", "Delete", "secondary")
+            self.check = button("check", "Start")
+            self.jobs.build_buttons()
         self.problem = gr.HTML(elem_id="scoring-problem", padding=False)
         gr.HTML(REPORT.heading("Your reports", "mine-heading"), padding=False)
-        self.mine = gr.HTML(elem_id="mine", padding=False)
+        self.jobs.build_list()
         gr.HTML(SCORING.more(), padding=False)
-        self.clock = gr.Timer(1.5, active=False)
 
     def listen(self, page: gr.Blocks) -> None:
         """Bind the handlers; none waits in Gradio's queue, and the browser's input is looked up in the forms."""
@@ -96,19 +94,9 @@ class ScoringTab:
             self.prices,
             *settings.judge_fields,
             *settings.file_fields,
+            *self.own_form.inputs,
         }
-        job = [
-            self.link,
-            self.progress,
-            self.confirm,
-            self.rest,
-            self.cancel,
-            self.resume,
-            self.delete,
-            self.mine,
-            self.clock,
-            self.problem,
-        ]
+        job = [*self.jobs.parts, self.problem]
         started = [
             *job,
             self.offers,
@@ -126,12 +114,16 @@ class ScoringTab:
             settings.details,
             *settings.file_fields,
             *self.watch.parts,
+            self.make_own,
+            *self.own_form.parts,
         ]
         self._listen_to_buttons(form, job, started)
         self._listen_to_settings(form, started)
         chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
         looks = [*job, self.bank, *chosen, *settings.file_fields]
-        gr.on([page.load, self.clock.tick], self.on_look, [self.link, self.token], looks, **RAW)
+        gr.on(
+            [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], looks, **RAW
+        )
         self.problem.change(None, js=into_view("#scoring-problem .problems"))
 
     def _listen_to_buttons(self, form: set[Any], job: list[Any], started: list[Any]) -> None:
@@ -141,12 +133,19 @@ class ScoringTab:
             self.arrived.click(self.on_arrived, form, started, **LATEST),
             self.bank.click(self.on_bank, form, started, **RAW),
             settings.benchmark.input(self.on_benchmark, form, started, **RAW),
+            self.make_own.click(self.on_own, form, started, **RAW),
             settings.parts["questions"].input(self.on_questions, form, started, **RAW),
             self.check.click(self.on_check, form, started, **RAW),
-            self.rest.click(self.on_rest, rest, started, **RAW),
-            gr.on([self.confirm.click, self.resume.click], self.on_start, rest, started, **RAW),
-            self.cancel.click(self.on_cancel, self.link, started, **RAW),
-            self.delete.click(self.on_delete, self.link, started, **RAW),
+            self.jobs.rest.click(self.on_rest, rest, started, **RAW),
+            gr.on(
+                [self.jobs.confirm.click, self.jobs.resume.click],
+                self.on_start,
+                rest,
+                started,
+                **RAW,
+            ),
+            self.jobs.cancel.click(self.on_cancel, self.link, started, **RAW),
+            self.jobs.delete.click(self.on_delete, self.link, started, **RAW),
         ]
         self.watch.clock.tick(self.on_tried, {*form, self.watch.handler}, started, **RAW)
         refused = problem_html(JobServiceError(REFUSED))
@@ -165,7 +164,7 @@ class ScoringTab:
         # By the browser, as one types: a late answer would take what a button has said since, and a page that gets
         # shorter as a field is left moves the button away from under the finger.
         gr.on([*chosen, *typed], None, None, self.problem, js='() => ""')
-        gr.on([*chosen, *left], self.on_change, form, started, **LATEST)
+        gr.on([*chosen, *left, *self.own_form.changes], self.on_change, form, started, **LATEST)
 
     @shows_problems
     def on_arrived(self, values: Values, request: gr.Request) -> Updates:
@@ -176,23 +175,34 @@ class ScoringTab:
                 return {self.problem: ""}
             hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
             hidden += self.settings.file_fields
-            gone = {**dict.fromkeys(hidden, HIDDEN), self.found: ""}
+            gone = {**dict.fromkeys(hidden, HIDDEN), **self.own_form.gone(), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
-                return {**gone, self.settings.details: HIDDEN, self.problem: ""}
+                return {
+                    **gone,
+                    self.make_own: HIDDEN,
+                    self.settings.details: HIDDEN,
+                    self.problem: "",
+                }
             mend = gr.update(
                 visible=True, open=False, label="Details: choose the benchmark yourself"
             )
             return {
-                **self._blank(),
+                **self.jobs.blank(),
                 **gone,
                 self.settings.details: mend,
                 self.settings.benchmark: SHOWN,
+                self.make_own: SHOWN,
                 self.problem: problem_html(error),
             }
 
     @shows_problems
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
-        return self._read(values, request, Chosen(self.settings.chosen_benchmark(values)))
+        return self._read(values, request, FileChoice(self.settings.chosen_benchmark(values)))
+
+    @shows_problems
+    def on_own(self, values: Values, request: gr.Request) -> Updates:
+        """Show the fields of an own benchmark, filled in as far as the file tells."""
+        return self._read(values, request, FileChoice(OWN))
 
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
@@ -218,12 +228,14 @@ class ScoringTab:
             **self.settings.defaults(form),
         }
         return {
-            **self._blank(),
+            **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
             **self._priced(form, defaults, request),
             self.token: "",
             self.found: "",
+            **self.own_form.gone(),
+            self.make_own: HIDDEN,
             self.bank: HIDDEN,
             self.stored: gr.update(visible=True, choices=names, value=names[0]),
         }
@@ -251,10 +263,13 @@ class ScoringTab:
                 self.problem: gr.skip(),
                 self.settings.own: gr.update(visible=values[self.settings.judge] == forms.OWN),
             }
-        form = self._benchmark(values, request)
         # without a link a job may have been started since
-        quoted = self._blank() if values[self.link] else {}
-        return {self.problem: gr.skip(), **quoted, **self._priced(form, values, request)}
+        quoted = self.jobs.blank() if values[self.link] else {}
+        if is_own(self.settings.chosen_benchmark(values)):
+            changed = {**self.own_form.fitted(values), **self._checked(values, request)}
+        else:
+            changed = self._priced(self._benchmark(values, request), values, request)
+        return {self.problem: gr.skip(), **quoted, **changed}
 
     @shows_problems
     @waits_for_trial
@@ -269,7 +284,7 @@ class ScoringTab:
             protocol = self.settings.chosen_protocol(form, values)
             chosen = self.settings.chosen(values)
             job = self._service.extract(owner, token, chosen, protocol, title)
-        elif self._graded(owner, form, values):
+        elif self._files.is_graded(owner, form, values):
             questions = self.settings.questions(values)
             options = self.settings.options(form, values, "1 run")
             job = self._service.report_grades(owner, token, questions, options, title)
@@ -277,7 +292,7 @@ class ScoringTab:
             judge = self.settings.own_judge(owner, values)
             network = self._networks.of(request)
             self._service.check_judge(owner, judge, network)
-            draft = self._draft(owner, form, values, label)
+            draft = self._files.draft(owner, form, values, label)
             job = self._service.quote(owner, draft, judge, network)
             return self._started(job, dollars, values, request)
         return self._begun(job.link, request)
@@ -364,8 +379,8 @@ class ScoringTab:
         if not sent and (token or not looked[self.link]):
             stored = not token and bool(self._service.submissions.stored())
             looked = {
-                **(self._blank() if token else {self.bank: gr.update(visible=stored)}),
-                self.mine: looked[self.mine],
+                **(self.jobs.blank() if token else {self.bank: gr.update(visible=stored)}),
+                self.jobs.mine: looked[self.jobs.mine],
             }
         if looked.get(self.link) == sent:
             looked[self.link] = gr.skip()
@@ -377,7 +392,7 @@ class ScoringTab:
         """Start a job whose price was told; where it costs more, or was not told, show the price and ask once more."""
         cost = job.quote.dollars
         if cost is None or cost > (dollars or 0) * _LEEWAY + 0.01:
-            return {**self._shown(job.link, request), self.check: HIDDEN, self.rest: HIDDEN}
+            return {**self._shown(job.link, request), self.check: HIDDEN, self.jobs.rest: HIDDEN}
         return self._go(job, job.link, values, request)
 
     def _begun(self, link: str, request: gr.Request) -> Updates:
@@ -385,9 +400,11 @@ class ScoringTab:
         choice = (self.offers, self.settings.own, self.settings.details, self.check, self.stored)
         gone = {
             **dict.fromkeys(choice, HIDDEN),
+            **self.own_form.gone(),
             self.token: "",
             self.found: "",
             self.settings.key: "",
+            self.make_own: HIDDEN,
         }
         return {
             **gone,
@@ -400,31 +417,6 @@ class ScoringTab:
         chosen = self.settings.chosen(values)
         return self._service.form(self._owner(request), str(values[self.token]), chosen)
 
-    def _draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
-        """Make a file's draft for one way to judge it, by label."""
-        token = str(values[self.token])
-        title = self.settings.report_title(values)
-        if form.way == "questions first":
-            questions = self.settings.questions(values)
-            options = self.settings.options(form, values, label)
-            return self._service.answers(owner, token, questions, options, title)
-        if form.way == "sealed":
-            protocol = self.settings.chosen_protocol(form, values)
-            return self._service.sealed(owner, token, protocol, title)
-        if form.way != "compare":
-            protocol = self.settings.chosen_protocol(form, values)
-            chosen = self.settings.chosen(values)
-            return self._service.whole_file(owner, token, chosen, protocol, title)
-        request = self.settings.comparison(form, values, label)
-        if token:
-            return self._service.comparison(owner, token, request)
-        stored = {str(one): one for one in self._service.submissions.stored()}
-        return self._service.stored_comparison(forms.one_of(stored, values[self.stored]), request)
-
-    def _graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
-        asked = form.way == "questions first"
-        return asked and self._service.graded(owner, str(values[self.token]))
-
     def _form(self, form: Benchmark[Any]) -> Updates:
         return {
             self.check: gr.update(value=form.check, interactive=True, visible=True),
@@ -433,10 +425,14 @@ class ScoringTab:
             **self.settings.of_benchmark(form),
         }
 
-    def _read(self, values: Values, request: gr.Request, chosen: Chosen = FROM_FILE) -> Updates:
+    def _read(self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
+        if is_own(chosen.benchmark):
+            return self._read_own(values, request)
         found = self._service.recognise(owner, token, chosen, still_there(request))
+        if is_own(found.benchmark):
+            return self._read_own(values, request)
         key = chosen.benchmark or found.benchmark
         form = self._service.form(owner, token, chosen._replace(benchmark=key))
         names = found.sets
@@ -466,13 +462,66 @@ class ScoringTab:
         if not found.scorable:
             choice[self.check] = gr.update(value=form.check, visible=True, interactive=False)
         return {
-            **self._blank(),
+            **self.jobs.blank(),
             **self.watch.over(),
             **self._form(form),
+            **self.own_form.gone(),
             **sets,
+            self.make_own: gr.update(visible=not found.scorable),
             self.found: SCORING.found(found, file_problems_html(found.problems)),
             self.settings.title: gr.update(value=title, visible=True),
             **choice,
+        }
+
+    def _read_own(self, values: Values, request: gr.Request) -> Updates:
+        """Show a file with the fields of an own benchmark, or with the spec that came with it."""
+        look = self._service.own_look(self._owner(request), str(values[self.token]))
+        sent = {
+            **values,
+            **self.own_form.filled(look),
+            self.settings.benchmark: OWN_BENCHMARK.name,
+            self.settings.title: "",
+            self.stored: None,
+        }
+        try:
+            form = self._benchmark(sent, request)
+        except FILE_ERRORS:  # which the check tells
+            form = OWN_BENCHMARK
+        sent |= self.settings.defaults(form)
+        return {
+            **self.jobs.blank(),
+            **self.watch.over(),
+            **self._form(form),
+            **self.own_form.shown(look),
+            self.found: "",
+            self.make_own: HIDDEN,
+            **self._checked(sent, request),
+        }
+
+    def _checked(self, values: Values, request: gr.Request) -> Updates:
+        """Show what a file comes to by an own benchmark, with its price, or what is to be corrected first."""
+        owner = self._owner(request)
+        judge = self.settings.own_judge(owner, values)
+        try:
+            form = self._benchmark(values, request)
+            assert isinstance(form, SpecBenchmark)
+            chosen = self.settings.chosen(values)
+            found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
+        except FILE_ERRORS as error:
+            hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
+            return {**hidden, **self.own_form.refused(error)}
+        is_named = bool(judge.model) if judge else self._service.operator is not None
+        shown = self.own_form.checked(form.spec, found, is_named)
+        title = str(values[self.settings.title] or found.title)[:MOST_TITLE]
+        if found.check is None:
+            return {
+                **shown,
+                self.check: gr.update(value=form.check, visible=True, interactive=False),
+            }
+        return {
+            **shown,
+            self.settings.title: gr.update(value=title, visible=True),
+            **self._priced(form, {**values, self.settings.title: title}, request),
         }
 
     def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
@@ -482,7 +531,7 @@ class ScoringTab:
         named = [form.name, str(values[self.settings.protocol] or "")]
         try:
             listed = self.settings.listed(form, values)
-            if form.way == "rules first" or self._graded(owner, form, values):
+            if form.way == "rules first" or self._files.is_graded(owner, form, values):
                 check = form.check if form.way == "rules first" else forms.GRADED
                 free = dict.fromkeys((self.offers, self.settings.own, self.settings.judge), HIDDEN)
                 if check == forms.GRADED:  # they were given by a protocol already
@@ -497,7 +546,7 @@ class ScoringTab:
                 }
             unlent = self._service.unlent(owner)
             judge = forms.OWN if unlent else values[self.settings.judge]
-            offers = self._offers(owner, form, {**values, self.settings.judge: judge})
+            offers = self._files.offers(owner, form, {**values, self.settings.judge: judge})
             chosen = forms.chosen(offers, values[self.offers])
             judge = forms.OWN if chosen.hindrance else judge
         except (*FILE_ERRORS, JobServiceError) as error:
@@ -525,80 +574,3 @@ class ScoringTab:
             self.settings.details: gr.update(visible=True, label=f"Details: {', '.join(named)}"),
             self.check: gr.update(value=form.check, visible=True, interactive=True),
         }
-
-    def _offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
-        """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
-        judge = self.settings.own_judge(owner, values)
-        offers = []
-        labels = [*forms.WAYS.get(form.way, [forms.ALL])]
-        drafts = [self._draft(owner, form, values, label) for label in labels]
-        costs = self._service.costs(owner, drafts, judge)
-        for label, cost in zip(labels, costs, strict=True):
-            if isinstance(cost, OptionsError):
-                offers.append(forms.Offer(label, None, str(cost)))
-                continue
-            over = judge is None and self._service.over(cost)
-            most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
-            offers.append(
-                forms.Offer(
-                    label, cost if judge is None or judge.model else None, most if over else ""
-                )
-            )
-        return offers
-
-    def _blank(self) -> Updates:
-        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
-        buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
-        return {
-            self.link: "",
-            self.progress: "",
-            self.clock: gr.Timer(active=False),
-            **dict.fromkeys(buttons, HIDDEN),
-        }
-
-    def _shown(self, link: str, request: gr.Request) -> Updates:
-        owner = self._owner(request)
-        jobs = self._service.jobs.of_owner(owner)
-        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
-        state = job.state if job else None
-        stopped = state in STOPPED
-        shown = {
-            self.link: job.link if job else "",
-            self.progress: self._progress_html(job) if job else "",
-            self.confirm: gr.update(visible=state == "quoted"),
-            self.rest: HIDDEN,
-            self.cancel: gr.update(visible=state in ("waiting", "judging")),
-            self.resume: gr.update(visible=stopped),
-            self.delete: gr.update(visible=state == "done" or stopped),
-            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
-            self.clock: gr.Timer(active=state in ("waiting", "judging")),
-        }
-        if job and stopped:
-            shown |= self.settings.of_job(job)
-        return {**shown, **(self._left(owner, job) if job else {})}
-
-    def _left(self, owner: str, job: Job) -> Updates:
-        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
-        left = self._service.left(job)
-        form = benchmark_of(job)
-        if not left:
-            return {}
-        text = form.rest.format(left=plural(left, form.unit))
-        if not self._service.unlent(owner):
-            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
-            text = f"{text} · {forms.price_text(cost)}"
-        return {
-            **dict.fromkeys(self.settings.file_fields, HIDDEN),
-            self.settings.details: gr.update(visible=True, open=False, label="Details: judge"),
-            self.rest: gr.update(visible=True, value=text),
-        }
-
-    def _progress_html(self, job: Job) -> str:
-        if job.state == "quoted":
-            return quote_html(job, self._service.ceiling)
-        first = self._service.first_grades(job) if job.state != "done" and job.done else []
-        return progress_html(job, waits_text(job, self._service.jobs), first)
-
-
-def _button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:
-    return gr.Button(label, elem_id=elem_id, variant=variant, visible=False)

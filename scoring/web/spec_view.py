@@ -42,7 +42,7 @@ def _item(report: SpecReport, row: ReadRow, item: Item) -> str:
     replies = list(map(REPORT.quoted, row.replies))
     asked = f"Replies of {row.model or 'the judge'}" if replies else ""
     kind, outcome = _outcome(row, has_truth(spec, item))
-    words = outcome_words(row)
+    words = outcome_words(row.reading)
     return CHOICE.read_item(item, row.row.answer, about, kind, words, outcome, asked, replies)
 
 

@@ -18,6 +18,7 @@ from scoring.benchmarks.predictions import UploadError, fill, read_predictions
 from scoring.registry import open_upload
 from scoring.visit_bench.reader import is_submission, read_submission
 from tests.support.choice_tables import row, table_file
+from tests.support.mutations import mutated_bytes
 
 SAMPLE = own_sample()
 ANSWERS: dict[str, str] = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
@@ -84,40 +85,6 @@ LAYOUTS: dict[str, tuple[str, object, Callable[[Path], None]]] = {
 }
 
 
-WILD = (
-    b'"',
-    b",",
-    b"\t",
-    b"\n",
-    b"{",
-    b"]",
-    b"\0",
-    b"\xff",
-    b"null",
-    b"1e999",
-    b"\xef\xbb\xbf",
-    b"\\ud800",
-    b"-1",
-)
-
-
-def mutated(whole: bytes, dice: random.Random) -> bytes:
-    """The file with one to three faults: bytes lost, doubled, turned or put in."""
-    found = bytearray(whole)
-    for _ in range(dice.randint(1, 3)):
-        place, many = dice.randrange(len(found) or 1), dice.randint(1, 12)
-        kind = dice.randrange(4)
-        if kind == 0:
-            del found[place : place + many]
-        elif kind == 1:
-            found[place:place] = found[place : place + many]
-        elif kind == 2:
-            found[place : place + 1] = dice.choice(WILD)
-        else:
-            found[place:place] = dice.choice(WILD)
-    return bytes(found)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, layout):
     suffix, rows, read = LAYOUTS[layout]
@@ -130,7 +97,7 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(tmp_path, layout):
     files = 12 if suffix == ".parquet" else 40  # each Parquet file takes a process
     for number in range(files):
         path = tmp_path / f"file{number}{suffix}"
-        path.write_bytes(mutated(whole, dice) if number else whole)
+        path.write_bytes(mutated_bytes(whole, dice) if number else whole)
         try:
             read(path)
         except (RowsError, UploadError, ChoicesError) as error:

@@ -1,27 +1,23 @@
 """Benchmarks that users bring: answers, questions and a spec that are uploaded together go all the way."""
 
-import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arena.web.cookies import COOKIE
+from scoring.jobs.files import FileChoice
+from scoring.jobs.given import GivenFilesError
 from scoring.jobs.store import JobError
 from scoring.web.scoring_view import mine_html
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.job_worker import ended, running
 from tests.support.openai_server import OpenAIServer, prompt
-from tests.support.scoring_person import Person
+from tests.support.own_benchmarks import ZOO, table, zoo
+from tests.support.scoring_person import SENT, Person
 
-ZOO = """name: Zoo
-about: Whether a model knows animals.
-groups: [kind]
-rule: letter
-protocols: [strict, vlmevalkit]
-questions: [{name: zoo.tsv, url: "https://example.org/zoo.tsv"}]
-"""
 CLINIC = """name: Refusals
 about: Whether answers decline and point to help.
 columns: {id: case, question: request, truth: expected, answer: reply}
@@ -48,36 +44,16 @@ def judge() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def person(tmp_path, judge) -> Iterator[Person]:
     here = Person(tmp_path, judge)
+    here.web.cookies.set(COOKIE, SENT)
     yield here
     here.bench.database.close()
-
-
-def table(path: Path, columns: str, *rows: Sequence[object]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerows([columns.split(), *rows])
-    return path
-
-
-def zoo(folder: Path, said: str = "AB?A", spec: str = ZOO, name: str = "model") -> list[Path]:
-    """Answers, questions and spec; "?" is an answer that no rule reads."""
-    answers = [(n, "dog or cat, who knows" if one == "?" else one) for n, one in enumerate(said)]
-    kinds = [
-        (n, f"Which is it, {n}?", "cat", "dog", "A", "pet" if n < 2 else "wild") for n in range(4)
-    ]
-    (folder / "benchmark.yaml").write_text(spec)
-    return [
-        table(folder / f"{name}.csv", "index prediction", *answers),
-        table(folder / "questions.csv", "index question A B answer kind", *kinds),
-        folder / "benchmark.yaml",
-    ]
 
 
 def checked(person: Person, *files: Path) -> str:
     """Upload files and press the button; return the job's link."""
     form, sent = person.reads(*files)
     assert person.tab.found in form, form[person.tab.problem]
-    person.seen = str(form[person.tab.found])
+    person.seen = f"{form[person.tab.found]} {form[person.tab.own_form.check]}"
     return person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
 
 
@@ -90,7 +66,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     )
     assert found.count("<tr>") == 4 and "A" in found and "Which is it, 0?" in found
     assert form[settings.benchmark]["value"] == "Your benchmark"
-    assert form[settings.protocol]["choices"] == ["Strict", "VLMEvalKit"]
+    assert form[settings.protocol]["choices"] == ["Strict (ours)", "VLMEvalKit"]
     kit = person.tab.on_check({**sent, settings.protocol: "VLMEvalKit"}, person.request)
     assert "50.0" in person.opened(kit[person.tab.link])
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
@@ -137,7 +113,7 @@ def test_an_own_rubric_is_judged_by_the_operators_judge_and_goes_on_after_a_stop
     with running(person.bench):
         assert ended(person.bench, job.link).state == "done"
     shown = person.opened(job.link)
-    assert "reaches 50.0 on Refusals (Overall" in shown and "points to help" in shown
+    assert "reaches 50.0 on Refusals (Overall" in shown and "1.00 on the rubric" in shown
 
 
 def says(number: int) -> str:
@@ -152,7 +128,7 @@ def test_two_own_reports_are_compared_if_their_spec_is_one(person, tmp_path):
     shown = person.web.get(f"/report/{links[0]}?with={links[1]}").text
     assert "baaa compared with aaaa" in shown.lower()
     shown = person.web.get(f"/report/{links[0]}?with={other}").text
-    assert "choose two reports of one spec" in shown
+    assert "Choose two reports of one benchmark" in shown
 
 
 def test_questions_dropped_with_mmbenchs_official_upload_give_circular_eval(person, tmp_path):
@@ -187,7 +163,6 @@ def test_a_question_file_tells_the_benchmark_by_a_name_that_toolkits_give_it(per
     ("names", "why"),
     [
         (["benchmark.yaml"], "benchmark.yaml says how to score Zoo. Drop your answers together"),
-        (["sample.json", "questions.csv"], "whose questions are on this server already"),
         (["model.csv", "plain.csv"], "No benchmark is known by plain.csv"),
         (["model.csv", "wrong.yaml"], "<p>wrong.yaml cannot be used yet:</p><ul><li>about: say in"),
     ],
@@ -195,8 +170,16 @@ def test_a_question_file_tells_the_benchmark_by_a_name_that_toolkits_give_it(per
 def test_what_keeps_files_from_being_scored_is_told(person, tmp_path, names, why):
     zoo(tmp_path)
     (tmp_path / "wrong.yaml").write_text("name: Zoo\nrule: letter\n")
-    (tmp_path / "sample.json").write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
     table(tmp_path / "plain.csv", "index question answer", (0, "Which?", "cat"))
     form, _ = person.reads(*(tmp_path / name for name in names))
     assert why in form[person.tab.problem]
     assert form[person.tab.found] == "" and not form[person.tab.check]["visible"]
+
+
+def test_answers_to_questions_of_the_server_are_dropped_alone(person, tmp_path):
+    *_, questions, _ = zoo(tmp_path)
+    answers = tmp_path / "sample.json"
+    answers.write_text(json.dumps({"own_0": "a dog", "own_1": "a cat"}))
+    token = person.brings(answers, questions)
+    with pytest.raises(GivenFilesError, match="questions are on this server already. Drop it with"):
+        person.service.recognise(person.owner, token, FileChoice("mm-vet"))

@@ -4,6 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
+from scoring.judges import run
+from scoring.judges.client import Judge
 from tests.support.openai_server import prompt
 
 _CASE = re.compile(r"case (\d+)\.")
@@ -38,3 +42,9 @@ def answered_by_case(forms: Sequence[str], other: str = "Hm.") -> Callable[[Any,
         return forms[int(cases[-1])] if cases and int(cases[-1]) < len(forms) else other
 
     return reply
+
+
+def ask_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a judge asked on, however many of its replies cannot be read: a file is judged to its end."""
+    monkeypatch.setattr(Judge, "trials", 10**6)
+    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)

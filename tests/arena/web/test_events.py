@@ -22,6 +22,7 @@ FITTING = {
     "datetime": "2026-01-01",
     "checkbox": True,
     "number": 1,
+    "several": ["x"],
 }
 MISFITS = (
     DEEP,
@@ -54,8 +55,15 @@ def components(server) -> dict[int, dict[str, Any]]:
         return {part["id"]: part for part in one.client.get("/config").json()["components"]}
 
 
+def kind_of(part: dict[str, Any]) -> str:
+    return "several" if part["props"].get("multiselect") else part["type"]
+
+
 def misfits(kind: str) -> list[Any]:
     """Return what a component of a kind does not send."""
+    if kind == "several":
+        lists = [value for value in MISFITS if value not in ([], ["x"])]
+        return [*lists, "x", True, 1.5, LONG, [LONG], ["x"] * 101, [["x"]], ["\0"]]
     others = [value for value in ("x", True, 1.5) if type(FITTING[kind]) is not type(value)]
     if kind == "number":
         return [*MISFITS, "x", True, float("nan"), float("-inf"), 10**400, LONG]
@@ -68,14 +76,14 @@ def test_every_argument_of_every_event_is_bounded(server, voter, stranger, compo
     logged, tried, signer = server.log.stat().st_size, 0, signer_of(server.data_dir)
     met: set[str] = set()
     for event in filter(lambda event: event["backend_fn"], voter.events.values()):
-        kinds = [components[part]["type"] for part in event["inputs"]]
+        kinds = [kind_of(components[part]) for part in event["inputs"]]
         fitting = [FITTING[kind] for kind in kinds]
         wrong = [[*fitting, "one more"], "no list", None, {"0": "x"}]
         for place, part in enumerate(event["inputs"]):
             own = components[part]["props"].get("max_length")
-            values = (
-                [["x"], LONG] if kinds[place] in met and not thorough else misfits(kinds[place])
-            )
+            values = misfits(kinds[place])
+            if kinds[place] in met and not thorough:
+                values = [{}, LONG]
             if own:
                 values = ["x" * (own + 1) if value == LONG else value for value in values]
             met.add(kinds[place])

@@ -6,10 +6,10 @@ import pytest
 
 from arena.database import Database
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS
-from scoring.judges import run
 from scoring.visit_bench.store import SubmissionStore
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.commands import Done
+from tests.support.judge_forms import ask_to_the_end
 from tests.support.openai_server import OpenAIServer
 from tests.support.visit_bank import bank, instances, predictions
 
@@ -27,7 +27,7 @@ class JudgedCommand(ChoiceCommand):
 @pytest.fixture
 def command(tmp_path, monkeypatch):
     """A command whose judge is asked on, however many replies cannot be read: a file that is judged to its end."""
-    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     return JudgedCommand(tmp_path)
 
 

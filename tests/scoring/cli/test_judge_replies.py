@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.judges import run
 from scoring.judges.replies import ROOM
 from tests.support.choice_tables import ChoiceCommand, row, table_file
 from tests.support.commands import Done
-from tests.support.judge_forms import LETTERS, MARKS, SCORES, answered_by_case
+from tests.support.judge_forms import LETTERS, MARKS, SCORES, answered_by_case, ask_to_the_end
 from tests.support.openai_server import Faults, OpenAIServer, prompt
 
 MARKED = ("index", "question", "answer", "prediction")
@@ -129,7 +128,7 @@ def test_a_reply_that_can_be_read_among_them_lets_a_run_go_on(command, tmp_path)
 @pytest.mark.parametrize(("unread", "code"), [(4, 0), (5, 0), (6, 5)])
 @pytest.mark.parametrize("benchmark", ["mmbench", "gqa_marks"])
 def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, benchmark, unread, code):
-    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     forms = ["Hm."] * unread + ["4" if benchmark == "gqa_marks" else "B"] * (10 - unread)
     file = letters_file(tmp_path, 10) if benchmark == "mmbench" else marks_file(tmp_path, 10)
     with OpenAIServer(answered_by_case(forms, other="1")) as server:
@@ -146,7 +145,7 @@ def test_more_than_half_unread_is_no_score(command, tmp_path, monkeypatch, bench
 
 
 def test_more_than_half_unread_of_mm_vet_is_no_score(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(dict(zip(sample_ids(), map(case_words, range(16)), strict=True))))
     with OpenAIServer(answered_by_case(["Hm."] * 9 + ["0.7"] * 7, other="0.0")) as server:

@@ -16,6 +16,7 @@ from scoring.judges.spec import Ask, Message, likely_completion
 from scoring.registry import quote
 from tests.support import judged_reports
 from tests.support.budgets import spent_by
+from tests.support.judge_forms import ask_to_the_end
 from tests.support.judged_reports import scored
 from tests.support.judging_process import CALLS, HASTY, SPEC, WIDE, drafted
 from tests.support.openai_server import OpenAIServer, steady_score
@@ -66,7 +67,7 @@ def test_a_quote_counts_what_follows_known_replies_that_could_not_be_read(cache,
 def test_money_that_unread_replies_used_up_is_told_by_them(
     cache, database, short_waits, monkeypatch
 ):
-    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     budget = Budget(database, Ceilings(30_000, 10**9, 10**9))
     with (
         OpenAIServer(lambda body, sample: "Hm.") as server,
@@ -87,7 +88,7 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
 )
 def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_waits, monkeypatch):
     """By a judge whose replies nobody can read, so that more is asked than was estimated: it stops at the bound."""
-    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     budget = Budget(database, WIDE)
     with OpenAIServer(score=lambda body, sample: "well, it depends") as server:
         report = drafted(server.address, options=options)

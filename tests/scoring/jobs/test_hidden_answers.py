@@ -14,7 +14,7 @@ from sqlalchemy import insert, select, update
 from arena.database import Database, now
 from scoring.benchmarks.hidden import HiddenReport
 from scoring.benchmarks.spec_benchmark import spec_benchmark
-from scoring.jobs.files import Chosen, JobServiceError
+from scoring.jobs.files import FileChoice, JobServiceError
 from scoring.jobs.report_pictures import REPORT_PICTURE
 from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.store import JOB, JobError
@@ -33,8 +33,8 @@ from tests.support.hidden_questions import (
 from tests.support.judging_process import Bench
 from tests.support.scoring_desk import Visit
 
-CHOICES = Chosen("mmbench")
-RIDDLES = Chosen("riddles")
+CHOICES = FileChoice("mmbench")
+RIDDLES = FileChoice("riddles")
 OF_ROWS = set(
     "rows row index id answer prediction truth letter decision reading right missing".split()
 )

@@ -21,12 +21,11 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_pairs import ComparisonError
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
 from scoring.jobs.uploads import UploadStoreError
-from scoring.judges import run as judging
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.types import PROTOCOL_WORDS, Clue, Decided, Decision, Rule
@@ -36,7 +35,7 @@ from scoring.serialize import read_record, record_json
 from scoring.specs.report import figure_lines
 from tests.support.choice_tables import GOLDEN, row, table_file
 from tests.support.job_worker import ended, running
-from tests.support.judge_forms import LETTERS, answered_by_case
+from tests.support.judge_forms import LETTERS, answered_by_case, ask_to_the_end
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
 from tests.support.scoring_desk import Visit, visiting
@@ -98,7 +97,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
     with visiting(database, tmp_path) as visit:
 
         def seen(file, benchmark=""):
-            return visit.service.recognise(visit.owner, visit.brings(file), Chosen(benchmark))
+            return visit.service.recognise(visit.owner, visit.brings(file), FileChoice(benchmark))
 
         found = seen(GOLDEN / "complete.tsv")
         assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
@@ -450,7 +449,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
 def test_a_report_of_a_judge_that_was_mostly_unreadable_is_no_score(
     database, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(judging, "UNREADABLE_IN_A_ROW", 10**6)
+    ask_to_the_end(monkeypatch)
     rows = [row(case, f"Who knows, case {case}.") for case in range(21)]
     with OpenAIServer(answered_by_case([*["Hm."] * 11, *["B"] * 10])) as server:
         visit = Visit(Bench(database, server.address), tmp_path)

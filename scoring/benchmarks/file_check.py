@@ -1,0 +1,108 @@
+"""What a file of answers comes to by a spec before it is scored: its groups, its first rows, what a judge is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from scoring.judges.run import Task, quote_tasks
+from scoring.judges.spec import JudgeSpec, Message
+from scoring.rules.base import Reading, RuleProtocol
+from scoring.specs.judging import judge_tasks
+from scoring.specs.report import NO_GROUP, SpecReport, report_items, scored, spec_of_report
+
+ROWS = 3
+"""Rows that are shown as they are read."""
+PRICED = 100
+"""Answers whose price is told."""
+MOST_GROUPS = 12
+"""Values of a column that are named with their counts."""
+_LONGEST = 4_000
+"""Letters of a text that are kept."""
+
+
+class GroupCounts(NamedTuple):
+    """A column of groups, and how many answers each of them has."""
+
+    column: str
+    counts: Sequence[tuple[str, int]]
+    """Of the first `MOST_GROUPS`."""
+    more: int
+    """How many other values the column has."""
+
+
+class RowCheck(NamedTuple):
+    """A row as it is read."""
+
+    id: str
+    question: str
+    truth: str
+    answer: str
+    reading: Reading
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """A file of answers under one protocol of a spec, by rules alone."""
+
+    protocol: RuleProtocol
+    answers: int
+    left: int
+    """Answers that a judge reads."""
+    groups: Sequence[GroupCounts]
+    rows: Sequence[RowCheck]
+    prompt: Sequence[Message]
+    """What a judge is asked about the first answer that is left to it; () if none is."""
+    dollars: float | None
+    """What a judge costs for `PRICED` answers like those that are left to it; None if its price is not known."""
+
+
+def file_check(report: SpecReport, judge: JudgeSpec) -> FileCheck:
+    """What a file comes to, by its report by rules alone, and by this judge's prices."""
+    items = report_items(report)
+    rows = [
+        RowCheck(
+            id=item.id,
+            question=_kept(item.question),
+            truth=_kept(item.truth or ""),
+            answer=_kept(row.row.answer),
+            reading=row.reading,
+        )
+        for row, item in zip(report.rows[:ROWS], items, strict=False)
+    ]
+    tasks = judge_tasks(report, judge)
+    asked = next(tasks[0].begin()).messages if tasks else ()
+    prompt = [replace(message, text=_kept(message.text)) for message in asked]
+    return FileCheck(
+        protocol=report.protocol,
+        answers=len(report.rows),
+        left=report.left,
+        groups=_groups(report),
+        rows=rows,
+        prompt=prompt,
+        dollars=_price(tasks, report.left, judge),
+    )
+
+
+def _price(tasks: Sequence[Task], answers: int, judge: JudgeSpec) -> float | None:
+    """The price of `PRICED` answers, by the first of these tasks."""
+    if not tasks:
+        return None
+    asked = tasks[:PRICED]
+    dollars = quote_tasks(asked, judge, "", None, None).dollars
+    return None if dollars is None else dollars / len(asked) * len(tasks) / answers * PRICED
+
+
+def _groups(report: SpecReport) -> list[GroupCounts]:
+    rows = scored(report)
+    found = []
+    for column in spec_of_report(report).groups:
+        if column in rows.cells:
+            masks = rows.groups(column)
+            named = [*masks.items()][:MOST_GROUPS]
+            counts = [(_kept(name) or NO_GROUP, int(mask.sum())) for name, mask in named]
+            found.append(GroupCounts(column, counts, len(masks) - len(named)))
+    return found
+
+
+def _kept(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

@@ -1,0 +1,285 @@
+"""A benchmark of one's own as a form has it: a few fields that say what a spec says, filled in from a file.
+
+Whatever the fields hold, the spec is made by the schema; its problems are told in the fields' words.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scoring.multiple_choice.option_texts import LIST_COLUMNS
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, option_columns, spelled
+from scoring.multiple_choice.types import LETTERS
+from scoring.rules.number import plain_number
+from scoring.rules.prompted import BRACES
+from scoring.specs.derived import cell_text
+from scoring.specs.problems import SpecError, SpecProblem
+from scoring.specs.reading import is_empty
+from scoring.specs.schema import Spec, spec_of
+
+
+class OwnRule(NamedTuple):
+    """A rule that a form offers."""
+
+    label: str
+    about: str
+    """What is measured, as the spec says it."""
+    rule: Mapping[str, Any]
+    """As a spec writes it, but for what fields add."""
+
+
+JUDGE = "judge"
+RULES: Mapping[str, OwnRule] = {
+    "letter": OwnRule(
+        "A letter: A, B, C, ...", "Own multiple-choice questions.", {"kind": "letter"}
+    ),
+    "yes or no": OwnRule("Yes or no", "Own yes/no questions.", {"kind": "yes_no"}),
+    "number": OwnRule("A number", "Own questions with a number as the answer.", {"kind": "number"}),
+    "within 5%": OwnRule(
+        "A number within 5%, or an equal text",
+        "Own questions; a number within 5% or an equal text is right.",
+        {"kind": "relaxed"},
+    ),
+    "formula": OwnRule(
+        "A number or formula, such as 3/4 or 2*sqrt(3)",
+        "Own questions with a formula as the answer.",
+        {"kind": "number", "as": "formula"},
+    ),
+    "equal": OwnRule(
+        "A short text that must be equal",
+        "Own questions; an answer equal to a right one is right.",
+        {"kind": "text"},
+    ),
+    "contains": OwnRule(
+        "A short text that must occur in the answer",
+        "Own questions; an answer with a right one in it is right.",
+        {"kind": "text", "compare": "contains"},
+    ),
+    JUDGE: OwnRule(
+        "A judge grades it by your prompt",
+        "Own questions; a judge grades the answers by our own prompt.",
+        {"kind": "rubric"},
+    ),
+}
+"""The rules that a form offers; a spec may have others."""
+PROMPT_HELP = (
+    "{question}, {truth} and {answer} are filled in for each question, and so is any other column that you name in "
+    "braces. What the judge must reply is added below it."
+)
+NO_TRUTH_PROMPT = """\
+Question: {question}
+
+Answer: {answer}
+
+Grade how well the answer does what the question asks for. The lowest grade is for an answer that is wrong or says \
+nothing of use, the highest for one that nothing needs to be added to."""
+TRUTH_PROMPT = """\
+Question: {question}
+
+Right answer: {truth}
+
+Answer to grade: {answer}
+
+Grade how far the answer says the same as the right answer. The lowest grade is for an answer that is wrong or says \
+nothing of use, the highest for one that is right in every point."""
+MOST_ROWS = 500
+"""Rows of a file by which fields are filled in."""
+MOST_NAME = 80
+MOST_GROUPS = 20
+_GUESSED_GROUPS = 3
+_MOST_VALUES = 30
+_LONGEST_VALUE = 60
+_SHORT_WORDS = 3
+_SHORT_LETTERS = 40
+"""Words and letters up to which a right answer is a short text, which an answer can be compared with."""
+_COUNTED = "row"
+"""Stands for the id where no column is chosen, so that rows are counted."""
+
+_ROLES: Mapping[str, Sequence[str]] = {
+    "answer": (
+        "prediction", "pred", "response", "output", "model_answer", "model_output", "model_response", "reply",
+        "generated", "completion",
+    ),
+    "truth": (
+        "answer", "answers", "truth", "ground_truth", "gt", "target", "label", "gold", "reference", "expected",
+        "expected_answer", "right_answer", "correct_answer", "correct", "solution",
+    ),
+    "question": ("question", "prompt", "query", "instruction", "request", "input", "problem", "text"),
+    "id": ("index", "id", "question_id", "questionid", "idx", "qid", "case", "item", "item_id", "key", "number", "no"),
+}  # fmt: skip
+"""What columns are called by what they hold, the likeliest first."""
+_LABELS: Mapping[str, str] = {
+    "name": "Name",
+    "about": "Name",
+    "columns.id": "Id",
+    "columns.question": "Question",
+    "columns.truth": "Right answer",
+    "columns.answer": "Model's answer",
+    "groups": "Groups",
+    "rule.grades": "Grades",
+    "rule.prompt": "Prompt",
+    "rule": "Prompt",
+}
+"""The fields' names by places of a spec."""
+
+
+@dataclass(frozen=True)
+class OwnFields:
+    """What a form's fields hold; columns are the file's, "" where none is chosen."""
+
+    name: str
+    rule: str
+    """Key of `RULES`."""
+    id: str
+    question: str
+    truth: str
+    answer: str
+    groups: tuple[str, ...] = ()
+    low: float | None = 0.0
+    """The lowest grade of a judge, and the highest."""
+    high: float | None = 10.0
+    prompt: str = ""
+
+    @property
+    def judge_prompt(self) -> str:
+        """The prompt; ours where there is none, also if it is ours for a file that has right answers or has none."""
+        if self.prompt.strip() in ("", TRUTH_PROMPT, NO_TRUTH_PROMPT):
+            return TRUTH_PROMPT if self.truth else NO_TRUTH_PROMPT
+        return self.prompt
+
+
+def spec_of_fields(fields: OwnFields) -> Spec:
+    """The spec that the fields say. Raises SpecError with all problems, in the fields' words."""
+    problems = [*_told(fields)]
+    try:
+        spec = spec_of(_raw(fields))
+    except SpecError as error:
+        told = {problem.place for problem in problems}
+        others = [_in_fields_words(problem) for problem in error.problems]
+        problems += [problem for problem in others if problem.place not in told]
+        spec = None
+    if problems or spec is None:
+        raise SpecError(problems)
+    return spec
+
+
+def in_fields_words(text: str) -> str:
+    """A problem of a file, which may begin with a place of the spec, with the field's name in its stead."""
+    place, found, rest = text.partition(": ")
+    return f"{_LABELS[place]}: {rest}" if found and place in _LABELS else text
+
+
+def guessed_fields(name: str, rows: Sequence[Mapping[str, Any]]) -> OwnFields:
+    """The fields as far as a file's name and its first rows tell."""
+    columns = columns_of(rows)
+    roles = _guessed_roles(columns)
+    cells = {column: [cell_text(row.get(column)).strip() for row in rows] for column in columns}
+    truths = [text for text in cells.get(roles["truth"], ()) if not is_empty(text)]
+    rule = _guessed_rule(columns, truths, cells.get(roles["answer"], ()))
+    taken = {*roles.values(), *option_columns(columns), *LIST_COLUMNS, *IMAGE_COLUMNS}
+    return OwnFields(
+        name=" ".join(name.replace("_", " ").split())[:MOST_NAME] or "My benchmark",
+        rule=rule,
+        id=roles["id"],
+        question=roles["question"],
+        truth=roles["truth"],
+        answer=roles["answer"],
+        groups=tuple(_guessed_groups(cells, taken))[:_GUESSED_GROUPS],
+        prompt=TRUTH_PROMPT if roles["truth"] else NO_TRUTH_PROMPT,
+    )
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """The columns that some row has, in order."""
+    return [*dict.fromkeys(column for row in rows for column in row)]
+
+
+def _raw(fields: OwnFields) -> Mapping[str, Any]:
+    columns = {
+        "id": fields.id or _COUNTED,
+        "truth": fields.truth or None,
+        "answer": fields.answer or "prediction",
+    }
+    if fields.question:
+        columns["question"] = fields.question
+    own = RULES.get(fields.rule, RULES[JUDGE])
+    rule = dict(own.rule)
+    if rule["kind"] == "rubric":
+        grades = [_plain(grade) for grade in (fields.low, fields.high)]
+        rule |= {"grades": grades, "prompt": fields.judge_prompt}
+    raw = {"name": fields.name.strip(), "about": own.about, "columns": columns, "rule": rule}
+    return {**raw, "groups": [*fields.groups]} if fields.groups else raw
+
+
+def _plain(grade: float | None) -> float | None:
+    """A grade as people write it: 10, not 10.0."""
+    return int(grade) if isinstance(grade, float) and grade.is_integer() else grade
+
+
+def _told(fields: OwnFields) -> Iterator[SpecProblem]:
+    """Yield the problems that the schema would tell in other words than the fields'."""
+    if not fields.answer:
+        yield SpecProblem("Model's answer", "choose the column that holds what your model said")
+    if fields.rule != JUDGE:
+        if not fields.truth:
+            text = "choose the column that holds it, or let a judge grade by your prompt"
+            yield SpecProblem("Right answer", text)
+        return
+    if fields.low is None or fields.high is None:
+        yield SpecProblem("Grades", "give the lowest and the highest")
+    if "truth" in BRACES.findall(fields.judge_prompt) and not fields.truth:
+        text = "it names {truth}, but no column of right answers is chosen; choose one, or delete {truth}"
+        yield SpecProblem("Prompt", text)
+
+
+def _in_fields_words(problem: SpecProblem) -> SpecProblem:
+    if problem.text.startswith("grades "):
+        return SpecProblem("Grades", problem.text)
+    place = problem.place
+    while place and place not in _LABELS:
+        place = place.rpartition(".")[0]
+    return SpecProblem(_LABELS.get(place, ""), problem.text)
+
+
+def _guessed_roles(columns: Sequence[str]) -> dict[str, str]:
+    """A column for each role; "" where none has one of its names.
+
+    `answer` is the right one, unless another column is that already, and none is the model's.
+    """
+    known = spelled(columns)
+    roles: dict[str, str] = {}
+    for role, names in _ROLES.items():
+        named = [known[name] for name in names if name in known]
+        roles[role] = next((name for name in named if name not in roles.values()), "")
+    other = [known[name] for name in _ROLES["truth"] if name in known]
+    if not roles["answer"] and other[1:] and other[0] == known.get("answer"):
+        roles |= {"answer": other[0], "truth": other[1]}
+    return roles
+
+
+def _guessed_rule(columns: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> str:
+    if not truths:
+        return JUDGE
+    has_options = bool(option_columns(columns)) or any(name in columns for name in LIST_COLUMNS)
+    if has_options or all(len(text) == 1 and text in LETTERS for text in truths):
+        return "letter"
+    if all(text.casefold() in ("yes", "no") for text in truths):
+        return "yes or no"
+    if all(plain_number(text) is not None for text in truths):
+        return "number"
+    if not all(map(_is_short, truths)):
+        return JUDGE
+    return "equal" if all(map(_is_short, answers)) else "contains"
+
+
+def _is_short(text: str) -> bool:
+    return len(text) <= _SHORT_LETTERS and len(text.split()) <= _SHORT_WORDS
+
+
+def _guessed_groups(cells: Mapping[str, Sequence[str]], taken: set[str]) -> Iterator[str]:
+    """Yield the columns that put a file's rows into a few groups."""
+    for column, texts in cells.items():
+        values = {*texts}
+        few = 2 <= len(values) <= min(_MOST_VALUES, len(texts) // 2)
+        if column not in taken and few and max(map(len, values)) <= _LONGEST_VALUE:
+            yield column

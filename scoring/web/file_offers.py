@@ -1,0 +1,73 @@
+"""Offers for a file on "Score a model": its drafts, and what each way to judge it costs."""
+
+from typing import Any
+
+import gradio as gr
+
+from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.mm_vet import OptionsError
+from scoring.jobs.files import Draft
+from scoring.jobs.service import JobService
+from scoring.web import scoring_forms as forms
+from scoring.web.scoring_settings import ScoringSettings, Values
+
+
+class FileOffers:
+    """Makes the drafts of a file by what is chosen in the form: `token` names the file, `stored` an own model."""
+
+    def __init__(
+        self,
+        service: JobService,
+        settings: ScoringSettings,
+        token: gr.Textbox,
+        stored: gr.Dropdown,
+    ) -> None:
+        self._service = service
+        self._settings = settings
+        self._token = token
+        self._stored = stored
+
+    def draft(self, owner: str, form: Benchmark[Any], values: Values, label: str) -> Draft:
+        """Make a file's draft for one way to judge it, by label."""
+        token = str(values[self._token])
+        title = self._settings.report_title(values)
+        if form.way == "questions first":
+            questions = self._settings.questions(values)
+            options = self._settings.options(form, values, label)
+            return self._service.answers(owner, token, questions, options, title)
+        if form.way == "sealed":
+            protocol = self._settings.chosen_protocol(form, values)
+            return self._service.sealed(owner, token, protocol, title)
+        if form.way != "compare":
+            protocol = self._settings.chosen_protocol(form, values)
+            chosen = self._settings.chosen(values)
+            return self._service.whole_file(owner, token, chosen, protocol, title)
+        request = self._settings.comparison(form, values, label)
+        if token:
+            return self._service.comparison(owner, token, request)
+        stored = {str(one): one for one in self._service.submissions.stored()}
+        return self._service.stored_comparison(forms.one_of(stored, values[self._stored]), request)
+
+    def is_graded(self, owner: str, form: Benchmark[Any], values: Values) -> bool:
+        asked = form.way == "questions first"
+        return asked and self._service.graded(owner, str(values[self._token]))
+
+    def offers(self, owner: str, form: Benchmark[Any], values: Values) -> list[forms.Offer]:
+        """Return the ways to judge a file, the cheapest first. Raises what keeps the file from being judged."""
+        judge = self._settings.own_judge(owner, values)
+        offers = []
+        labels = [*forms.WAYS.get(form.way, [forms.ALL])]
+        drafts = [self.draft(owner, form, values, label) for label in labels]
+        costs = self._service.costs(owner, drafts, judge)
+        for label, cost in zip(labels, costs, strict=True):
+            if isinstance(cost, OptionsError):
+                offers.append(forms.Offer(label, None, str(cost)))
+                continue
+            over = judge is None and self._service.over(cost)
+            most = f"Over the ${self._service.ceiling:,.2f} that this site pays for one file: use your own key"
+            offers.append(
+                forms.Offer(
+                    label, cost if judge is None or judge.model else None, most if over else ""
+                )
+            )
+        return offers

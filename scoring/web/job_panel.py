@@ -1,0 +1,106 @@
+"""Job panel of "Score a model": how far a job is, what can be done with it, and the list of all jobs and reports."""
+
+from typing import Any
+
+import gradio as gr
+
+from arena.templates import plural
+from arena.web.events import Updates
+from scoring.jobs.service import JobService
+from scoring.jobs.store import STOPPED, Job
+from scoring.registry import benchmark_of
+from scoring.web import scoring_forms as forms
+from scoring.web.scoring_settings import ScoringSettings
+from scoring.web.scoring_view import (
+    followed,
+    mine_html,
+    progress_html,
+    quote_html,
+    waits_text,
+)
+
+HIDDEN = gr.update(visible=False)
+
+
+class JobPanel:
+    """Components as attributes, which stand in three places of the page; methods return the updates that show a job."""
+
+    def __init__(self, service: JobService) -> None:
+        self._service = service
+        self.link = gr.Textbox(visible="hidden", elem_id="job-link")
+        self.clock = gr.Timer(1.5, active=False)
+
+    def build_progress(self) -> None:
+        self.progress = gr.HTML(elem_id="progress", padding=False)
+
+    def build_buttons(self) -> None:
+        self.confirm = button("confirm", "Start")
+        self.rest = button("rest", "Ask a judge")
+        self.resume = button("resume", "Go on")
+        self.cancel = button("cancel", "Cancel", "secondary")
+        self.delete = button("delete", "Delete", "secondary")
+
+    def build_list(self) -> None:
+        self.mine = gr.HTML(elem_id="mine", padding=False)
+
+    @property
+    def parts(self) -> list[Any]:
+        """All that an answer about a job may change."""
+        buttons = [self.confirm, self.rest, self.cancel, self.resume, self.delete]
+        return [self.link, self.progress, *buttons, self.mine, self.clock]
+
+    def blank(self) -> Updates:
+        """Return the updates that clear an earlier file's job; the job continues and stays in the list."""
+        buttons = (self.rest, self.confirm, self.cancel, self.resume, self.delete)
+        return {
+            self.link: "",
+            self.progress: "",
+            self.clock: gr.Timer(active=False),
+            **dict.fromkeys(buttons, HIDDEN),
+        }
+
+    def shown(self, owner: str, link: str, settings: ScoringSettings) -> Updates:
+        jobs = self._service.jobs.of_owner(owner)
+        job = next((job for job in jobs if job.link == link), None) or followed(jobs)
+        state = job.state if job else None
+        stopped = state in STOPPED
+        shown = {
+            self.link: job.link if job else "",
+            self.progress: self._progress_html(job) if job else "",
+            self.confirm: gr.update(visible=state == "quoted"),
+            self.rest: HIDDEN,
+            self.cancel: gr.update(visible=state in ("waiting", "judging")),
+            self.resume: gr.update(visible=stopped),
+            self.delete: gr.update(visible=state == "done" or stopped),
+            self.mine: mine_html(jobs, waits_text(followed(jobs), self._service.jobs)),
+            self.clock: gr.Timer(active=state in ("waiting", "judging")),
+        }
+        if job and stopped:
+            shown |= settings.of_job(job)
+        return {**shown, **(self._left(owner, job, settings) if job else {})}
+
+    def _left(self, owner: str, job: Job, settings: ScoringSettings) -> Updates:
+        """Return the button that has a judge read what the rules left open, with its price, and the choice of judge."""
+        left = self._service.left(job)
+        form = benchmark_of(job)
+        if not left:
+            return {}
+        text = form.rest.format(left=plural(left, form.unit))
+        if not self._service.unlent(owner):
+            cost = self._service.price(owner, self._service.rest(owner, job.link), None)
+            text = f"{text} · {forms.price_text(cost)}"
+        return {
+            **dict.fromkeys(settings.file_fields, HIDDEN),
+            settings.details: gr.update(visible=True, open=False, label="Details: judge"),
+            self.rest: gr.update(visible=True, value=text),
+        }
+
+    def _progress_html(self, job: Job) -> str:
+        if job.state == "quoted":
+            return quote_html(job, self._service.ceiling)
+        first = self._service.first_grades(job) if job.state != "done" and job.done else []
+        return progress_html(job, waits_text(job, self._service.jobs), first)
+
+
+def button(elem_id: str, label: str, variant: Any = "primary") -> gr.Button:
+    return gr.Button(label, elem_id=elem_id, variant=variant, visible=False)

@@ -1,0 +1,227 @@
+"""Form of an own benchmark on "Score a model": five fields, and the check of what the file comes to by them."""
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from arena.templates import macros, plural
+from arena.web.events import Updates
+from scoring.benchmarks.file_check import PRICED
+from scoring.jobs.own_benchmarks import OwnCheck, OwnLook
+from scoring.rules.prompted import LONGEST
+from scoring.specs.own_fields import (
+    JUDGE,
+    MOST_GROUPS,
+    MOST_NAME,
+    PROMPT_HELP,
+    RULES,
+    OwnFields,
+    in_fields_words,
+    spec_of_fields,
+)
+from scoring.specs.problems import SpecError
+from scoring.specs.schema import Spec
+from scoring.web import scoring_forms as forms
+from scoring.web.report_parts import MOST_PROBLEMS, REPORT, file_problems_html
+
+OWN_FORM = macros("own_benchmark.html")
+COUNTED = "(count the rows)"
+NONE = "(none)"
+_RULE_KEYS = {rule.label: key for key, rule in RULES.items()}
+
+
+class OwnBenchmarkForm:
+    """Components as attributes; methods give the spec that they hold, and the updates that show it."""
+
+    def __init__(self) -> None:
+        with gr.Column(visible=False, elem_id="own-benchmark") as self.fields:
+            self.name = gr.Textbox(label="Name", elem_id="own-name", max_length=MOST_NAME)
+            self.rule = gr.Dropdown(
+                [*_RULE_KEYS],
+                value=None,
+                label="Rule",
+                info="How an answer is read",
+                elem_id="own-rule",
+            )
+            with gr.Row():
+                self.id = _column("Id", "own-id")
+                self.question = _column("Question", "own-question")
+                self.truth = _column("Right answer", "own-truth")
+                self.answer = _column("Model's answer", "own-answer")
+            self.groups = gr.Dropdown(
+                [],
+                multiselect=True,
+                max_choices=MOST_GROUPS,
+                label="Groups",
+                info="Each value of these columns gets a score of its own",
+                elem_id="own-groups",
+            )
+            with gr.Row(visible=False) as self.grades:
+                self.low = gr.Number(0, label="Lowest grade", elem_id="own-low")
+                self.high = gr.Number(10, label="Highest grade", elem_id="own-high")
+            self.prompt = gr.Textbox(
+                label="Prompt",
+                info=PROMPT_HELP,
+                elem_id="own-prompt",
+                lines=6,
+                max_lines=16,
+                max_length=LONGEST,
+                visible=False,
+            )
+        self.check = gr.HTML(elem_id="own-check", padding=False)
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [*self._chosen, *self._typed]
+
+    @property
+    def parts(self) -> list[Any]:
+        """All that an answer may change."""
+        return [self.fields, self.grades, self.check, *self.inputs]
+
+    @property
+    def _chosen(self) -> list[Any]:
+        return [self.rule, self.id, self.question, self.truth, self.answer, self.groups]
+
+    @property
+    def _typed(self) -> list[Any]:
+        return [self.name, self.low, self.high, self.prompt]
+
+    @property
+    def changes(self) -> list[Any]:
+        """The events after which the check is another."""
+        return [*(field.input for field in self._chosen), *(field.blur for field in self._typed)]
+
+    def spec(self, values: Any) -> Spec | None:
+        """The spec that the fields hold; None while they are not shown. Raises SpecError and JobServiceError."""
+        if values[self.rule] is None:
+            return None
+        return spec_of_fields(self._held(values))
+
+    def filled(self, look: OwnLook | None) -> dict[Any, Any]:
+        """The fields' values for a file's look; none are shown for one with a spec of its own."""
+        if look is None:
+            return {**dict.fromkeys(self.inputs), self.groups: []}
+        fields = look.fields
+        return {
+            self.name: fields.name,
+            self.rule: RULES[fields.rule].label,
+            self.id: fields.id or COUNTED,
+            self.question: fields.question or NONE,
+            self.truth: fields.truth or NONE,
+            self.answer: fields.answer or NONE,
+            self.groups: [*fields.groups],
+            self.low: fields.low,
+            self.high: fields.high,
+            self.prompt: fields.prompt,
+        }
+
+    def shown(self, look: OwnLook | None) -> Updates:
+        """The updates that fill the fields in, and empty the check."""
+        columns = [*look.columns] if look else []
+        choices = {
+            self.id: [COUNTED, *columns],
+            **dict.fromkeys((self.question, self.truth, self.answer), [NONE, *columns]),
+            self.groups: columns,
+        }
+        filled = {
+            field: gr.update(value=value, choices=choices[field])
+            if field in choices
+            else gr.update(value=value)
+            for field, value in self.filled(look).items()
+        }
+        judged = gr.update(visible=look is not None and look.fields.rule == JUDGE)
+        filled[self.prompt] = judged | {"value": look.fields.prompt if look else ""}
+        return {
+            **filled,
+            self.grades: judged,
+            self.fields: gr.update(visible=look is not None),
+            self.check: "",
+        }
+
+    def gone(self) -> Updates:
+        """The updates that hide fields and check."""
+        return self.shown(None)
+
+    def fitted(self, values: Any) -> Updates:
+        """The updates by which fields follow a rule or column that was chosen; what was typed stays."""
+        if values[self.rule] is None:
+            return {}
+        fields = self._held(values)
+        judged = gr.update(visible=fields.rule == JUDGE)
+        ours = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
+        return {self.grades: judged, self.prompt: judged | ours}
+
+    def refused(self, error: Exception) -> Updates:
+        """The update that tells what is wrong with the fields or with the file."""
+        told = [str(error)]
+        if isinstance(error, SpecError):
+            told = [str(problem) for problem in error.problems[:MOST_PROBLEMS]]
+        problems = REPORT.problems("scoring", "alert", "Correct this first:", told)
+        return {self.check: OWN_FORM.refused(problems)}
+
+    def checked(self, spec: Spec, found: OwnCheck, is_named: bool) -> Updates:
+        """The update that shows what a file comes to; `is_named`: whether a judge is named."""
+        problems = [
+            replace(problem, text=in_fields_words(problem.text)) for problem in found.problems
+        ]
+        price = _price_text(spec, found, is_named)
+        yaml = base64.b64encode(spec.yaml.encode()).decode()
+        html = OWN_FORM.check(spec, found, price, file_problems_html(problems), yaml)
+        return {self.check: html}
+
+    def _held(self, values: Any) -> OwnFields:
+        """What the fields hold, all of which anybody may have sent."""
+        return OwnFields(
+            name=_text(values[self.name]),
+            rule=forms.one_of(_RULE_KEYS, values[self.rule]),
+            id=_named(values[self.id]),
+            question=_named(values[self.question]),
+            truth=_named(values[self.truth]),
+            answer=_named(values[self.answer]),
+            groups=_texts(values[self.groups]),
+            low=_number(values[self.low]),
+            high=_number(values[self.high]),
+            prompt=_text(values[self.prompt]),
+        )
+
+
+def _column(label: str, elem_id: str) -> gr.Dropdown:
+    return gr.Dropdown([], label=label, elem_id=elem_id, min_width=180)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _named(value: object) -> str:
+    """A chosen column; "" where none is."""
+    text = _text(value)
+    return "" if text in (NONE, COUNTED) else text
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(_text, value)) if isinstance(value, list) else ()
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _price_text(spec: Spec, found: OwnCheck, is_named: bool) -> str:
+    """What a judge costs, or how many answers it may read once the rules have read theirs."""
+    check = found.check
+    if check is None or not check.left:
+        return ""
+    if any(case.rule.is_compared for case in spec.rule):
+        left = f"{check.left:,} of {plural(check.answers, 'answer')}"
+        return f"The rule can't read {left}. A judge can, once the others are scored."
+    if not is_named:
+        return f"Name your judge below to see the price of {PRICED} answers."
+    trial = "The first six try the judge out: if it can't grade any of them, the job stops there."
+    if check.dollars is None:
+        return f"The judge's price isn't known here, and so isn't the cost. {trial}"
+    dollars = f"${check.dollars:,.2f}" if check.dollars >= 0.005 else "under $0.01"
+    return f"{PRICED} answers like these cost about {dollars}. {trial}"
