@@ -45,9 +45,7 @@ def joined(
     if match.found is None:
         return JoinedFile(None, match)
     known = match.found
-    answers = known.answers
-    if not hides:
-        answers = {split: "there" if one == "hidden" else one for split, one in answers.items()}
+    answers = known.answers if hides else _shown(known.answers)
     asked = _AskedQuestions(
         benchmark=known.record,
         questions=known.questions(),
@@ -55,6 +53,11 @@ def joined(
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
     return JoinedFile(_opened(path, limits, name, asked, wanted), match)
+
+
+def _shown(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+    """Where right answers are for who has the question file."""
+    return {split: "there" if where == "hidden" else where for split, where in answers.items()}
 
 
 def _match(
