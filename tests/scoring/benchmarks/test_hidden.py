@@ -1,5 +1,6 @@
 """Hidden answers: the same figures as an open report, and none that tells a single answer."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
     assert "Image topic" in told and "OCR" in told
     assert benchmark_of(hidden).sentence(hidden).startswith("m reaches ")
     assert hidden.edition == "MMBench test"
+    assert hashlib.md5(questions.read_bytes()).hexdigest() not in record_json(hidden)
     assert told_by(record_json(hidden), rows) == []
 
 
