@@ -161,7 +161,7 @@ def test_five_reports_a_day_for_an_owner_and_twenty_for_a_network(database, ques
 
     def scored(number: int, network: str | None = "192.0.2.1"):
         file = riddle_answers(tmp_path / f"mine-{number}.json", rows)
-        token = desk.brings(file, network)
+        token = desk.brings(file, network=network)
         return desk.service.extract(desk.owner, token, RIDDLES, "strict", f"model {number}")
 
     jobs = [scored(number) for number in range(MOST_OF_OWNER)]
