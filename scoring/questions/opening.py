@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
-from scoring.questions.known_file import KnownFile, file_md5, where_answers
+from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.matching import QuestionMatch, answer_file, matched
 from scoring.registry import BENCHMARKS, first_row, open_upload
@@ -45,7 +45,7 @@ def joined(
     if match.found is None:
         return JoinedFile(None, match)
     known = match.found
-    answers = known.answers if hides else _open_answers(known)
+    answers = known.answers if hides else _shown(known.answers)
     asked = _AskedQuestions(
         benchmark=known.record,
         questions=known.questions(),
@@ -55,12 +55,9 @@ def joined(
     return JoinedFile(_opened(path, limits, name, asked, wanted), match)
 
 
-def _open_answers(known: KnownFile) -> Mapping[str, Answers]:
-    """Where the right answers are to who has the question file: hidden ones are there too."""
-    found: dict[str, Answers] = {}
-    for split, where in known.answers.items():
-        found[split] = "there" if where == "hidden" else where
-    return found
+def _shown(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+    """Where right answers are for who has the question file."""
+    return {split: "there" if where == "hidden" else where for split, where in answers.items()}
 
 
 def _match(
@@ -142,7 +139,9 @@ def _opened(
     )
     opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    return replace(opened, stamp=asked.stamp, answers=asked.answers, answer_key=asked.questions)
+    has_hidden = "hidden" in asked.answers.values()
+    stamp = replace(asked.stamp, md5="") if has_hidden else asked.stamp
+    return replace(opened, stamp=stamp, answers=asked.answers, answer_key=asked.questions)
 
 
 def recognised_beside(
