@@ -27,7 +27,6 @@ from scoring.benchmarks.predictions import (
     notices,
     read_predictions,
 )
-from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.given import GivenFilesError, given_files, opened_given
 from scoring.jobs.own_benchmarks import OwnCheck, own_check
 from scoring.jobs.store import STOPPED, Jobs
@@ -520,12 +519,10 @@ def _described(found: OpenedFile, match: QuestionMatch) -> Recognised:
     problems = found.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)
     sets = [file.name for file in match.fits]
-    first, *others = found.lines
-    whose = "your benchmark " if is_own(found.benchmark.key) else ""
     return Recognised(
         found.benchmark.key,
         found.title,
-        (f"{whose}{first}", *others),
+        found.lines,
         problems,
         scorable,
         tuple(map(found.benchmark.look, islice(found.file.rows, LOOKED_AT))),

@@ -60,11 +60,10 @@ def checked(person: Person, *files: Path) -> str:
 def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_path, judge):
     form, sent = person.reads(*zoo(tmp_path))
     settings = person.tab.settings
-    found = form[person.tab.found]
-    assert (
-        "your benchmark Zoo: 4 answers; 4 can be scored" in found and "questions.csv, md5" in found
-    )
-    assert found.count("<tr>") == 4 and "A" in found and "Which is it, 0?" in found
+    check = form[person.tab.own_form.check]
+    assert "Your benchmark: Zoo" in check and "Zoo: 4 answers; 4 can be scored" in check
+    assert "questions.csv, md5" in check and "pet 2, wild 2" in check
+    assert "Which is it, 0?" in check and "Not read:" in check and "Which is it, 3?" not in check
     assert form[settings.benchmark]["value"] == "Your benchmark"
     assert form[settings.protocol]["choices"] == ["Strict (ours)", "VLMEvalKit"]
     kit = person.tab.on_check({**sent, settings.protocol: "VLMEvalKit"}, person.request)
@@ -101,7 +100,7 @@ def test_an_own_rubric_is_judged_by_the_operators_judge_and_goes_on_after_a_stop
     rows = [(f"c{n}", f"Help me, {n}", "point to help", says(n)) for n in range(4)]
     answers = table(tmp_path / "m.csv", "case request expected reply", *rows)
     link = checked(person, answers, tmp_path / "clinic.yaml", tmp_path / "grade.txt")
-    assert "your benchmark Refusals: 4 answers" in person.seen and "Help me, 0" in person.seen
+    assert "Refusals: 4 answers" in person.seen and "Help me, 0" in person.seen
     assert "Nothing graded" in person.opened(link)
     shown = person.tab.on_look(link, "", person.request)
     assert "Have a judge read 4 answers" in shown[person.tab.rest]["value"]

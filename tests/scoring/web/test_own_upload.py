@@ -54,11 +54,10 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
 
     spec.write_text(ZOO)
     drop(visitor, [*tables, spec])
-    found = visitor.locator("#found")
-    expect(found.locator("p").first).to_have_text(
-        "This is your benchmark Zoo: 4 answers; 4 can be scored"
-    )
-    expect(found.locator("tbody tr")).to_have_count(3)
+    found = visitor.locator("#own-check")
+    expect(found.locator("h3")).to_have_text("Your benchmark: Zoo")
+    expect(found).to_contain_text("Zoo: 4 answers; 4 can be scored")
+    expect(found.locator(".as-read li")).to_have_count(3)
     expect(told).to_be_empty()
     shoot(visitor, "own-benchmark", whole=True)
     assert_fits(visitor, PHONE)
@@ -72,7 +71,7 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
             archive.write(file, f"zoo/{file.name}")
     visitor.set_input_files("#drop-file", whole)
     expect(visitor.locator("#drop-state")).to_have_text("zoo.zip")
-    expect(found).to_contain_text("your benchmark Zoo: 4 answers")
+    expect(found).to_contain_text("Zoo: 4 answers; 4 can be scored")
 
     visitor.goto(f"{scoring.address}/{link}")
     report = visitor.locator("main")
