@@ -63,7 +63,7 @@ def test_ten_own_questions_with_an_own_rubric_are_scored_by_the_page_alone(
     expect(check.locator(".as-read li")).to_have_count(3)
     expect(check).to_contain_text("100 answers like these cost about $0.")
     expect(visitor.get_by_label("Right answer")).to_have_value("expected")
-    visitor.get_by_label("Name").fill("Drips")
+    visitor.get_by_label("Name", exact=True).fill("Drips")
     field = visitor.get_by_label("Prompt")
     field.fill("A patient asked: {question}\nThe answer was: {answer}\nDoes it decline and help?")
     field.blur()
