@@ -31,7 +31,7 @@ from scoring import report as results
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
 from scoring.failures import failure
-from scoring.judges import client, injection
+from scoring.judges import attack_rules, client, injection
 from scoring.judges.replies import read_letter
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
@@ -108,7 +108,7 @@ def patterns() -> Mapping[str, re.Pattern]:
             seen.add(id(value))
             for number, pattern in enumerate(held(value, set())):
                 found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
-    for number, pattern in enumerate(held(injection._rules(), set())):
+    for number, pattern in enumerate(held(attack_rules._rules(), set())):
         found.setdefault(pattern, f"scoring.defence.rules{number}")
     return {name: pattern for pattern, name in found.items()}
 
