@@ -379,9 +379,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         return [figures, *tables]
 
     def compared(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
-        raise ChoicesError(
-            "Right answers are hidden, so these reports can't be compared row by row; compare their scores"
-        )
+        raise ChoicesError(self.unpaired)
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
         return report.published
@@ -438,6 +436,7 @@ HIDDEN = HiddenAnswers(
     protocols={},
     check="Score by rules (free)",
     unit="answer",
+    unpaired="The right answers are hidden, so that no answers are compared. Compare the scores of both reports.",
 )
 
 
