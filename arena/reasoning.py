@@ -170,7 +170,10 @@ OPENINGS = re.compile(_one_of([form.opening for form in FORMATS]), re.IGNORECASE
 CLOSINGS = re.compile(_one_of([form.closing for form in FORMATS]), re.IGNORECASE)
 _ANSWER_OPENINGS = re.compile(_one_of([form.opening for form in ANSWERS]), re.IGNORECASE)
 _ANSWER_CLOSINGS = re.compile(_one_of([form.closing for form in ANSWERS]), re.IGNORECASE)
-MARKED = re.compile(r"[<◁\[{&‹〈《【]|\\u003c|%3c|```|~~~", re.IGNORECASE)
+MARKED = re.compile(
+    r"[<◁\[{&‹〈《【\\%`~](?:(?<=[<◁\[{&‹〈《【])|(?<=\\)u003c|(?<=%)3c|(?<=`)``|(?<=~)~~)",
+    re.IGNORECASE,
+)
 """A sign that marks begin with."""
 
 FINAL_CHANNEL = re.compile(
@@ -372,7 +375,7 @@ def _torn_object(text: str) -> Answer | None:
 
 
 def _finished(text: str) -> Answer | None:
-    found = _last(_FINISH, text)
+    found = _last(_FINISH, text) if "Action" in text else None
     if found and found[1].strip():
         return Answer(found[1], ("ReAct",), False)
     if _REACT.match(text) and _ACTION.search(text):

@@ -25,7 +25,7 @@ class ScoreTree(Protocol):
     def children(self) -> Sequence["ScoreTree"]: ...
 
 
-class ScoreTable(NamedTuple):
+class TreeTable(NamedTuple):
     """What a sheet of scores is made of: trees by how their scores are counted."""
 
     name: str

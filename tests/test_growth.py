@@ -31,7 +31,7 @@ from scoring import report as results
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
 from scoring.failures import failure
-from scoring.judges import client, injection
+from scoring.judges import attack_rules, client, injection
 from scoring.judges.replies import read_letter
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
@@ -108,7 +108,7 @@ def patterns() -> Mapping[str, re.Pattern]:
             seen.add(id(value))
             for number, pattern in enumerate(held(value, set())):
                 found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
-    for number, pattern in enumerate(held(injection._rules(), set())):
+    for number, pattern in enumerate(held(attack_rules._rules(), set())):
         found.setdefault(pattern, f"scoring.defence.rules{number}")
     return {name: pattern for pattern, name in found.items()}
 
@@ -298,12 +298,11 @@ STRICT_STANDING = re.compile(
 TAKEN_BACK = re.compile(
     phrases.TAKEN_BACK.pattern.replace(r"(?:[\s\"')\]*]|_(?!ly\s))*+", r"[\s\"')\]*_]*"), re.I
 )
-SPEAKS = re.compile(
-    phrases.SPEAKS.pattern.replace(r"(?:(?!\bquestion\s*:).)", ".").replace(
-        phrases._NEW_LINE, r"\n"
-    ),
-    phrases.SPEAKS.flags,
+ADDRESSES = re.compile(
+    phrases.ADDRESSES.pattern.pattern.replace(r"(?:(?!\bquestion\s*:).)", "."),
+    phrases.ADDRESSES.pattern.flags,
 )
+ORDERS = re.compile(phrases.ORDERS.pattern.replace(phrases._NEW_LINE, r"\n"), phrases.ORDERS.flags)
 NEXT_QUESTION = re.compile(
     r"(?<=\S)\s*\n\s*(?:#+\s*)?(?:question|q|user|human|问题)\s*\d*\s*:", re.IGNORECASE
 )
@@ -330,7 +329,8 @@ def test_linear_rules_find_what_their_plain_forms_find(text):
     assert found == [(one.start(), one[1], one.end()) for one in STANDING.finditer(text)]
     letters = [one.start(1) for one in strict._STANDING.finditer(text)]
     assert letters == [one.start(1) for one in STRICT_STANDING.finditer(text)]
-    assert bool(phrases.SPEAKS.search(text)) == bool(SPEAKS.search(text))
+    assert bool(phrases.ADDRESSES.pattern.search(text)) == bool(ADDRESSES.search(text))
+    assert bool(phrases.ORDERS.search(text)) == bool(ORDERS.search(text))
     assert reasoning.without_pairs(text)[0] == REASONING.sub(" ", text)
     marked = plain_answers._MARKUP.sub(plain_answers._kept, text)
     assert marked == MARKUP.sub(lambda mark: mark[1] or "", text)

@@ -204,7 +204,7 @@ def test_modules_and_classes_have_docstrings():
 OWN_PATTERNS = {
     "arena/server/logs.py",
     "arena/live/identity_leaks.py",
-    "scoring/judges/injection.py",
+    "scoring/judges/attack_rules.py",
 }
 """Files that make patterns of texts they are given: secrets, names of models, the phrase file."""
 
@@ -298,7 +298,8 @@ EXACT_CSV = {
     "scoring/multiple_choice/downloads.py",
 }
 EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
-EXACT_CSV |= {"scoring/benchmarks/kit_table.py", "scoring/questions/fetch.py"}
+EXACT_CSV |= {"scoring/benchmarks/kit_table.py", "scoring/benchmarks/submission.py"}
+EXACT_CSV.add("scoring/questions/fetch.py")
 """Files whose CSV another program reads back: votes, items, questions and answers to be scored, letters for the
 official servers."""
 

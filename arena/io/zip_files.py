@@ -1,6 +1,5 @@
 """Zip files of strangers: the files in one, by what really comes out of it and not by what its head says."""
 
-import re
 import struct
 import zipfile
 import zlib
@@ -22,7 +21,6 @@ _UNREADABLE = (
     zlib.error,
     struct.error,
     EOFError,
-    NotImplementedError,
     RuntimeError,
     ValueError,
     OSError,
@@ -36,7 +34,7 @@ class ZipFileError(ValueError):
 
 def plain_name(path: str) -> str:
     """The name of a file without its folders, in signs that can be shown."""
-    name = re.split(r"[/\\]", path)[-1]
+    name = path.replace("\\", "/").rpartition("/")[2]
     shown = "".join(sign if sign.isprintable() else " " for sign in name)
     return " ".join(shown.split())
 

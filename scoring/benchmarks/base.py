@@ -27,13 +27,13 @@ from scoring.benchmarks.article import (
     score_total,
     sentence,
 )
-from scoring.benchmarks.submission import Submission, these_questions
+from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.reader import Problem, ReadFile
 from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
-from scoring.score_sheets import ScoreTable, line_sheet
+from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
 from scoring.specs.schema import QuestionFile
 
@@ -346,11 +346,11 @@ class FileBenchmark(Benchmark[R]):
         head = self.headline(report)
         return [head] if head else []
 
-    def tables(self, report: R) -> Iterable[ScoreTable]:
+    def tables(self, report: R) -> Iterable[TreeTable]:
         """Scores from the whole file down to its groups; those of its splits, if there are several, come first."""
         return ()
 
-    def submission(self, report: R) -> Submission | None:
+    def submission(self, report: R) -> ServerSubmission | None:
         """The answers whose questions have no right answers here, for their authors; None without any."""
         return None
 

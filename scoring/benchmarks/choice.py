@@ -39,7 +39,7 @@ from scoring.benchmarks.choice_blind import (
 )
 from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
-from scoring.benchmarks.submission import Submission
+from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
@@ -98,7 +98,7 @@ from scoring.report import (
     remembered,
     safe_name,
 )
-from scoring.score_sheets import ScoreTable, no_answer_sheet, sheet_files, tree_sheet
+from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
 from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
@@ -408,7 +408,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         """A split's accuracies by how they are counted, the headline's way first."""
         return {"Accuracy": scores.tree}
 
-    def tables(self, report: ChoiceReport) -> Iterator[ScoreTable]:
+    def tables(self, report: ChoiceReport) -> Iterator[TreeTable]:
         splits = self.tabulated(report).splits
         if splits:
             trees = [SplitTrees(scores.split, self.trees(scores)) for scores in splits]
@@ -456,7 +456,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
             first = replace(first, title=f"{first.title} ({WEIGHED})")
         return LazyFiles(makers | sheet_files(stem, [first, *others]))
 
-    def submission(self, report: ChoiceReport) -> Submission | None:
+    def submission(self, report: ChoiceReport) -> ServerSubmission | None:
         return choice_submission(self.spec.submission, report.file, report.rows)
 
     def edition(self, report: ChoiceReport) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from scoring.benchmarks.submission import Form, Submission, SubmittedAnswer
+from scoring.benchmarks.submission import Form, ServerSubmission, SubmittedAnswer
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.metrics import Node
 from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
 from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
 from scoring.report import file_stem
-from scoring.score_sheets import ScoreTable
+from scoring.score_sheets import TreeTable
 from scoring.specs.report import NO_GROUP
 
 Questions = Mapping[int, ChoiceQuestion]
@@ -56,14 +56,16 @@ def _lacks_passes(rows: Sequence[Answered], questions: Questions) -> bool:
     return any(index % PASS in bases for index in lacking)
 
 
-def choice_submission(form: Form | None, file: str, rows: Sequence[Decided]) -> Submission | None:
+def choice_submission(
+    form: Form | None, file: str, rows: Sequence[Decided]
+) -> ServerSubmission | None:
     """The answers of splits without a right letter; None where there are none, or no form for them."""
     known = {row.question.split for row in rows if row.question.answer}
     blind = [row for row in rows if row.question.split not in known]
     if form is None or not blind:
         return None
     splits = tuple(dict.fromkeys(row.question.split for row in blind))
-    return Submission(form, file_stem(file), splits, [*submitted(blind)])
+    return ServerSubmission(form, file_stem(file), splits, [*submitted(blind)])
 
 
 def submitted(rows: Sequence[Decided]) -> Iterator[SubmittedAnswer]:
@@ -95,14 +97,14 @@ class SplitTrees(NamedTuple):
     trees: Mapping[str, Node]
 
 
-def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> ScoreTable:
+def over_splits(splits: Sequence[SplitTrees], words: Callable[[str], str]) -> TreeTable:
     """The accuracies of a whole file, which is the last of the splits; of several, the others are what is below it."""
     *parts, whole = splits
     trees = whole.trees
     if len(parts) > 1:
         trees = {way: _over(tree, way, parts) for way, tree in trees.items()}
     named = {way: _named(tree, words) for way, tree in trees.items()}
-    return ScoreTable("levels", "By level", "Level", named)
+    return TreeTable("levels", "By level", "Level", named)
 
 
 def _over(whole: Node, way: str, parts: Sequence[SplitTrees]) -> Node:

@@ -10,7 +10,7 @@ import base64
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -33,12 +33,12 @@ from scoring.benchmarks.base import (
     OpenedFile,
     check_scorable,
 )
-from scoring.benchmarks.submission import Submission, these_questions
+from scoring.benchmarks.submission import ServerSubmission, these_questions
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
 from scoring.no_answers import counted, fate
 from scoring.report import NO_SCORE, ScoreLine, csv_bytes, file_stem
-from scoring.score_sheets import ScoreTable, ScoreTree, line_sheet, tree_sheet
+from scoring.score_sheets import ScoreTree, TreeTable, line_sheet, tree_sheet
 from scoring.small_groups import LEAST, shown_groups
 from scoring.specs.report import NO_GROUP
 
@@ -129,7 +129,7 @@ class HiddenTable:
 
 
 @dataclass(frozen=True)
-class SubmissionFile:
+class KeptSubmission:
     """The file of answers whose right ones are with a benchmark's authors."""
 
     name: str
@@ -165,7 +165,7 @@ class HiddenReport:
     """Groups that are too small to be shown, and those that would tell them."""
     limits: tuple[Caveat, ...]
     published: PublishedBoard | None
-    submission: SubmissionFile | None
+    submission: KeptSubmission | None
 
 
 def report_of(opened: OpenedFile, protocol: str, title: str = "") -> Any:
@@ -232,7 +232,7 @@ def _size(line: ScoreLine) -> int:
     return line.n - line.unscored
 
 
-def _safe_table(table: ScoreTable, open_splits: Container[str]) -> ScoreTable:
+def _safe_table(table: TreeTable, open_splits: frozenset[str]) -> TreeTable:
     """A table without the figures whose whole is of few hidden right answers: the open ones can be taken off it."""
     trees = {
         figure: tree
@@ -242,13 +242,15 @@ def _safe_table(table: ScoreTable, open_splits: Container[str]) -> ScoreTable:
     return table._replace(trees=trees)
 
 
-def _hidden_size(root: ScoreTree, open_splits: Container[str]) -> int:
+def _hidden_size(root: ScoreTree, open_splits: frozenset[str]) -> int:
     known = [split.line for split in root.children if split.line.name in open_splits]
+    if open_splits and not known:
+        return 0  # which of them are open is not told
     return _size(root.line) - sum(map(_size, known))
 
 
 def _safe_figures(
-    benchmark: FileBenchmark[Any], report: Any, tables: Sequence[ScoreTable], has_open: bool
+    benchmark: FileBenchmark[Any], report: Any, tables: Sequence[TreeTable], has_open: bool
 ) -> list[ScoreLine]:
     """The figures of the whole file, if they are of enough answers; beside open splits, those that a table has."""
     scored = [answer for answer in benchmark.scored_answers(report) if answer.score is not None]
@@ -261,12 +263,12 @@ def _safe_figures(
     return figures
 
 
-def _shown_table(table: ScoreTable, open_splits: Container[str]) -> HiddenTable:
+def _shown_table(table: TreeTable, open_splits: frozenset[str]) -> HiddenTable:
     trees = {figure: _shown(tree, open_splits) for figure, tree in table.trees.items()}
     return HiddenTable(table.name, table.title, table.head, trees)
 
 
-def _shown(node: ScoreTree, open_splits: Container[str] = ()) -> HiddenNode:
+def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> HiddenNode:
     """A node with its groups that may be shown; those of splits whose right answers are open tell nothing."""
     known = [child for child in node.children if child.line.name in open_splits]
     hidden = [child for child in node.children if child.line.name not in open_splits]
@@ -275,7 +277,7 @@ def _shown(node: ScoreTree, open_splits: Container[str] = ()) -> HiddenNode:
     return HiddenNode(HiddenLine.of(node.line), tuple(children))
 
 
-def _lines(table: ScoreTable | HiddenTable) -> int:
+def _lines(table: TreeTable | HiddenTable) -> int:
     """How many groups with an answer a table has."""
 
     def below(node: ScoreTree) -> int:
@@ -288,7 +290,7 @@ def _limits(
     opened: OpenedFile,
     report: Any,
     told: Sequence[str],
-    submission: Submission | None,
+    submission: ServerSubmission | None,
     left_out: int,
 ) -> Iterator[Caveat]:
     """Yield what limits the numbers, in words that name no answer."""
@@ -325,8 +327,8 @@ def _headline_alone(board: PublishedBoard) -> PublishedBoard:
     return replace(board, own={first: board.own[first]})
 
 
-def _kept_file(submission: Submission) -> SubmissionFile:
-    return SubmissionFile(submission.name, base64.b64encode(submission.content).decode("ascii"))
+def _kept_file(submission: ServerSubmission) -> KeptSubmission:
+    return KeptSubmission(submission.name, base64.b64encode(submission.content).decode("ascii"))
 
 
 class HiddenAnswers(Benchmark[HiddenReport]):

@@ -31,7 +31,7 @@ from scoring.benchmarks.base import (
 )
 from scoring.benchmarks.spec_checks import told_canaries, told_distrust, told_orders, told_pictures
 from scoring.benchmarks.spec_submission import spec_submission
-from scoring.benchmarks.submission import Submission
+from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
@@ -40,7 +40,7 @@ from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
-from scoring.score_sheets import ScoreTable
+from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
@@ -201,10 +201,10 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def figures(self, report: SpecReport) -> Sequence[ScoreLine]:
         return whole_figures(report)
 
-    def tables(self, report: SpecReport) -> Iterable[ScoreTable]:
+    def tables(self, report: SpecReport) -> Iterable[TreeTable]:
         return figure_tables(report)
 
-    def submission(self, report: SpecReport) -> Submission | None:
+    def submission(self, report: SpecReport) -> ServerSubmission | None:
         return spec_submission(report)
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from scoring.benchmarks.submission import Form, Submission, SubmittedAnswer
+from scoring.benchmarks.submission import Form, ServerSubmission, SubmittedAnswer
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.multiple_choice.types import NONE
 from scoring.report import file_stem
@@ -17,7 +17,7 @@ _IDS: Mapping[Form, str] = {"json map": "id", "json list": "questionId"}
 """Columns whose cells a server calls questions by; the question file's own ids where it has none."""
 
 
-def spec_submission(report: SpecReport) -> Submission | None:
+def spec_submission(report: SpecReport) -> ServerSubmission | None:
     """The answers of splits without a right one, in the spec's form; None where there are none, or no form."""
     spec = spec_of_report(report)
     if spec.submission is None:
@@ -29,7 +29,7 @@ def spec_submission(report: SpecReport) -> Submission | None:
         return None
     splits = tuple(dict.fromkeys(split_of(spec, item.cells) for _, item in blind))
     answers = [_submitted(spec, spec.submission, row, item) for row, item in blind]
-    return Submission(spec.submission, file_stem(report.file), splits, answers)
+    return ServerSubmission(spec.submission, file_stem(report.file), splits, answers)
 
 
 def _submitted(spec: Spec, form: Form, row: ReadRow, item: Item) -> SubmittedAnswer:

@@ -28,7 +28,7 @@ class SubmittedAnswer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Submission:
+class ServerSubmission:
     """A file for a benchmark's own server."""
 
     form: Form

@@ -44,7 +44,8 @@ class _Beside:
 
     def opened(self, path: Path) -> OpenedFile:
         if self._given is None and self._benchmark.key in BENCHMARKS:
-            found, match = joined(self._library, path, ANSWERS, benchmark=self._benchmark.key)
+            key = self._benchmark.key
+            found, match = joined(self._library, path, ANSWERS, benchmark=key, hides=False)
             if found is not None:
                 return found
             if match.unclear:

@@ -133,7 +133,7 @@ def _recognised(file: Path | None, settings: Settings) -> OpenedFile | Benchmark
     """What a file is; free answers must be MM-Vet's by their ids, or answer a question that is here."""
     if file is None:
         raise BadParameter("name a file of outputs", param_hint="FILE")
-    beside = joined(QuestionLibrary(settings.questions), file, ANSWERS)
+    beside = joined(QuestionLibrary(settings.questions), file, ANSWERS, hides=False)
     if beside.file is not None:
         return beside.file
     if beside.match.unclear:

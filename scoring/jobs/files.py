@@ -38,8 +38,8 @@ from scoring.judges.run import Quote
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import Problem
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import Match
-from scoring.questions.opening import NO_FILE, Joined, joined, whole_file
+from scoring.questions.matching import QuestionMatch
+from scoring.questions.opening import NO_FILE, JoinedFile, joined, whole_file
 from scoring.registry import (
     BENCHMARKS,
     benchmark_of,
@@ -86,7 +86,7 @@ class JobServiceError(ValueError):
     """Invalid request; the message says what to choose instead."""
 
 
-class Chosen(NamedTuple):
+class FileChoice(NamedTuple):
     """What a file is to be scored as; "" for what the file itself tells."""
 
     benchmark: str = ""
@@ -97,7 +97,7 @@ class Chosen(NamedTuple):
     """JSON of the spec of a user's own benchmark; that of the upload without."""
 
 
-FROM_FILE = Chosen()
+FROM_FILE = FileChoice()
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class FileReader:
         self,
         owner: str,
         arrived: StoredUpload,
-        chosen: Chosen = FROM_FILE,
+        chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] | None = None,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
@@ -280,7 +280,7 @@ class FileReader:
         return self._of_no_file(owner, arrived, found)
 
     def _unclear(
-        self, arrived: StoredUpload, match: Match, key: str, wanted: Callable[[], bool]
+        self, arrived: StoredUpload, match: QuestionMatch, key: str, wanted: Callable[[], bool]
     ) -> Recognised:
         """A file that several question files fit: as it is if it holds its questions, else with what is to be chosen.
 
@@ -319,17 +319,19 @@ class FileReader:
         return Recognised(form.key, Path(arrived.name).stem, (), (), True)
 
     def _joined(
-        self, arrived: StoredUpload, chosen: Chosen, wanted: Callable[[], bool] | None = None
-    ) -> Joined:
+        self, arrived: StoredUpload, chosen: FileChoice, wanted: Callable[[], bool] | None = None
+    ) -> JoinedFile:
         """A file with the questions that were given beside it, else with those of the library; or by its own spec."""
         given = given_files(arrived)
         goes_on = wanted or arrived.path.exists
         own = given.own(chosen.benchmark, chosen.spec)
         if given.questions is not None:
             benchmark = own or (file_benchmark(chosen.benchmark) if chosen.benchmark else None)
-            return Joined(opened_given(given, given.questions, benchmark, goes_on), Match())
+            return JoinedFile(
+                opened_given(given, given.questions, benchmark, goes_on), QuestionMatch()
+            )
         if own is not None:
-            return Joined(_opened(arrived, own, goes_on), Match())
+            return JoinedFile(_opened(arrived, own, goes_on), QuestionMatch())
         return joined(
             self.library,
             arrived.path,
@@ -339,7 +341,7 @@ class FileReader:
             wanted=goes_on,
         )
 
-    def _open(self, arrived: StoredUpload, chosen: Chosen) -> OpenedFile:
+    def _open(self, arrived: StoredUpload, chosen: FileChoice) -> OpenedFile:
         """A file as what it is to be scored as. Raises RowsError and ChoicesError."""
         return self._joined(arrived, chosen).file or _opened(arrived, chosen.benchmark)
 
@@ -362,7 +364,7 @@ class FileReader:
             lines += self.submissions.draft(owner, file, SubmissionRequest(), "", "").lines
         return Recognised("visit-bench", file.model, lines, (), True, rows)
 
-    def own_check(self, arrived: StoredUpload, chosen: Chosen, asking: Asking) -> OwnCheck:
+    def own_check(self, arrived: StoredUpload, chosen: FileChoice, asking: Asking) -> OwnCheck:
         """A file by its owner's spec, with the prompt and price of the judge that would be asked."""
         return own_check(self._open(arrived, chosen), asking.spec)
 
@@ -379,7 +381,7 @@ class FileReader:
         return written(graded_report(file, chosen, options.missing, title), is_done=True)
 
     def extracted(
-        self, arrived: StoredUpload, chosen: Chosen, protocol: str, title: str
+        self, arrived: StoredUpload, chosen: FileChoice, protocol: str, title: str
     ) -> Written:
         """The report that rules alone make of a file."""
         return written(report_of(self._open(arrived, chosen), protocol, title), is_done=True)
@@ -438,7 +440,7 @@ class FileReader:
     def whole_file(
         self,
         arrived: StoredUpload,
-        chosen: Chosen,
+        chosen: FileChoice,
         protocol: str,
         title: str,
         spec: JudgeSpec,
@@ -512,7 +514,7 @@ class FileReader:
         )  # the run still stops by what it costs, which nobody is told
 
 
-def _described(found: OpenedFile, match: Match) -> Recognised:
+def _described(found: OpenedFile, match: QuestionMatch) -> Recognised:
     """What a file of answers is, beside the question file that it was joined to if there is one."""
     problems = found.problems
     scorable = not any(problem.blocks == "scoring" for problem in problems)

@@ -24,8 +24,8 @@ from scoring.jobs.files import (
     FROM_FILE,
     LARGE,
     Asking,
-    Chosen,
     Draft,
+    FileChoice,
     FileReader,
     JobServiceError,
     Recognised,
@@ -115,7 +115,7 @@ class JobService:
         """Whether an upload says by a spec how it is scored. Raises GivenFilesError, SpecError and RowsError."""
         return self._given(self.upload_store.find(owner, token)).spec is not None
 
-    def form(self, owner: str, token: str, chosen: Chosen) -> Benchmark[Any]:
+    def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
         """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
         if not is_own(chosen.benchmark):
             return BENCHMARKS[chosen.benchmark]
@@ -143,7 +143,7 @@ class JobService:
         self,
         owner: str,
         token: str,
-        chosen: Chosen = FROM_FILE,
+        chosen: FileChoice = FROM_FILE,
         waits: Callable[[], bool] = lambda: True,
     ) -> Recognised:
         """Recognise a file's benchmark, or take the given one; it stops when the file is gone or nobody `waits`."""
@@ -158,7 +158,9 @@ class JobService:
         arrived = self._upload(owner, token)
         return self._read(Source.of(arrived), own_look, arrived)
 
-    def own_check(self, owner: str, token: str, chosen: Chosen, judge: OwnJudge | None) -> OwnCheck:
+    def own_check(
+        self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None
+    ) -> OwnCheck:
         """A file by its owner's spec before it is scored, with the prompt and price of a judge."""
         arrived = self._upload(owner, token)
         asking = self._asking(owner, judge)
@@ -207,7 +209,7 @@ class JobService:
         made = partial(self.reader.sealed, arrived, protocol, title)
         return Draft(made, lambda: Source.of(arrived))
 
-    def extract(self, owner: str, token: str, chosen: Chosen, protocol: str, title: str) -> Job:
+    def extract(self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str) -> Job:
         """Store the report that rules alone make of a file, as a finished job."""
         arrived = self._upload(owner, token)
         self.upload_store.check_disk()
@@ -218,7 +220,7 @@ class JobService:
         return job
 
     def whole_file(
-        self, owner: str, token: str, chosen: Chosen, protocol: str, title: str
+        self, owner: str, token: str, chosen: FileChoice, protocol: str, title: str
     ) -> Draft:
         """Draft of all that the rules leave open in a file."""
         arrived = self._upload(owner, token)

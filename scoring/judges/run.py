@@ -207,7 +207,7 @@ class _Walk:
         return True
 
 
-class _Trial:
+class _TrialTasks:
     """The first tasks of a run that need a call: until one of them can be read, no other is asked.
 
     A task whose call fails or is refused tells nothing of the judge, and makes room for another.
@@ -281,7 +281,7 @@ class _Run(Generic[T]):
     _locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
-        self._trial = _Trial(self._judge.trials)
+        self._trial = _TrialTasks(self._judge.trials)
 
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):

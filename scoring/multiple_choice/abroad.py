@@ -136,3 +136,13 @@ STATED_WORDS = frozenset(
     for word in _ASCII_WORD.findall(f"{language.answer} {language.choose}")
 )
 """ASCII words of these, which tell whether a text is worth a closer look."""
+
+
+def _in_ascii(field: str) -> frozenset[str]:
+    phrases = {phrase for one in LANGUAGES.values() for phrase in getattr(one, field).split(",")}
+    return frozenset(phrase for phrase in phrases if phrase and phrase.isascii())
+
+
+STATED_BY = frozenset(filter(str.isalpha, _in_ascii("choose")))
+STATED_PARTS = _in_ascii("answer") | _in_ascii("choose") - STATED_BY
+"""What `STATED` begins with in a text of ASCII letters: whole words, and parts of words or phrases."""

@@ -5,9 +5,9 @@ A number is named by its value, a Chinese option by its characters, and a word f
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Mapping
-from functools import cache, cached_property
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,14 +22,23 @@ from scoring.multiple_choice.numbers import (
     starting,
     whole,
 )
-from scoring.multiple_choice.phrases import COMMON, FILLERS, NOT, UNSURE, words, words_of
+from scoring.multiple_choice.phrases import (
+    COMMON,
+    FILLERS,
+    NOT,
+    UNSURE,
+    Begun,
+    places_of,
+    words,
+    words_of,
+)
 from scoring.multiple_choice.plain_answers import lowered, plain_content, with_brackets
 from scoring.multiple_choice.types import LETTERS
 
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _CJK_SIGN = re.compile(f"[{_CJK}]")
 _WORD_SIGN = re.compile(rf"[^\W{_CJK}]")
-_SENTENCE_END = re.compile(r"(?<!\d)[.](?!\w)|[!?\n;。;]|\.(?=\s)")
+_SENTENCE_END = re.compile(r"[.!?\n;。;](?:(?<!\.)|(?<!\d\.)(?!\w)|(?=\s))")
 
 
 class Mention(NamedTuple):
@@ -79,6 +88,7 @@ class Contents:
         """Whether an option is a letter with a sign behind it, as a blood group or a grade."""
         self.all_letters = all(len(text) == 1 and text.isalpha() for text in self.texts.values())
         self.unclear = self._unclear_letters()
+        self._said = tuple(filter(None, self.texts.values()))
         self._longest_first = sorted(self.texts, key=lambda letter: -len(self.texts[letter]))
 
     def _counted_things(self) -> Mapping[str, Number]:
@@ -130,7 +140,9 @@ class Contents:
             letters = matching(number, self.values)
             if letters:
                 return Mention(letters[0], place, number.end) if len(letters) == 1 else None
-        for here in (place, start):
+        for here in (place, start) if start > place else (place,):
+            if not lower.startswith(self._said, here):
+                continue
             for letter in self._longest_first:
                 content = self.texts[letter]
                 if (
@@ -153,14 +165,19 @@ class Contents:
                 or (len(content) == 1 and _CJK_SIGN.match(content))
             ):
                 continue
+            is_common = content in COMMON
+            last = len(lower)
+            if is_common and content not in _BEFORE_COMMON:
+                last = opening
             place = lower.find(content)
-            while place >= 0:
+            while 0 <= place <= last:
                 end = place + len(content)
-                if self._is_whole(letter, lower, place) and (
-                    content not in COMMON
+                may_be_said = (
+                    not is_common
                     or (place <= opening and bool(_CLAUSE_ENDS.match(text, end)))
                     or self._is_complement(lower, content, place)
-                ):
+                )
+                if may_be_said and self._is_whole(letter, lower, place):
                     found.append(Mention(letter, place, end))
                 place = lower.find(content, end)
         return _outermost(found)
@@ -232,6 +249,10 @@ _AWAY = re.compile(
     r"\b(?:(?:opposite|reverse|inverse|complement|lack|absence) of|contrary to|far from|once was|was once|previously"
     r"|formerly|(?:used|ceased|ceases) to be|(?:wish|wishes) (?:it|they|he|she) (?:were|was))\s(?:(?:an?|the)\s)?\Z"
 )
+_AWAY_WORDS = words(
+    """opposite reverse inverse complement lack absence contrary far once previously formerly used ceased ceases wish
+    wishes was"""
+)
 _BESIDE = re.compile(
     r"\b(?:to|near|behind|beside|with|by|from|of|as|above|below|under|over|opposite)\s(?:an?|the)\s\Z"
 )
@@ -254,7 +275,8 @@ _OPERATOR = re.compile(r"[-+×÷*/^=<>≤≥≠,:(]")
 _SHORT = 60
 """Characters of a formula at most, in which blanks say nothing."""
 _HALF_DAY = re.compile(r"\s?[ap]\.?m\b")
-_SPACE = re.compile(r"\s")
+_OTHER_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
+_OTHER_SPACE = re.compile(r"[^\S ]")
 _SIGN_BEFORE = re.compile(
     r"(?:[.+]|\d,|-\s?|(?<![a-z])(?:minus|negative|at least|at most|than|over|under|up to)\s|[负負]|零下|[<>≤≥≠]\s?)\Z"
 )
@@ -376,12 +398,28 @@ class AnswerText:
             tuple(options.items()), lambda: Contents(MappingProxyType(dict(options)))
         )
         self.text = _SIGN_WORDS.sub(_with_sign, text) if self.contents.signed else text
-        self.lower = _SPACE.sub(" ", lowered(self.text))
+        self.lower = _OTHER_SPACE.sub(" ", lowered(self.text))
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Words of the text, which tell whether a pattern is worth trying."""
         return words_of(self.lower)
+
+    @cached_property
+    def has_other_letters(self) -> bool:
+        return not self.text.isascii() and _OTHER_LETTER.search(self.text) is not None
+
+    def matches(self, phrase: Begun) -> Iterator[re.Match[str]]:
+        """Every match in the masked text, as `finditer` has them."""
+        if self.has_other_letters:
+            yield from phrase.pattern.finditer(self.masked)
+            return
+        end = 0
+        for place in places_of(self.lower, self.words & phrase.words | phrase.parts):
+            found = phrase.pattern.match(self.masked, place) if place >= end else None
+            if found:
+                yield found
+                end = found.end()
 
     @cached_property
     def plain(self) -> str:
@@ -412,7 +450,6 @@ class AnswerText:
         beside: set[str] = set()
         every: set[str] = set()
         labelled = {mention[1:] for mention in self.mentions if self._labelled(mention)}
-        denies = cache(self._denies)
         for mention in self.mentions:
             if mention[1:] in labelled:
                 continue
@@ -422,7 +459,7 @@ class AnswerText:
             number = self._sentence_number(mention.start)
             if not opening and self._is_beside(mention):
                 beside.add(mention.letter)
-            elif opening or not (denies(number) or self._is_away(mention)):
+            elif opening or not (self._denies(number) or self._is_away(mention)):
                 affirmed.add(mention.letter)
                 denied.discard(mention.letter)
             elif not opening and NOT.search(self.sentence(mention.start)):
@@ -447,15 +484,23 @@ class AnswerText:
         return bisect_right(self._starts, place) - 1
 
     def _denies(self, number: int) -> bool:
-        sentence = lowered(self.sentence(self._starts[number]))
-        return bool(UNSURE.search(sentence)) or sentence.rstrip().endswith("?")
+        start = self._starts[number]
+        end = self._starts[number + 1]
+        doubt = bisect_left(self._doubts, start)
+        has_doubt = doubt < len(self._doubts) and self._doubts[doubt] < end
+        return has_doubt or self.masked[start:end].rstrip().endswith("?")
+
+    @cached_property
+    def _doubts(self) -> list[int]:
+        """Places of the words that keep their sentences from affirming an option."""
+        return [found.start() for found in self.matches(UNSURE)]
 
     def _before(self, mention: Mention) -> str:
         return self.lower[max(0, mention.start - _BEFORE) : mention.start]
 
     def _is_away(self, mention: Mention) -> bool:
         """Whether something is not the option, or no longer: "the opposite of red"."""
-        return bool(_AWAY.search(self._before(mention)))
+        return not self.words.isdisjoint(_AWAY_WORDS) and bool(_AWAY.search(self._before(mention)))
 
     def _is_beside(self, mention: Mention) -> bool:
         """Whether it is another thing's, as "red" in "next to the red one"; it says nothing alone."""

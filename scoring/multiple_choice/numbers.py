@@ -31,7 +31,7 @@ class Number(NamedTuple):
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
 _RAISED = re.compile(r"[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,9}")
-_DECIMAL_COMMA = re.compile(r"(?:(?<![\w.,])|(?<=(?<![\w.,])0)),(?=\d)")
+_DECIMAL_COMMA = re.compile(r",(?=\d)(?:(?<![\w.,],)|(?<=(?<![\w.,])0,))")
 """A comma that can part no thousands: "0,5" and ",5"."""
 _CIRCLED = re.compile("[①-⑳]")
 _VULGAR = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞])")

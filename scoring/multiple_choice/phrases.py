@@ -4,8 +4,17 @@ Lists are separated by commas; a phrase is matched as whole words, in any case. 
 """
 
 import re
+from collections.abc import Iterable
+from string import ascii_lowercase
+from typing import NamedTuple
 
-from scoring.multiple_choice.abroad import CALLED_RIGHT, STATED, STATED_WORDS
+from scoring.multiple_choice.abroad import (
+    CALLED_RIGHT,
+    STATED,
+    STATED_BY,
+    STATED_PARTS,
+    STATED_WORDS,
+)
 
 IN_A_WORD = r"(?:(?-i:[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])|['’&+#])"
 """A character that makes an adjacent letter part of something longer; Chinese, Japanese and Korean ones do not.
@@ -14,6 +23,7 @@ Those have no case, which `re` would look up for each of them, in a third of a s
 """
 HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORDS = re.compile(r"[a-z]+")
+_BLANKS = str.maketrans(dict.fromkeys({*map(chr, range(128))} - {*ascii_lowercase}, " "))
 
 
 def words_of(lower: str) -> frozenset[str]:
@@ -21,17 +31,46 @@ def words_of(lower: str) -> frozenset[str]:
 
     They tell which patterns are worth trying.
     """
-    words = _WORDS.findall(lower)
+    if lower.isascii():
+        return frozenset(lower.translate(_BLANKS).split())
+    words = [*_WORDS.findall(lower), "外"]
     if HAN.search(lower):
         words.append("汉")
-    if not lower.isascii():
-        words.append("外")
     return frozenset(words)
 
 
+class Begun(NamedTuple):
+    """A pattern and what its matches begin with, where a text has no letters but A to Z.
+
+    Trying it where one of these stands takes a tenth of the time of a search.
+    """
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+    parts: frozenset[str]
+    """What may stand in a word, too."""
+
+
+def places_of(lower: str, texts: Iterable[str]) -> list[int]:
+    """Every place of a lower-case text at which one of these stands, also in a longer word, in order."""
+    places = []
+    for text in texts:
+        place = lower.find(text)
+        while place >= 0:
+            places.append(place)
+            place = lower.find(text, place + len(text))
+    return sorted(places)
+
+
 def one_of(phrases: str) -> str:
-    """A pattern of comma-separated phrases, which may be patterns themselves."""
-    return "(?:" + "|".join(phrase.strip() for phrase in phrases.split(",")) + ")"
+    """A pattern of comma-separated phrases, which may be patterns themselves.
+
+    It looks at the first letter before it tries the phrases, which makes it several times faster.
+    """
+    alternatives = [phrase.strip() for phrase in phrases.split(",")]
+    firsts = "".join(sorted({phrase[0] for phrase in alternatives}))
+    look = f"(?=[{firsts}])" if firsts.isalpha() else ""
+    return f"(?:{look}(?:{'|'.join(alternatives)}))"
 
 
 def words(phrases: str) -> frozenset[str]:
@@ -63,7 +102,7 @@ _CHOOSE = one_of(
     "go for, going for, went for, answer with, say"
 )
 _SO = one_of("therefore, thus, hence, so, correct, finally, conclusion")
-FRAMES = re.compile(
+_FRAMES = re.compile(
     rf"\b(?:{_SUBJECT}s?\b(?:\s*\([^)\n]{{0,30}}\))?"
     rf"(?:{_GAP}\s+{_IS}\b|\s*[.:=]|\s*-+>|\s*[→⇒]|\s+[-–—]\s|\s*\n)\s*{_SURELY}"
     rf"|{_CHOOSE}\b{_SURELY}"
@@ -77,15 +116,14 @@ FRAMES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Text before the option in "the answer is B", "I'd go with B", "it is B", "so B.", "答案是B", "选B"."""
-FRAME_WORDS = (
-    words(
-        """answer answers ans option options choice choices selection selections solution solutions
+_FRAME_WORDS = words(
+    """answer answers ans option options choice choices selection selections solution solutions
     conclusion conclusions letter letters pick picks guess guesses response responses choose chose picked
     select selected opt vote settle go going went say it this that which therefore thus hence so correct finally
-    not 汉 外"""
-    )
-    | STATED_WORDS
+    not"""
 )
+FRAMES = Begun(_FRAMES, _FRAME_WORDS | STATED_BY, STATED_PARTS)
+FRAME_WORDS = _FRAME_WORDS | STATED_WORDS | {"汉", "外"}
 _CALLED = one_of(
     "is, was, seems, appears, looks, would be, must be, should be, has to be, to be, being"
 )
@@ -160,7 +198,7 @@ PLAIN_NOT = re.compile(
     + r"\b|n't\b",
     re.IGNORECASE,
 )
-UNSURE = re.compile(
+_UNSURE = re.compile(
     r"\b"
     + one_of(
         r"""not, never, no, nor, neither, none, nothing, without, cannot, unlike, except, instead, rather, excluding,
@@ -172,6 +210,16 @@ UNSURE = re.compile(
     )
     + r"\b|n't\b|不|没|非|无|未|除|别|或|还是|如果|虽|但|而是|像|似",
     re.IGNORECASE,
+)
+UNSURE = Begun(
+    _UNSURE,
+    words(
+        """not never no nor neither none nothing without cannot unlike except instead rather excluding exclude excluded
+        excludes excludeds absent lack lacks lacking wrong incorrect false unlikely hardly barely were had if whether
+        unless similar different differ differs compare compared versus vs than but or either although though however
+        while whereas initially at first look looks reminiscent could would opposed apart besides"""
+    ),
+    frozenset(("rul", "eliminat", "discard", "resembl", "confus", "mistak", "n't")),
 )
 """Words that keep a sentence from affirming the option that it names."""
 CLAUSE_START = re.compile(
@@ -215,7 +263,7 @@ _THINGS = one_of(
 )
 _NEW_LINE = r"(?<!\s)[^\S\n]*+\n"
 """The first line break among blanks: starting from later ones would read all the following blanks again."""
-SPEAKS = re.compile(
+_ADDRESSES = re.compile(
     r"\b(?:your (?:final )?(?:output|mark|score|reply|decision|verdict|grade|extraction)\b"
     r"|your (?:final )?(?:answer|response|choice)\s*(?:is|:|=|must|should)"
     rf"|(?:ignore|disregard|forget|override|bypass|skip|overlook|never mind)\b.{{0,50}}\b{_THINGS}\b"
@@ -228,21 +276,31 @@ SPEAKS = re.compile(
     r"(?:this|it|that|me|my (?:answer|response)|any\w*|everything)\b.{0,40}\b(?:as|correct|with|to)\b"
     r"|most similar (?:option|to (?:this|the|my) answer)|(?:new|updated) instructions?\b"
     r"|system (?:prompt|message|override)\b)"
-    rf"|(?:^|{_NEW_LINE}|[.!,]|\b(?:and|then|please|just|now|simply))\s*+"
-    r"(?:output|print|return|extract|reply with|respond with|answer only|emit|write|give)\b\s*"
-    r"(?:only\s+|the\s+|just\s+|letter\s+|option\s+|choice\s+|single\s+|character\s+|:\s*)*[\"'(\[*]*(?-i:[A-Z])\b"
-    rf"|<\|?(?:system|user|im_start)|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:"
+    r"|<\|?(?:system|user|im_start)"
     r"|(?=[忽无不请只输你评提新])(?:忽略|无视|不要管|请输出|请直接输出|只输出|输出[:\s]*[\"'(\[]*[A-Z]"
     r"|你(?:的输出|的答案|应该|必须|需要)|评(?:分|判|审)(?:者|人|员)|提取器|新指令)",
     re.IGNORECASE | re.DOTALL,
 )
+ORDERS = re.compile(
+    rf"(?:^|{_NEW_LINE}|[.!,]|\b(?:and|then|please|just|now|simply))\s*+"
+    r"(?:output|print|return|extract|reply with|respond with|answer only|emit|write|give)\b\s*"
+    r"(?:only\s+|the\s+|just\s+|letter\s+|option\s+|choice\s+|single\s+|character\s+|:\s*)*[\"'(\[*]*(?-i:[A-Z])\b"
+    rf"|(?:^|{_NEW_LINE})\s*+(?:system|user|human|instruction)\s*:",
+    re.IGNORECASE,
+)
 """Text that tells an extractor, a judge or a chat what to output, or plays the next part of its prompt."""
+ORDER_WORDS = words(
+    "output print return extract reply respond emit write give system user human instruction 外"
+)
+"""Words of these orders; "answer", which most texts have, is one with "only" behind it."""
 SPEAK_WORDS = words(
     """your ignore disregard forget override bypass skip overlook never you extractor grader judge evaluator scorer
     parser matcher chatgpt gpt assistant system ai output print return extract reply respond answer emit write give
     example question user im human instruction note message hint notes messages hints instructions for count treat
-    accept consider regard mark grade score match similar new updated dear hey hi hello attention extraction 汉"""
+    accept consider regard mark grade score match most similar new updated dear hey hi hello attention extraction 汉"""
 )
+ADDRESSES = Begun(_ADDRESSES, SPEAK_WORDS, frozenset("<"))
+"""Text that speaks to an extractor, a judge or a chat."""
 
 # Refusals: text that says that none of the options is meant.
 _CANNOT = one_of("cannot, can't, can not, could not, couldn't, am unable to, am not able to")

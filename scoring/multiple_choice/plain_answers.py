@@ -33,8 +33,11 @@ _STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
 _OPTION_NAME = re.compile(r"\b(option|choice|answer)_([A-Z])\b", re.IGNORECASE)
 _MOST_COMMANDS = 3
 """LaTeX commands in one another at most."""
-_RUNS = re.compile(r"([^\w\s])\1{3,}|\s{2,}")
-_SPACES = re.compile(r"\s+")
+_MARKUP_SIGN = re.compile(r"[*_`\\$<#]")
+_SPEAKER = re.compile(r"\s*+(?:assistant|助手)", re.IGNORECASE)
+"""A sign in a text, or its start, without which `_MARKUP` finds nothing."""
+_MARKS = re.compile(r"([^\w\s])\1{3,}")
+_BLANKS = re.compile(r"\s\s+")
 _STARRED = re.compile(r"[A-Za-z]{1,2}\*")
 _POINT_FIRST = re.compile(r"[\s\"'“”‘’«»()\[\]*$]*+\.\d")
 _AROUND = " \t\r\n.,;:!?\"'“”‘’«»()[]*。、…"
@@ -44,17 +47,18 @@ _AROUND_BRACKETS = _AROUND.translate({ord(sign): None for sign in "()[]"})
 
 def squeezed(text: str) -> str:
     """The text with runs of blanks and of one mark shortened, so that no pattern is slow; letters stay."""
-    return _RUNS.sub(lambda run: run[1] * 3 if run[1] else "\n" if "\n" in run[0] else " ", text)
+    text = _MARKS.sub(r"\1\1\1", text)
+    return _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
 def plain_content(text: str) -> str:
     """An option's text as searched for in a plain answer: lower case, without emphasis and end marks."""
-    bare = _SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text)))
-    inner = bare.strip() if _STARRED.fullmatch(bare.strip()) else bare.strip(_AROUND)
+    bare = _in_one_line(text)
+    inner = bare if _STARRED.fullmatch(bare) else bare.strip(_AROUND)
     inner = _with_own_brackets(bare, inner)
     if _POINT_FIRST.match(bare) and inner[:1].isdigit():
         inner = f".{inner}"
-    return lowered(inner) or lowered(bare.strip())
+    return lowered(inner) or lowered(bare)
 
 
 def _with_own_brackets(bare: str, inner: str) -> str:
@@ -69,7 +73,11 @@ def _with_own_brackets(bare: str, inner: str) -> str:
 
 def with_brackets(text: str) -> str:
     """An option's text as `plain_content` has it, with all of its brackets."""
-    return lowered(_SPACES.sub(" ", _MARKUP.sub(_kept, spelled(text))).strip(_AROUND_BRACKETS))
+    return lowered(_in_one_line(text).strip(_AROUND_BRACKETS))
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(_without_markup(spelled(text)).split())
 
 
 def lowered(text: str) -> str:
@@ -86,12 +94,12 @@ def plain(answer: str) -> Plain:
     """The answer in NFKC without reasoning, special tokens, and an invented next question."""
     text = squeezed(spelled(answer).replace("_x000D_", "\n"))
     left = answer_of(text)
-    text = _OPTION_NAME.sub(r"\1 \2", left.text)
+    text = _OPTION_NAME.sub(r"\1 \2", left.text) if "_" in left.text else left.text
     cuts = [*left.cuts]
     if "~~" in text:
         text = _STRUCK.sub(" ", text)
         cuts.append("what is struck out")
-    if next_question := _NEXT_QUESTION.search(text):
+    if "\n" in text and (next_question := _NEXT_QUESTION.search(text)):
         text = text[: next_question.start()]
         cuts.append("a question that it asks itself")
     return Plain(text, tuple(cuts), left.torn)
@@ -100,8 +108,14 @@ def plain(answer: str) -> Plain:
 def bare_text(text: str) -> str:
     """The text without emphasis, headings' signs and the like."""
     for _ in range(1 if "\\" not in text else _MOST_COMMANDS):
-        text = _MARKUP.sub(_kept, text)
+        text = _without_markup(text)
     return text.strip()
+
+
+def _without_markup(text: str) -> str:
+    if not _MARKUP_SIGN.search(text) and not _SPEAKER.match(text):
+        return text
+    return _MARKUP.sub(_kept, text)
 
 
 def _kept(mark: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from scoring.multiple_choice.abroad import IF, NOT_BEFORE
 from scoring.multiple_choice.named_options import AnswerText, Mention
 from scoring.multiple_choice.phrases import (
+    ADDRESSES,
     CLAUSE_START,
     COUNTED,
     DENIED,
@@ -17,13 +18,14 @@ from scoring.multiple_choice.phrases import (
     FRAMES,
     HAN,
     IN_A_WORD,
+    ORDER_WORDS,
+    ORDERS,
     ORDINAL,
     ORDINALS,
     PLACES,
     PLAIN_NOT,
     RIGHT,
     SPEAK_WORDS,
-    SPEAKS,
     TAKEN_BACK,
 )
 
@@ -48,6 +50,7 @@ _LETTER = re.compile(
     rf"{_OPEN}(?:(?:option|choice|letter|answer|选项)\s*+[:#]?{_OPEN})?([A-Za-z])(?!{IN_A_WORD}){_CLOSE}",
     re.I,
 )
+_CONTENT_OPENS = re.compile(r"[ \t\n\"'“‘(\[]*+")
 _SEPARATOR = re.compile(r"\s*(?:[.:,;、)\]-]|–|—|\bis\b|=)?[\s\"'“”(\[*]*")
 _AFTER_WORD = re.compile(
     r"\s*(?:$|[.,:;!?)\]}\"'*。、|/-]|\n|(?:because|since|as|due|given|with|for|based|and|or|which|that|is|was"
@@ -97,7 +100,11 @@ _JOINED = re.compile(r"[,/&|、]|\b(?:or|and)\b|[或和及与]", re.IGNORECASE)
 
 _PIECE = 20_000
 _OVERLAP = 4_000
-"""Characters of a piece of text, and of the overlap read after it: the longest phrase in `SPEAKS` has about 2,000."""
+"""Characters of a piece of text, and of the overlap read after it: the longest address has about 2,000."""
+_NEAR = 160
+"""Characters before a place in which the start of its clause is looked for first."""
+_LONGEST_RIGHT = 400
+"""Maximum characters between a letter and the end of what calls it right, without its content."""
 _LONGEST_PHRASE = 32
 """Maximum characters of a clause mark or a denial, not counting a word's own ending."""
 
@@ -113,10 +120,8 @@ class _InClause:
 
     def before(self, place: int) -> bool:
         """Whether a denial is between the start of the clause and this place, as if the text ended here."""
-        for start in CLAUSE_START.finditer(
-            self._text, max(self._clause, self._last - _LONGEST_PHRASE), place
-        ):
-            self._clause = self._unread = start.end()
+        if (start := self._clause_start(place)) is not None:
+            self._clause = self._unread = start
             self._found = False
         self._last = place
         if self._found:
@@ -135,10 +140,26 @@ class _InClause:
         )
         return found is not None
 
+    def _clause_start(self, place: int) -> int | None:
+        """The last start of a clause that was not seen yet; most are near."""
+        begin = max(self._clause, self._last - _LONGEST_PHRASE)
+        starts: list[re.Match[str]] = []
+        for first in (max(begin, place - _NEAR), begin):
+            starts = starts or [*CLAUSE_START.finditer(self._text, first, place)]
+        return starts[-1].end() if starts else None
+
 
 def speaks(answer: AnswerText) -> str:
     """The part of the answer that tells its reader what to output; "" if there is none."""
-    found = None if answer.words.isdisjoint(SPEAK_WORDS) else _in_pieces(SPEAKS, answer.masked)
+    if answer.words.isdisjoint(SPEAK_WORDS):
+        return ""
+    if answer.has_other_letters:
+        address = _in_pieces(ADDRESSES.pattern, answer.masked)
+    else:
+        address = next(answer.matches(ADDRESSES), None)
+    may_order = not answer.words.isdisjoint(ORDER_WORDS) or "answer only" in answer.lower
+    order = _in_pieces(ORDERS, answer.masked) if may_order else None
+    found = min(filter(None, (address, order)), key=re.Match.start, default=None)
     return answer.text[found.start() : found.end() + 20].strip() if found else ""
 
 
@@ -153,22 +174,15 @@ def _in_pieces(phrase: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 def last_statement(answer: AnswerText) -> Reference | None:
     """The option in the last explicit statement that is neither denied nor taken back; None if there is none."""
+    frames = [] if answer.words.isdisjoint(FRAME_WORDS) else [*answer.matches(FRAMES)]
+    if plain := _plain_end(answer, frames):
+        return plain
     found: list[Reference] = []
     supposed: list[Reference] = []
     denied = _InClause(answer.masked, DENIED)
-    for frame in () if answer.words.isdisjoint(FRAME_WORDS) else FRAMES.finditer(answer.masked):
-        if (
-            _DESCRIBED.match(answer.masked, frame.start())
-            or is_conditional(answer.masked, frame.start(), frame.end())
-            or _is_no_own(answer.masked, frame)
-        ):
-            continue
-        meant = (
-            _content_at(answer, frame.end())
-            or reference_at(answer, frame.end())
-            or _ordinal_at(answer, frame.end())
-        )
-        if meant and not denied.before(frame.start()) and not taken_back(answer, meant.end):
+    for frame in frames:
+        meant = _stated(answer, frame, denied)
+        if meant:
             (supposed if _COULD_BE.search(frame[0]) else found).append(meant)
     denied = _InClause(answer.masked, DENIED)
     found += [
@@ -180,6 +194,41 @@ def last_statement(answer: AnswerText) -> Reference | None:
     if last not in supposed:
         return last
     return replace(last, doubted=any(one.letter != last.letter for one in found))
+
+
+def _plain_end(answer: AnswerText, frames: list[re.Match[str]]) -> Reference | None:
+    """What the last frame states, where nothing is stated behind it: so most answers end, and no more need be read."""
+    frame = next((frame for frame in reversed(frames) if _meant_at(answer, frame.end())), None)
+    if frame is None or _COULD_BE.search(frame[0]):
+        return None
+    words = answer.lower[frame.start() : frame.end()]
+    if any(words in content for content in answer.contents.texts.values()):
+        return None
+    meant = _stated(answer, frame, _InClause(answer.masked, DENIED))
+    place = frames.index(frame)
+    before = _meant_at(answer, frames[place - 1].end()) if place else None
+    if meant is None or (before and before.end >= meant.end):
+        return None
+    right_ones = _right_ones(answer, max(0, frame.start() - _LONGEST_RIGHT))
+    return None if any(one.end > meant.end for one in right_ones) else meant
+
+
+def _stated(answer: AnswerText, frame: re.Match[str], denied: _InClause) -> Reference | None:
+    """The option that a frame states, unless it is denied, supposed, another's, or taken back."""
+    meant = _meant_at(answer, frame.end())
+    if meant is None or (
+        _DESCRIBED.match(answer.masked, frame.start())
+        or is_conditional(answer.masked, frame.start(), frame.end())
+        or _is_no_own(answer.masked, frame)
+        or denied.before(frame.start())
+        or taken_back(answer, meant.end)
+    ):
+        return None
+    return meant
+
+
+def _meant_at(answer: AnswerText, place: int) -> Reference | None:
+    return _content_at(answer, place) or reference_at(answer, place) or _ordinal_at(answer, place)
 
 
 def reference_at(answer: AnswerText, place: int) -> Reference | None:
@@ -211,12 +260,10 @@ def _is_letter(answer: AnswerText, found: re.Match[str]) -> bool:
     end = found.end()
     wrapped = end - found.end(1) > 0
     if letter in "AI":
+        if wrapped or _AFTER_WORD.match(answer.masked, end):
+            return True
         own = _content_behind(answer, end)
-        return (
-            wrapped
-            or bool(_AFTER_WORD.match(answer.masked, end))
-            or (own is not None and own.letter == letter)
-        )
+        return own is not None and own.letter == letter
     if letter.islower():
         rest = answer.masked[end:].lstrip()
         return (
@@ -250,7 +297,8 @@ def _is_no_own(text: str, frame: re.Match[str]) -> bool:
 
 
 def _content_at(answer: AnswerText, place: int) -> Reference | None:
-    start = place + len(answer.text[place:]) - len(answer.text[place:].lstrip(" \t\n\"'“‘(["))
+    opening = _CONTENT_OPENS.match(answer.text, place)
+    start = opening.end() if opening else place
     content = answer.contents.at(answer.lower, start)
     if (
         content is None
@@ -296,17 +344,18 @@ def _counted_at(answer: AnswerText, place: int) -> Reference | None:
 
 _STANDING = re.compile(
     # In a run of quotes only the first position is tried; after a word, the first that follows a quote other than "'".
-    rf"(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
+    # The look at the first sign passes over most places quickly.
+    rf"(?=[\"'(\[*ocA-Z])(?:(?<!{IN_A_WORD})(?<![-/\"(\[*])|(?:(?<=[^\W\u3400-\u9fff])|(?<=[’&+#/-]))'*+[\"(\[*])"
     rf"(?P<all>[\"'(\[*]*+(?:(?:[Oo]ption|[Cc]hoice)\s+[\"'(\[*]*+)?"
     rf"(?<!{IN_A_WORD})(?P<letter>[A-Z])(?!{IN_A_WORD}))"
 )
 _BARE = re.compile(r"[\"')\]*.:,]*")
 
 
-def _right_ones(answer: AnswerText) -> list[Reference]:
+def _right_ones(answer: AnswerText, start: int = 0) -> list[Reference]:
     """Options called right directly after their letter: "B is correct", "(B) cat is the answer"."""
     found = []
-    for letter in _STANDING.finditer(answer.masked):
+    for letter in _STANDING.finditer(answer.masked, start):
         bare = _BARE.match(answer.masked, letter.end())
         end = bare.end() if bare else letter.end()
         meant = reference_at(answer, letter.start("all"))

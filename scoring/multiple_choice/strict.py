@@ -6,6 +6,7 @@ decided.
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from unicodedata import is_normalized
 
 from scoring.failures import is_error, is_nothing
@@ -102,8 +103,9 @@ _REASON = re.compile(r"(?:because|since|as|due to|given|for|因为)\b")
 _LINE = re.compile(rf"{_OPEN}(?:(?:option|choice)\s+)?([A-Z]){_CLOSE}")
 _SENTENCES = re.compile(r"[.!?\n。;]+")
 _STANDING = re.compile(
-    rf"(?:(?<!{IN_A_WORD})(?<![-/.])|(?<=option|choice)(?<!{IN_A_WORD}option)(?<!{IN_A_WORD}choice)(?<![-/.]option)"
-    rf"(?<![-/.]choice))([B-HJ-Z])(?!{IN_A_WORD}|-\w)"
+    # The letter comes first, so that all other places are passed over at once.
+    rf"([B-HJ-Z])(?!{IN_A_WORD}|-\w)(?:(?<!{IN_A_WORD}[A-Z])(?<![-/.][A-Z])|(?<=(?:option|choice)[A-Z])"
+    rf"(?<!{IN_A_WORD}option[A-Z])(?<!{IN_A_WORD}choice[A-Z])(?<![-/.]option[A-Z])(?<![-/.]choice[A-Z]))"
 )
 _SET_OFF = re.compile(
     r"(?<![\w'’])[(\[\"]?([AI])(?:[)\]\":,.](?=\s|$|[)\]\",.])|$)"
@@ -119,7 +121,9 @@ _NOT_THIS = re.compile(
 )
 _NOT = re.compile(r"not\b")
 _TOKEN = re.compile(r"[\w'’]+")
-_WRAPS = re.compile(r"box|[<{]")
+_MOST_WORDS = 8
+"""Words of a letter among fillers at most."""
+_WRAPS = re.compile(r"[b<{](?:(?<!b)|ox)")
 MOST_BOX = 400
 """Characters of a box at most."""
 _BARE_LETTER = re.compile(
@@ -177,7 +181,7 @@ def _is_unclear(answer: AnswerText, clue: Clue) -> bool:
 
 
 def _in_wrappers(text: str, options: Mapping[str, str]) -> Inner:
-    if not (_WRAPS.search(text)):
+    if not _WRAPS.search(text):
         return Inner(text, (), "")
 
     def reads(inner: str) -> str | None:
@@ -446,10 +450,10 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
     """The only option named with its own label: "it shows (B) cat"; a list of options names them all."""
     labels: dict[str, str] = {}
     for found in _letter_places(answer.masked):
-        if _OF_A_THING.search(answer.masked, max(0, found - _BEFORE), found):
-            continue
         label = reference_at(answer, found)
-        if label and label.named == label.letter:
+        if label is None or label.named != label.letter:
+            continue
+        if not _OF_A_THING.search(answer.masked, max(0, found - _BEFORE), found):
             labels[label.letter] = label.span
     if len(labels) != 1:
         return None
@@ -462,8 +466,8 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
 
 def _among_fillers(answer: AnswerText) -> Clue | None:
     """A letter among words that say nothing: "I think B", "B, of course"."""
-    words = _TOKEN.findall(answer.text)
-    if len(words) > 8:
+    words = [word[0] for word in islice(_TOKEN.finditer(answer.text), _MOST_WORDS + 1)]
+    if len(words) > _MOST_WORDS:
         return None
     letters = [word for word in words if len(word) == 1 and word.isupper() and word != "I"]
     others = [word.lower() for word in words if word not in letters]
@@ -515,15 +519,14 @@ def _refusal(answer: AnswerText) -> Clue | None:
 
 def refuses(text: str) -> bool:
     """Whether every sentence of a short text refuses."""
-    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text[: MOST_REFUSAL + 1])]
+    if len(text) > MOST_REFUSAL:
+        return False
+    sentences = [part.strip(" ,\"'()*") for part in _SENTENCES.split(text)]
     told = [
         one for part in sentences if (one := _TRICKY.sub("", INTRODUCED.sub("", part, count=1)))
     ]
-    is_short = len(text) <= MOST_REFUSAL
-    return (
-        is_short
-        and bool(told)
-        and all(REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told)
+    return bool(told) and all(
+        REFUSALS.fullmatch(one) and not STILL_ANSWERS.search(one) for one in told
     )
 
 

@@ -50,7 +50,7 @@ class AnswerFile:
 
 
 @dataclass(frozen=True)
-class Match:
+class QuestionMatch:
     """The question file of a file of answers."""
 
     found: KnownFile | None = None
@@ -74,7 +74,9 @@ def answer_file(path: Path, limits: FileLimits = PAGE, name: str | None = None) 
     return AnswerFile(label, texts)
 
 
-def matched(files: Sequence[KnownFile], answers: AnswerFile, benchmark: str | None = None) -> Match:
+def matched(
+    files: Sequence[KnownFile], answers: AnswerFile, benchmark: str | None = None
+) -> QuestionMatch:
     """The question file that a file of answers belongs to, of the chosen benchmark if one is."""
     knowing = [file for file in files if benchmark in (None, file.benchmark)]
     knowing = [file for file in knowing if answers.texts and _known(file, answers) >= _HALF]
@@ -82,18 +84,18 @@ def matched(files: Sequence[KnownFile], answers: AnswerFile, benchmark: str | No
     named = _named(fits, answers)
     left = named or fits
     if not left:
-        return Match()
+        return QuestionMatch()
     tells = bool(named or benchmark) or _has_texts(left, answers)
     if not tells:
         if answers.counts_rows:
-            return Match(None, left, _unclear(left, answers))
+            return QuestionMatch(None, left, _unclear(left, answers))
         left = [file for file in left if _tells_by_ids(file, answers)]
         if not left:
-            return Match(None, fits, _unclear(fits, answers))
+            return QuestionMatch(None, fits, _unclear(fits, answers))
     best = _best(left, lambda file: _covered(file, answers))
     if len(best) > 1:
-        return Match(None, best, _unclear(best, answers))
-    return Match(best[0], fits)
+        return QuestionMatch(None, best, _unclear(best, answers))
+    return QuestionMatch(best[0], fits)
 
 
 def _known(file: KnownFile, answers: AnswerFile) -> float:

@@ -10,7 +10,7 @@ from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
 from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import Match, answer_file, matched
+from scoring.questions.matching import QuestionMatch, answer_file, matched
 from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
@@ -19,11 +19,11 @@ NO_FILE = "None: as the file says"
 """The choice of no question file, for a file that holds its questions."""
 
 
-class Joined(NamedTuple):
+class JoinedFile(NamedTuple):
     """A file of answers beside its questions; None where no question file of the library is its own."""
 
     file: OpenedFile | None
-    match: Match
+    match: QuestionMatch
 
 
 def joined(
@@ -34,22 +34,30 @@ def joined(
     benchmark: str | None = None,
     questions: str = "",
     wanted: Callable[[], bool] = lambda: True,
-) -> Joined:
+    hides: bool = True,
+) -> JoinedFile:
     """Open a file with the question file of the library that it belongs to, or with the one of the name `questions`.
 
-    Right answers that nobody may read are not read with it. Raises RowsError and ChoicesError.
+    Right answers that nobody may read are not read with it, unless who asks has them before them. Raises RowsError and
+    ChoicesError.
     """
     match = _match(library, path, limits, name, benchmark, questions)
     if match.found is None:
-        return Joined(None, match)
+        return JoinedFile(None, match)
     known = match.found
-    asked = _Asked(
+    answers = known.answers if hides else _shown(known.answers)
+    asked = _AskedQuestions(
         benchmark=known.record,
         questions=known.questions(),
-        answers=known.answers,
+        answers=answers,
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
-    return Joined(_opened(path, limits, name, asked, wanted), match)
+    return JoinedFile(_opened(path, limits, name, asked, wanted), match)
+
+
+def _shown(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+    """Where right answers are for who has the question file."""
+    return {split: "there" if where == "hidden" else where for split, where in answers.items()}
 
 
 def _match(
@@ -59,11 +67,11 @@ def _match(
     name: str | None,
     benchmark: str | None,
     questions: str,
-) -> Match:
+) -> QuestionMatch:
     is_table = benchmark is None or isinstance(BENCHMARKS.get(benchmark), FileBenchmark)
     files = library.files() if is_table and questions != NO_FILE else ()
     if not files:
-        return Match()
+        return QuestionMatch()
     match = matched(files, answer_file(path, limits, name), benchmark)
     if not questions:
         return match
@@ -73,7 +81,7 @@ def _match(
         raise ChoicesError(
             f"{name or path.name}: {questions[:80]!r} is none of its question files; choose {names}"
         )
-    return Match(chosen[0], match.fits)
+    return QuestionMatch(chosen[0], match.fits)
 
 
 def whole_file(
@@ -100,7 +108,7 @@ def opened_beside(
 ) -> OpenedFile:
     """Open a file of answers with the question file that was given beside it. Raises RowsError and ChoicesError."""
     known = benchmark.own_questions(questions, limits, questions_name)
-    asked = _Asked(
+    asked = _AskedQuestions(
         benchmark=benchmark,
         questions=known,
         answers=where_answers(benchmark.asked(known)),
@@ -109,7 +117,7 @@ def opened_beside(
     return _opened(path, limits, name, asked, wanted)
 
 
-class _Asked(NamedTuple):
+class _AskedQuestions(NamedTuple):
     """The questions of a file of answers."""
 
     benchmark: FileBenchmark[Any]
@@ -119,7 +127,11 @@ class _Asked(NamedTuple):
 
 
 def _opened(
-    path: Path, limits: FileLimits, name: str | None, asked: _Asked, wanted: Callable[[], bool]
+    path: Path,
+    limits: FileLimits,
+    name: str | None,
+    asked: _AskedQuestions,
+    wanted: Callable[[], bool],
 ) -> OpenedFile:
     """Open a file beside its questions, from which right answers that nobody may read are taken out."""
     blind = asked.benchmark.blind(
@@ -127,7 +139,9 @@ def _opened(
     )
     opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    return replace(opened, stamp=asked.stamp, answers=asked.answers, answer_key=asked.questions)
+    has_hidden = "hidden" in asked.answers.values()
+    stamp = replace(asked.stamp, md5="") if has_hidden else asked.stamp
+    return replace(opened, stamp=stamp, answers=asked.answers, answer_key=asked.questions)
 
 
 def recognised_beside(

@@ -33,6 +33,9 @@ class SpecError(ValueError):
             lines.append(f"and {len(problems) - _MOST:,} more")
         super().__init__("\n".join(f"{file}: {line}" if file else line for line in lines))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return SpecError, (self.problems, self.file)
+
 
 def either(words: Iterable[object], joint: str = "or") -> str:
     """Words as a list in a sentence: a, b or c."""

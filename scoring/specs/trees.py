@@ -8,7 +8,7 @@ import numpy as np
 
 from scoring.multiple_choice.metrics import Level, Node
 from scoring.report import ScoreLine
-from scoring.score_sheets import ScoreTable
+from scoring.score_sheets import TreeTable
 from scoring.small_groups import LEAST
 from scoring.specs.report import (
     MOST_GROUPS,
@@ -35,7 +35,7 @@ def whole_figures(report: SpecReport) -> Sequence[ScoreLine]:
     return [lines[name] for name in names if not _leaves_few(report, name)]
 
 
-def figure_tables(report: SpecReport) -> Iterator[ScoreTable]:
+def figure_tables(report: SpecReport) -> Iterator[TreeTable]:
     """Yield the figures as trees, for each chain of columns: whole file, splits if there are several, groups.
 
     Figures of only some rows are left out: within a group, another figure less these would tell the others.
@@ -51,7 +51,7 @@ def figure_tables(report: SpecReport) -> Iterator[ScoreTable]:
             trees = _trees(report, ALL, rows.everything, columns, "overall")
             name = f"by-{'-'.join(columns)}".lower().replace(" ", "-")
             title = f"By {' and '.join(columns)}"
-            yield ScoreTable(name, title, columns[-1], {figure: trees[figure] for figure in shown})
+            yield TreeTable(name, title, columns[-1], {figure: trees[figure] for figure in shown})
 
 
 def nested_columns(rows: ScoredRows, columns: Sequence[str]) -> list[list[str]]:

@@ -12,7 +12,7 @@ from arena.web.events import Updates
 from scoring.benchmarks.base import Benchmark
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.spec_benchmark import is_own
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.service import TRY_OUT, JobService, OwnJudge
 from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
@@ -140,13 +140,13 @@ class ScoringSettings:
     def chosen_benchmark(self, values: Values) -> str:
         return forms.one_of(self._names, values[self.benchmark])
 
-    def chosen(self, values: Values) -> Chosen:
+    def chosen(self, values: Values) -> FileChoice:
         """What a file is scored as, with its question file, or the spec of its owner's fields. Raises SpecError."""
         benchmark = self.chosen_benchmark(values)
         if not is_own(benchmark):
-            return Chosen(benchmark, self.questions(values))
+            return FileChoice(benchmark, self.questions(values))
         spec = self._own_form.spec(values)
-        return Chosen(benchmark, spec=spec.json_text if spec else "")
+        return FileChoice(benchmark, spec=spec.json_text if spec else "")
 
     def chosen_protocol(self, form: Benchmark[Any], values: Values) -> Any:
         return forms.one_of(form.protocols, values[self.protocol])

@@ -14,7 +14,7 @@ from arena.web.events import LATEST, RAW, REFUSED, Updates, into_view, still_the
 from arena.web.visitor_api import sent_hash
 from scoring.benchmarks.base import Benchmark, FileBenchmark
 from scoring.benchmarks.spec_benchmark import OWN, SpecBenchmark, is_own
-from scoring.jobs.files import FROM_FILE, Chosen, JobServiceError
+from scoring.jobs.files import FROM_FILE, FileChoice, JobServiceError
 from scoring.jobs.service import JobService
 from scoring.jobs.store import STOPPED, Job
 from scoring.jobs.uploads import TAKEN
@@ -197,12 +197,12 @@ class ScoringTab:
 
     @shows_problems
     def on_benchmark(self, values: Values, request: gr.Request) -> Updates:
-        return self._read(values, request, Chosen(self.settings.chosen_benchmark(values)))
+        return self._read(values, request, FileChoice(self.settings.chosen_benchmark(values)))
 
     @shows_problems
     def on_own(self, values: Values, request: gr.Request) -> Updates:
         """Show the fields of an own benchmark, filled in as far as the file tells."""
-        return self._read(values, request, Chosen(OWN))
+        return self._read(values, request, FileChoice(OWN))
 
     @shows_problems
     def on_questions(self, values: Values, request: gr.Request) -> Updates:
@@ -425,7 +425,7 @@ class ScoringTab:
             **self.settings.of_benchmark(form),
         }
 
-    def _read(self, values: Values, request: gr.Request, chosen: Chosen = FROM_FILE) -> Updates:
+    def _read(self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
         if is_own(chosen.benchmark) or (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arena.battles.lending import Lending
 from scoring.benchmarks.mm_vet_questions import own_sample
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -16,6 +16,21 @@ from scoring.jobs.worker import Operator
 from scoring.questions.library import QuestionLibrary
 from tests.support.judging_process import OWNER, SPEC, Bench
 from tests.support.openai_server import OpenAIServer
+
+
+def received(store: UploadStore, owner: str, *files: Path, network: str | None = None) -> str:
+    """Send files one after the other, as the page does; return their token."""
+
+    async def send(file: Path, beside: str) -> str:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield file.read_bytes()
+
+        return (await store.receive(owner, file.name, chunks(), network, beside)).token
+
+    token = ""
+    for file in files:
+        token = asyncio.run(send(file, token))
+    return token
 
 
 class Visit:
@@ -48,20 +63,14 @@ class Visit:
             QuestionLibrary(questions),
         )
 
-    def brings(self, file: Path, network: str | None = None) -> str:
-        """Upload a file from a network and return its token."""
-
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return asyncio.run(
-            self.upload_store.receive(self.owner, file.name, chunks(), network)
-        ).token
+    def brings(self, *files: Path, network: str | None = None) -> str:
+        """Upload files together from a network and return their token."""
+        return received(self.upload_store, self.owner, *files, network=network)
 
     def asked_for(
         self, file: Path, benchmark="mmbench", protocol="strict"
-    ) -> tuple[str, Chosen, str, str]:
-        return self.brings(file), Chosen(benchmark), protocol, ""
+    ) -> tuple[str, FileChoice, str, str]:
+        return self.brings(file), FileChoice(benchmark), protocol, ""
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """A person who scores a model on the page and reads the report, without a browser."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +23,7 @@ from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
-from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.jobs.uploads import UploadStore
 from scoring.jobs.worker import Operator
 from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, benchmark_of
@@ -35,6 +34,7 @@ from scoring.web.scoring_api import report_routes
 from scoring.web.scoring_tab import ScoringTab
 from tests.support.judging_process import SPEC, Bench
 from tests.support.openai_server import OpenAIServer
+from tests.support.scoring_desk import received
 
 SENT = "c" * 32
 
@@ -83,16 +83,7 @@ class Person:
 
     def brings(self, *files: Path) -> str:
         """Upload files together; return their token."""
-        token = ""
-        for file in files:
-            token = asyncio.run(self._receive(file, token)).token
-        return token
-
-    async def _receive(self, file: Path, beside: str) -> StoredUpload:
-        async def chunks() -> AsyncIterator[bytes]:
-            yield file.read_bytes()
-
-        return await self.uploads.receive(self.owner, file.name, chunks(), beside=beside)
+        return received(self.uploads, self.owner, *files)
 
     def in_thread(self, handler: Any, *values: object) -> Any:
         """Call a handler as Gradio does."""

@@ -142,7 +142,8 @@ class AppServer:
         self.data_dir = data_dir
         self._environ = {**os.environ, "PORT": str(self.port), "DATA_DIR": str(data_dir), **environ}
         self.log = data_dir / "server.log"
-        if not (program or data_dir.exists() or environ.keys() & {"DATABASE_URL", "DEMO_BANK"}):
+        starts_empty = environ.keys() & {"DATABASE_URL", "DEMO_BANK", "MIRROR"}
+        if not (program or data_dir.exists() or starts_empty):
             shutil.copytree(_after_a_first_start(), data_dir)
         self.start()
 

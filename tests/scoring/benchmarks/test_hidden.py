@@ -1,5 +1,6 @@
 """Hidden answers: the same figures as an open report, and none that tells a single answer."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -41,19 +42,18 @@ def hide(questions: Path, answers: str = "hidden", benchmark: str = "mmbench") -
     beside.write_text(f"benchmark: {benchmark}\nanswers: {answers}\n")
 
 
-def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench"):
-    beside = joined(library, file, benchmark=benchmark).file
+def opened(library: QuestionLibrary, file: Path, benchmark: str = "mmbench", **how):
+    beside = joined(library, file, benchmark=benchmark, **how).file
     assert beside, "the question file is found"
     return beside
 
 
 def both(library, questions: Path, file: Path, benchmark="mmbench", protocol="strict"):
-    """The hidden report of a file and the open one, with its benchmark."""
+    """The hidden report of a file, and the open one of who has the question file."""
     hide(questions, "hidden", benchmark)
     hidden = report_of(opened(library, file, benchmark), protocol, "m")
-    hide(questions, "there", benchmark)
-    report = report_of(opened(library, file, benchmark), protocol, "m")
-    assert isinstance(hidden, HiddenReport)
+    report = report_of(opened(library, file, benchmark, hides=False), protocol, "m")
+    assert isinstance(hidden, HiddenReport) and not isinstance(report, HiddenReport)
     return read_record(HiddenReport, record_json(hidden)), report
 
 
@@ -94,6 +94,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
     assert "Image topic" in told and "OCR" in told
     assert benchmark_of(hidden).sentence(hidden).startswith("m reaches ")
     assert hidden.edition == "MMBench test"
+    assert hashlib.md5(questions.read_bytes()).hexdigest() not in record_json(hidden)
     assert told_by(record_json(hidden), rows) == []
 
 
@@ -212,6 +213,21 @@ def test_too_few_answers_get_no_score(library, tmp_path, count):
     assert record.caveats(report)[-1].kind == "Partial"
     assert ("No score" in record.ungraded(report)) == (count == 19)
     assert bool(record.sheets(report)) == (count == 20)
+
+
+def test_an_answer_that_counts_in_several_groups_is_one(library, tmp_path, monkeypatch):
+    """Fifteen riddles of two kinds each count thirty times, and are fifteen answers all the same."""
+    spec = SPEC.replace(
+        "groups: [field, kind]", 'derive: {tag: {from: kind, split: ","}}\ngroups: [tag]'
+    )
+    monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", read_spec(spec.encode())))
+    rows = [{**one, "kind": "odd, new"} for one in riddle_rows(kinds=(25,))]
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    for count in (15, 20):
+        file = riddle_answers(tmp_path / f"{count}.json", rows[:count])
+        report = report_of(opened(library, file, "riddles"), "strict")
+        assert bool(report.figures) == (count == 20)
 
 
 def test_a_file_of_two_splits_is_hidden_for_one_of_them(library, tmp_path):

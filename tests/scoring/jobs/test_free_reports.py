@@ -16,7 +16,7 @@ from arena.database import Database, now
 from arena.live.images import OwnImageError, OwnImages
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.jobs import store
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.store import FREE_REPORT, JOB, KEPT_FREE, MOST_OF_OWNER, JobError
@@ -70,7 +70,7 @@ class Visit:
     ) -> str:
         """Upload a file, have rules read it and return the report's link."""
         token = self.brings(file, owner, network)
-        return self.service.extract(owner, token, Chosen("mmbench"), protocol, title).link
+        return self.service.extract(owner, token, FileChoice("mmbench"), protocol, title).link
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(UploadStoreError, match="are kept for votes"):
         full.brings(answers(tmp_path), owner="bob")
     with pytest.raises(UploadStoreError, match="are kept for votes"):
-        full.service.extract(OWNER, token, Chosen("mmbench"), "strict", "")
+        full.service.extract(OWNER, token, FileChoice("mmbench"), "strict", "")
     voter = BattleStore(database).voter("owner")
     images = OwnImages(database, tmp_path / "own", votes_room=10**18)
 
@@ -209,4 +209,4 @@ def test_a_disk_that_is_nearly_full_takes_no_upload_no_free_report_and_no_own_im
     with pytest.raises(OwnImageError, match="are kept for votes"):
         asyncio.run(images.receive(voter, chunks()))
     assert rows(database, JOB) == 0 and list((tmp_path / "own").iterdir()) == []
-    assert visit.service.extract(OWNER, token, Chosen("mmbench"), "strict", "").link
+    assert visit.service.extract(OWNER, token, FileChoice("mmbench"), "strict", "").link

@@ -16,11 +16,13 @@ from arena.types import Secret
 from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import own_sample
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.files import LARGE, Chosen
+from scoring.jobs.files import LARGE, FileChoice
 from scoring.jobs.service import OwnJudge
 from scoring.jobs.submissions import SubmissionRequest
+from scoring.specs.problems import SpecError
 from tests.support.choice_tables import row, table_file
 from tests.support.judging_process import OWNER
+from tests.support.own_benchmarks import zoo
 from tests.support.scoring_desk import Visit, visiting
 
 ONCE = Options("hardened", 1, False, "stop")
@@ -88,7 +90,7 @@ def test_rules_read_a_table_aside_and_what_they_leave_is_priced_once(database, t
     file = table_file(tmp_path / "model.tsv", rows)
     with visiting(database, tmp_path) as visit:
         _, service = both(visit, aside)
-        job = service.extract(OWNER, visit.brings(file), Chosen("mmbench"), "strict", "")
+        job = service.extract(OWNER, visit.brings(file), FileChoice("mmbench"), "strict", "")
         assert service.left(job) == service.left(job) == 200
         costs = [service.price(OWNER, service.rest(OWNER, job.link), None) for _ in range(3)]
         assert costs[0].calls == 200 and len(set(costs)) == 1
@@ -114,3 +116,19 @@ def test_what_is_wrong_with_a_large_file_is_told_as_of_a_small_one(database, tmp
         with pytest.raises(RowsError, match="broken.csv, row 5002: expected the quote"):
             service.recognise(OWNER, visit.brings(broken))
         assert aside.called == ["recognise", "prices", "recognise"]
+
+
+def test_an_own_benchmark_is_read_aside_as_it_is_here(database, tmp_path, aside):
+    answers, questions, spec = zoo(tmp_path, "ABAB" + "A" * 3_000)
+    with visiting(database, tmp_path) as visit:
+        token = visit.brings(answers, questions, spec)
+        here, there = (service.recognise(OWNER, token) for service in both(visit, aside))
+        assert here == there and here.lines[0].startswith("Zoo: ")
+        assert {*aside.called} == {"given_files", "recognise"}
+        spec.write_text("name: Zoo")
+        token = visit.brings(answers, questions, spec)
+        for service in both(visit, aside):
+            with pytest.raises(SpecError) as error:
+                service.recognise(OWNER, token)
+            assert str(error.value).startswith("benchmark.yaml: about: say in a sentence")
+            assert error.value.file == "benchmark.yaml" and len(error.value.problems) == 2

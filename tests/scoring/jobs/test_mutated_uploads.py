@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena.database import Database
-from scoring.jobs.files import Chosen, FileReader, JobServiceError
+from scoring.jobs.files import FileChoice, FileReader, JobServiceError
 from scoring.jobs.given import given_files
 from scoring.jobs.store import Jobs
 from scoring.jobs.submissions import Submissions
@@ -108,7 +108,7 @@ class Desk:
         if not found.scorable:
             assert all(problem.text for problem in found.problems)
             return "told"
-        chosen = Chosen(found.benchmark)
+        chosen = FileChoice(found.benchmark)
         for protocol in benchmark_named(found.benchmark).protocols.values():
             self.reader.extracted(upload, chosen, protocol, "")
         return "scored"

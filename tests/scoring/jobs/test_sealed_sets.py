@@ -14,7 +14,7 @@ from arena.database import METADATA, now
 from arena.inference.endpoint import Endpoint
 from arena.types import Secret
 from scoring.benchmarks.predictions import UploadError
-from scoring.jobs.files import Chosen, JobServiceError
+from scoring.jobs.files import FileChoice, JobServiceError
 from scoring.jobs.sealed_sets import SealedSets
 from scoring.jobs.secret_days import MOST_OF_NETWORK, MOST_OF_OWNER, SECRET_REPORT
 from scoring.jobs.service import OwnJudge
@@ -241,7 +241,7 @@ def test_a_project_that_is_open_or_goes_on_or_is_small_judges_nothing(database, 
     with desk(database, tmp_path) as visit:
         token = visit.brings(sealed.answers(tmp_path / "mine.jsonl"))
         assert visit.service.recognise(visit.owner, token).benchmark == "visit-bench"
-        chosen = visit.service.recognise(visit.owner, token, Chosen("sealed-items"))
+        chosen = visit.service.recognise(visit.owner, token, FileChoice("sealed-items"))
         assert chosen.benchmark == "sealed-items"
 
 

@@ -21,7 +21,7 @@ from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport, under_protocol
 from scoring.benchmarks.choice_pairs import ComparisonError
 from scoring.benchmarks.mm_vet_questions import SAMPLE_PREDICTIONS, own_sample
-from scoring.jobs.files import Chosen
+from scoring.jobs.files import FileChoice
 from scoring.jobs.service import JobServiceError, OwnJudge
 from scoring.jobs.store import JobError
 from scoring.jobs.submissions import StoredModel, SubmissionRequest, Submissions
@@ -97,7 +97,7 @@ def test_the_benchmark_is_recognised_and_can_be_corrected(database, tmp_path, da
     with visiting(database, tmp_path) as visit:
 
         def seen(file, benchmark=""):
-            return visit.service.recognise(visit.owner, visit.brings(file), Chosen(benchmark))
+            return visit.service.recognise(visit.owner, visit.brings(file), FileChoice(benchmark))
 
         found = seen(GOLDEN / "complete.tsv")
         assert (found.benchmark, found.title, found.scorable) == ("mmbench", "complete", True)
