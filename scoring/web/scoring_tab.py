@@ -509,7 +509,8 @@ class ScoringTab:
             found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
-            return {**hidden, **self.own_form.refused(error)}
+            folded = gr.update(visible=True, open=False, label="Details")
+            return {**hidden, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
         shown = self.own_form.checked(form.spec, found, is_named)
         title = str(values[self.settings.title] or found.title)[:MOST_TITLE]
