@@ -23,7 +23,7 @@ _GAPS = re.compile(r"[\W_]+")
 _NAME = re.compile(r"<([A-Z]+)>")
 _WORD_START = re.compile(r"\b\w")
 _AT_WORD = r"\b"
-_PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,200}\]|.", re.DOTALL)
+_PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,80}\]|.", re.DOTALL)
 """An escape, a class of signs, or a sign of a pattern."""
 _TIMES = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
 """How often a piece or group before it stands."""
