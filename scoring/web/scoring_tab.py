@@ -502,28 +502,26 @@ class ScoringTab:
         """Show what a file comes to by an own benchmark, with its price, or what is to be corrected first."""
         owner = self._owner(request)
         judge = self.settings.own_judge(owner, values)
+        unpriced = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
         try:
             form = self._benchmark(values, request)
             assert isinstance(form, SpecBenchmark)
             chosen = self.settings.chosen(values)
             found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
-            hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
             folded = gr.update(visible=True, open=False, label="Details")
-            return {**hidden, **self.own_form.refused(error), self.settings.details: folded}
+            return {**unpriced, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
         shown = self.own_form.checked(form.spec, found, is_named)
-        title = str(values[self.settings.title] or found.title)[:MOST_TITLE]
+        title = str(values[self.settings.title] or "")
+        named: Updates = {}
+        if not title:  # else what is typed since stays
+            title = found.title[:MOST_TITLE]
+            named = {self.settings.title: gr.update(value=title, visible=True)}
         if found.check is None:
-            return {
-                **shown,
-                self.check: gr.update(value=form.check, visible=True, interactive=False),
-            }
-        return {
-            **shown,
-            self.settings.title: gr.update(value=title, visible=True),
-            **self._priced(form, {**values, self.settings.title: title}, request),
-        }
+            return {**unpriced, **shown, **named}
+        priced = self._priced(form, {**values, self.settings.title: title}, request)
+        return {**shown, **named, **priced}
 
     def _priced(self, form: Benchmark[Any], values: Values, request: gr.Request) -> Updates:
         """Return what is to be chosen for a file, with prices, or what keeps it from being judged."""

@@ -109,6 +109,7 @@ def test_what_is_wrong_with_fields_is_told_in_their_words(person, tmp_path, fiel
     _, sent = filled(person, clinic(tmp_path))
     shown = changed(person, sent, **fields)
     assert all(text in shown[person.tab.own_form.check] for text in told)
+    assert shown[person.tab.check]["visible"] == ("nurse" in told[0])
 
 
 def test_rows_without_ids_are_counted(person, tmp_path):
