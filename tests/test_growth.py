@@ -25,13 +25,13 @@ from arena.markdown import answer_html, instruction_html, plain_html
 from arena.seats.worker_names import listed_name
 from arena.server import logs
 from arena.thinking import ThinkingStream, parted, word_count
-from arena.types import folded
+from arena.types import folded, grouped
 from arena.web import cookies as identity
 from scoring import report as results
 from scoring.benchmarks import mm_vet
 from scoring.benchmarks import predictions as uploads
 from scoring.failures import failure
-from scoring.judges import client, injection
+from scoring.judges import attack_rules, client, injection
 from scoring.judges.replies import read_letter
 from scoring.multiple_choice import named_options, phrases, plain_answers, statements, strict
 from scoring.multiple_choice.extract import extract, read_reply
@@ -108,9 +108,21 @@ def patterns() -> Mapping[str, re.Pattern]:
             seen.add(id(value))
             for number, pattern in enumerate(held(value, set())):
                 found.setdefault(pattern, f"{module.__name__}.{name}{number or ''}")
-    for number, pattern in enumerate(held(injection._rules(), set())):
-        found.setdefault(pattern, f"scoring.defence.rules{number}")
+    for family, pattern in attack_families().items():
+        found.setdefault(pattern, f"scoring.judges.attack_rules {family}")
     return {name: pattern for pattern, name in found.items()}
+
+
+def attack_families() -> Mapping[str, re.Pattern]:
+    """Return all rules of each family as one pattern, which grows as the slowest of them does."""
+    rules = attack_rules._rules()
+    looked_up = {rule for group in rules.by_beginning.values() for rule in group}
+    parts = grouped(
+        (rule.family, rule.pattern.pattern)
+        for rule in (*sorted(looked_up, key=str), *rules.in_ascii, *rules.in_other_letters)
+    )
+    joined = {family: re.compile("|".join(each), re.MULTILINE) for family, each in parts.items()}
+    return {**joined, "run together": rules.together, "says nothing": rules.nothing}
 
 
 @cache

@@ -204,7 +204,7 @@ def test_modules_and_classes_have_docstrings():
 OWN_PATTERNS = {
     "arena/server/logs.py",
     "arena/live/identity_leaks.py",
-    "scoring/judges/injection.py",
+    "scoring/judges/attack_rules.py",
 }
 """Files that make patterns of texts they are given: secrets, names of models, the phrase file."""
 

@@ -113,6 +113,10 @@ class Benchmark(ABC, Generic[R]):
     """What each protocol does, in a clause."""
     unpictured: str = "this server does not have them"
     """Why a question is shown without its picture."""
+    unpaired: str = (
+        "These reports share no question that both score. Choose two files of one question set."
+    )
+    """Why two reports cannot be compared answer by answer."""
     options: type[BenchmarkOptions] = BenchmarkOptions
     """What only this benchmark lets its user choose on the command line."""
 

@@ -10,7 +10,7 @@ import base64
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -232,7 +232,7 @@ def _size(line: ScoreLine) -> int:
     return line.n - line.unscored
 
 
-def _safe_table(table: TreeTable, open_splits: Container[str]) -> TreeTable:
+def _safe_table(table: TreeTable, open_splits: frozenset[str]) -> TreeTable:
     """A table without the figures whose whole is of few hidden right answers: the open ones can be taken off it."""
     trees = {
         figure: tree
@@ -242,8 +242,10 @@ def _safe_table(table: TreeTable, open_splits: Container[str]) -> TreeTable:
     return table._replace(trees=trees)
 
 
-def _hidden_size(root: ScoreTree, open_splits: Container[str]) -> int:
+def _hidden_size(root: ScoreTree, open_splits: frozenset[str]) -> int:
     known = [split.line for split in root.children if split.line.name in open_splits]
+    if open_splits and not known:
+        return 0  # which of them are open is not told
     return _size(root.line) - sum(map(_size, known))
 
 
@@ -261,12 +263,12 @@ def _safe_figures(
     return figures
 
 
-def _shown_table(table: TreeTable, open_splits: Container[str]) -> HiddenTable:
+def _shown_table(table: TreeTable, open_splits: frozenset[str]) -> HiddenTable:
     trees = {figure: _shown(tree, open_splits) for figure, tree in table.trees.items()}
     return HiddenTable(table.name, table.title, table.head, trees)
 
 
-def _shown(node: ScoreTree, open_splits: Container[str] = ()) -> HiddenNode:
+def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> HiddenNode:
     """A node with its groups that may be shown; those of splits whose right answers are open tell nothing."""
     known = [child for child in node.children if child.line.name in open_splits]
     hidden = [child for child in node.children if child.line.name not in open_splits]
@@ -377,9 +379,7 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         return [figures, *tables]
 
     def compared(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
-        raise ChoicesError(
-            "Right answers are hidden, so these reports can't be compared row by row; compare their scores"
-        )
+        raise ChoicesError(self.unpaired)
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
         return report.published
@@ -436,6 +436,7 @@ HIDDEN = HiddenAnswers(
     protocols={},
     check="Score by rules (free)",
     unit="answer",
+    unpaired="The right answers are hidden, so that no answers are compared. Compare the scores of both reports.",
 )
 
 

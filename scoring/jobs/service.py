@@ -111,6 +111,10 @@ class JobService:
         read = partial(self._read, Source.of(arrived), given_files, arrived)
         return self.kept.of(("given", paths), read)
 
+    def brings_spec(self, owner: str, token: str) -> bool:
+        """Whether an upload says by a spec how it is scored. Raises GivenFilesError, SpecError and RowsError."""
+        return self._given(self.upload_store.find(owner, token)).spec is not None
+
     def form(self, owner: str, token: str, chosen: FileChoice) -> Benchmark[Any]:
         """The benchmark that is chosen, where it is a user's own by its spec. Raises GivenFilesError and SpecError."""
         if not is_own(chosen.benchmark):

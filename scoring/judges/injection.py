@@ -11,20 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
 
-from arena.io.tables import read_json, read_records
+from arena.io.tables import read_json
 from arena.kept import Kept
+from scoring.judges.attack_rules import COLUMN_SIGNS, families
 from scoring.judges.obfuscation import readings
 from scoring.report import DATA, Filled, Question
 
-_PHRASES = DATA / "attack_phrases.tsv"
-"""Attack patterns in lower case: rules by family; <NAME> stands for the rule of that word."""
-
 _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
-_NEUTRAL = str.maketrans(dict.fromkeys(_COLUMN_SIGNS, "¦"))
-_AS_COLUMN = str.maketrans(dict.fromkeys(_COLUMN_SIGNS, "|"))
+_NEUTRAL = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "¦"))
 _TOKENS = re.compile(
     r"<(/?(?:s|bos|eos|pad|unk|system|user|assistant|human|think|start_of_turn|end_of_turn|im_start|im_end)\b[^<>]{0,20})>"
     r"|<(<?/?sys>?)>|\[(/?(?:inst|system_prompt|available_tools|tool_calls))\]",
@@ -43,11 +38,8 @@ def neutralise(text: str) -> str:
 
 LONG = 8_000
 """Characters above which an answer is flagged unread: the longest known honest answers have 3,398."""
-_TOGETHER = "run together"
 _PARTS = re.compile(r"<and>|<or>")
 _WORD = re.compile(r"\w+")
-_GAPS = re.compile(r"[\W_]+")
-_NAME = re.compile(r"<([A-Z]+)>")
 
 
 _kept_flags: Kept[tuple[str, ...]] = Kept(4_096)
@@ -68,48 +60,9 @@ def _flags(prediction: str, question: Question) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     for text, obfuscated in readings(prediction).items():
-        here = _families(text)
+        here = families(text)
         found += [*here, "disguised"] if here and obfuscated and not found else here
     return tuple(dict.fromkeys(found))
-
-
-def _families(text: str) -> list[str]:
-    rules = _rules()
-    columns = text.translate(_AS_COLUMN)
-    together = _GAPS.sub("", text)
-    found = [name for name, rule in rules.families.items() if rule.search(columns)]
-    if rules.together.search(together):
-        found.append(_TOGETHER)
-    if rules.nothing.fullmatch(text):
-        found.append("says nothing")
-    return found
-
-
-class _Rules(NamedTuple):
-    """Compiled rules of the phrase file."""
-
-    families: Mapping[str, re.Pattern[str]]
-    together: re.Pattern[str]
-    nothing: re.Pattern[str]
-
-
-@cache
-def _rules() -> _Rules:
-    words: dict[str, str] = {}
-    families: dict[str, list[str]] = {}
-    for record in read_records(_PHRASES):
-        family = str(record.values["family"])
-        name = str(record.values["name"])
-        rule = _NAME.sub(lambda word: words[word[1]], str(record.values["rule"]))
-        if family == "word":
-            words[name] = rule
-        else:
-            families.setdefault(family, []).append(rule)
-    together = re.compile("|".join(families.pop(_TOGETHER)))
-    joined = {
-        family: re.compile("|".join(rules), re.MULTILINE) for family, rules in families.items()
-    }
-    return _Rules(joined, together, re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?"))
 
 
 def canaries() -> tuple[Filled, ...]:

@@ -26,9 +26,11 @@ _HOMOGLYPHS = str.maketrans(
 )
 _LEET = str.maketrans("0134579@$!", "oieastgasi")
 _LEET_L = str.maketrans("0134579@$!", "oleastgasl")
+_LEET_SIGN = re.compile(r"[0134579@$!]")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]?){12,}")
 _BINARY = re.compile(r"(?:[01]{8}[\s,]*){12,}")
+_TAG_SIGNS = re.compile(r"[\U000e0020-\U000e007e]")
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})")
 _WORD = re.compile(r"[a-z0134579@$!]{2,}")
 _SPACED = re.compile(r"(?<!\w)\w(?:[\s.\-_*·/]{1,3}\w){5,}(?!\w)")
@@ -52,16 +54,15 @@ def readings(text: str) -> Mapping[str, bool]:
 def _plain(text: str) -> str:
     """Return the text without invisible characters, NFKC-normalised, in lower case, words separated by one space."""
     lines = _BREAKS.sub("\n", unicodedata.normalize("NFKC", text)).replace("\t", " ")
-    shown = "".join(
-        char for char in lines if char == "\n" or unicodedata.category(char) not in _UNSEEN
-    )
+    unseen = [sign for sign in {*lines} - {"\n"} if unicodedata.category(sign) in _UNSEEN]
+    shown = lines.translate(dict.fromkeys(map(ord, unseen))) if unseen else lines
     return _BLANKS.sub(" ", shown).casefold().strip()
 
 
 def _others(text: str, plain: str, depth: int) -> Iterator[str]:
     """Yield further readings of a text; decoded parts are read the same way, `depth` times."""
     yield unmarked(plain).translate(_HOMOGLYPHS)
-    for alphabet in (_LEET, _LEET_L):
+    for alphabet in (_LEET, _LEET_L) if _LEET_SIGN.search(plain) else ():
         yield _WORD.sub(partial(_letters, alphabet), plain)
     yield _SPACED.sub(lambda run: _NO_LETTERS.sub("", run[0]), plain)
     yield plain[::-1]
@@ -78,6 +79,8 @@ def _letters(alphabet: dict[int, int], word: re.Match[str]) -> str:
 
 
 def unmarked(text: str) -> str:
+    if text.isascii():
+        return text
     parts = unicodedata.normalize("NFD", text)
     return unicodedata.normalize(
         "NFC", "".join(char for char in parts if unicodedata.category(char) != "Mn")
@@ -85,7 +88,7 @@ def unmarked(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    yield "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) < 0xE007F)
+    yield "".join(chr(ord(sign) - 0xE0000) for sign in _TAG_SIGNS.findall(text))
     yield html.unescape(text)
     yield unquote(text, errors="replace")
     yield _ESCAPE.sub(lambda code: chr(int(code[1] or code[2], 16)), text)

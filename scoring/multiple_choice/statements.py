@@ -205,7 +205,9 @@ def _plain_end(answer: AnswerText, frames: list[re.Match[str]]) -> Reference | N
     if any(words in content for content in answer.contents.texts.values()):
         return None
     meant = _stated(answer, frame, _InClause(answer.masked, DENIED))
-    if meant is None:
+    place = frames.index(frame)
+    before = _meant_at(answer, frames[place - 1].end()) if place else None
+    if meant is None or (before and before.end >= meant.end):
         return None
     right_ones = _right_ones(answer, max(0, frame.start() - _LONGEST_RIGHT))
     return None if any(one.end > meant.end for one in right_ones) else meant

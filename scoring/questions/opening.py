@@ -45,9 +45,7 @@ def joined(
     if match.found is None:
         return JoinedFile(None, match)
     known = match.found
-    answers = known.answers
-    if not hides:
-        answers = {split: "there" if one == "hidden" else one for split, one in answers.items()}
+    answers = known.answers if hides else _shown(known.answers)
     asked = _AskedQuestions(
         benchmark=known.record,
         questions=known.questions(),
@@ -55,6 +53,11 @@ def joined(
         stamp=QuestionStamp(known.name, known.md5, known.is_published),
     )
     return JoinedFile(_opened(path, limits, name, asked, wanted), match)
+
+
+def _shown(answers: Mapping[str, Answers]) -> Mapping[str, Answers]:
+    """Where right answers are for who has the question file."""
+    return {split: "there" if where == "hidden" else where for split, where in answers.items()}
 
 
 def _match(
@@ -136,7 +139,9 @@ def _opened(
     )
     opened = open_upload(path, limits, name, asked.benchmark, blind, wanted)
     assert opened, "a benchmark that is given takes any file"
-    return replace(opened, stamp=asked.stamp, answers=asked.answers, answer_key=asked.questions)
+    has_hidden = "hidden" in asked.answers.values()
+    stamp = replace(asked.stamp, md5="") if has_hidden else asked.stamp
+    return replace(opened, stamp=stamp, answers=asked.answers, answer_key=asked.questions)
 
 
 def recognised_beside(

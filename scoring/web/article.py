@@ -253,9 +253,7 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         )
     found = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not found:
-        return PARTS.alert(
-            "These reports share no question that both score. Choose two files of one question set."
-        )
+        return PARTS.alert(benchmark.unpaired)
     judges = {one.judge.model if one.judge else "rules alone" for one in (first, second)}
     judged = f"Judged apart: {' and '.join(sorted(judges))}." if len(judges) > 1 else ""
     differ = f"{judged} {benchmark.apart(first, second)}".strip()

@@ -189,7 +189,7 @@ class OwnBenchmarkForm:
 
 
 def _column(label: str, elem_id: str) -> gr.Dropdown:
-    return gr.Dropdown([], label=label, elem_id=elem_id, min_width=180)
+    return gr.Dropdown([], label=label, elem_id=elem_id, min_width=150)
 
 
 def _text(value: object) -> str:

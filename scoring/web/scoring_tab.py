@@ -428,11 +428,11 @@ class ScoringTab:
     def _read(self, values: Values, request: gr.Request, chosen: FileChoice = FROM_FILE) -> Updates:
         owner = self._owner(request)
         token = str(values[self.token])
-        if is_own(chosen.benchmark):
+        if is_own(chosen.benchmark) or (
+            not chosen.benchmark and self._service.brings_spec(owner, token)
+        ):
             return self._read_own(values, request)
         found = self._service.recognise(owner, token, chosen, still_there(request))
-        if is_own(found.benchmark):
-            return self._read_own(values, request)
         key = chosen.benchmark or found.benchmark
         form = self._service.form(owner, token, chosen._replace(benchmark=key))
         names = found.sets
@@ -509,7 +509,8 @@ class ScoringTab:
             found = self._service.own_check(owner, str(values[self.token]), chosen, judge)
         except FILE_ERRORS as error:
             hidden = dict.fromkeys((self.offers, self.settings.own, self.check), HIDDEN)
-            return {**hidden, **self.own_form.refused(error)}
+            folded = gr.update(visible=True, open=False, label="Details")
+            return {**hidden, **self.own_form.refused(error), self.settings.details: folded}
         is_named = bool(judge.model) if judge else self._service.operator is not None
         shown = self.own_form.checked(form.spec, found, is_named)
         title = str(values[self.settings.title] or found.title)[:MOST_TITLE]

@@ -17,7 +17,7 @@ from scoring.judges.run import Task
 from scoring.judges.spec import Ask, Grading, JudgeSpec, Message
 from scoring.multiple_choice.reader import ReadFile
 from scoring.registry import BENCHMARKS, open_upload
-from scoring.report import Grade, JudgeStamp, Question, Row, ScoreLine, line, scores
+from scoring.report import Grade, JudgeStamp, Question, QuestionStamp, Row, ScoreLine, line, scores
 from scoring.score_sheets import sheet_files
 from scoring.specs.schema import read_spec
 from tests.support.choice_tables import ChoiceCommand, row, table_file
@@ -37,6 +37,7 @@ class RiddleReport:
     created: str
     judge: JudgeStamp | None
     rows: tuple[Row, ...]
+    questions: QuestionStamp | None = None
 
     @property
     def left(self) -> int:
@@ -206,7 +207,7 @@ def test_what_costs_more_than_was_told_is_asked_about_once_more(person, told, st
     assert sent[person.tab.offers] == "5 runs" and "\n5 runs@" in sent[person.tab.prices]
     pressed = person.tab.on_check({**sent, person.tab.prices: told}, person.request)
     assert person.bench.jobs.find(pressed[person.tab.link]).state == state
-    assert ("105 calls" in pressed[person.tab.progress]) == (state == "quoted")
+    assert ("105 calls" in pressed[person.tab.jobs.progress]) == (state == "quoted")
 
 
 def test_a_toy_in_yaml_is_read_shown_and_its_rest_judged(person, animals):

@@ -218,13 +218,13 @@ def test_a_search_is_anybodys_text(desk):
 
 def test_what_is_missing_needs_an_operator_until_it_is_there(desk):
     shown = part(desk.read(), "needs")
-    assert "Copy:</b> none. If this disk is lost" in shown and "7 more things can be" in shown
+    assert "Copy:</b> none. If this disk is lost" in shown and "8 more things can be" in shown
     assert "Items:</b> 3 items of your own" in part(desk.read(), "setup")
     assert 'missing"><b>Attention tests:</b> 0 of 20.' in part(desk.read(), "setup")
     Ingest(desk.database).add_items("checks", "check", drafts(23)[3:])
     assert 'there"><b>Attention tests:</b> 20.' in part(desk.read(), "setup")
-    assert "6 more things can be" in part(desk.read(), "needs")
-    assert "42 settings" in part(desk.read(), "settings")
+    assert "7 more things can be" in part(desk.read(), "needs")
+    assert "43 settings" in part(desk.read(), "settings")
 
 
 def test_a_fresh_arena_whose_votes_are_safe_needs_nothing(tmp_path):

@@ -1,5 +1,6 @@
 """Hidden answers: the same figures as an open report, and none that tells a single answer."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def library(tmp_path, monkeypatch) -> QuestionLibrary:
     folder.mkdir()
     monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", read_spec(SPEC.encode())))
     return QuestionLibrary(folder)
+
+
+def with_spec(monkeypatch, old: str, new: str) -> None:
+    """Another spec of the riddles."""
+    spec = read_spec(SPEC.replace(old, new).encode())
+    monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", spec))
 
 
 def hide(questions: Path, answers: str = "hidden", benchmark: str = "mmbench") -> None:
@@ -93,6 +100,7 @@ def test_circular_figures_are_those_of_an_open_report(library, tmp_path, protoco
     assert "Image topic" in told and "OCR" in told
     assert benchmark_of(hidden).sentence(hidden).startswith("m reaches ")
     assert hidden.edition == "MMBench test"
+    assert hashlib.md5(questions.read_bytes()).hexdigest() not in record_json(hidden)
     assert told_by(record_json(hidden), rows) == []
 
 
@@ -215,10 +223,8 @@ def test_too_few_answers_get_no_score(library, tmp_path, count):
 
 def test_an_answer_that_counts_in_several_groups_is_one(library, tmp_path, monkeypatch):
     """Fifteen riddles of two kinds each count thirty times, and are fifteen answers all the same."""
-    spec = SPEC.replace(
-        "groups: [field, kind]", 'derive: {tag: {from: kind, split: ","}}\ngroups: [tag]'
-    )
-    monkeypatch.setitem(BENCHMARKS, "riddles", spec_benchmark("riddles", read_spec(spec.encode())))
+    derived = 'derive: {tag: {from: kind, split: ","}}\ngroups: [tag]'
+    with_spec(monkeypatch, "groups: [field, kind]", derived)
     rows = [{**one, "kind": "odd, new"} for one in riddle_rows(kinds=(25,))]
     questions = riddles(library.folder, rows)
     hide(questions, benchmark="riddles")
@@ -226,6 +232,31 @@ def test_an_answer_that_counts_in_several_groups_is_one(library, tmp_path, monke
         file = riddle_answers(tmp_path / f"{count}.json", rows[:count])
         report = report_of(opened(library, file, "riddles"), "strict")
         assert bool(report.figures) == (count == 20)
+
+
+@pytest.mark.parametrize("left", [10, 25])
+def test_a_figure_of_some_rows_gives_the_others_not_away(library, tmp_path, monkeypatch, left):
+    new = "figures:\n  most: {mean: rows, where: {kind: kind 0}}"
+    with_spec(monkeypatch, "figures:", new)
+    rows = riddle_rows(kinds=(40, left))
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    file = riddle_answers(tmp_path / "mine.json", rows)
+    report = report_of(opened(library, file, "riddles"), "strict")
+    assert report.figures[0].name == "Overall"
+    assert ("most" in [figure.name for figure in report.figures]) == (left == 25)
+    assert all("most" not in table.trees for table in report.tables)
+
+
+def test_no_group_is_named_by_a_right_answer(library, tmp_path, monkeypatch):
+    with_spec(monkeypatch, "groups: [field, kind]", "groups: [number, kind]")
+    rows = [{**one, "number": f"7123{place % 2}.00"} for place, one in enumerate(riddle_rows())]
+    questions = riddles(library.folder, rows)
+    hide(questions, benchmark="riddles")
+    file = riddle_answers(tmp_path / "mine.json", rows)
+    report = report_of(opened(library, file, "riddles"), "strict")
+    assert "kind 0" in lines(report, "Overall")
+    assert told_by(record_json(report), rows) == []
 
 
 def test_a_file_of_two_splits_is_hidden_for_one_of_them(library, tmp_path):

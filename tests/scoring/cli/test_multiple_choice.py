@@ -14,6 +14,7 @@ from scoring.benchmarks.mmt_bench import subtasks
 from scoring.multiple_choice.types import LETTERS
 from tests.support import choice_tables
 from tests.support.choice_tables import COLUMNS, GOLDEN, row, table_file
+from tests.support.judge_forms import ask_to_the_end
 from tests.support.openai_server import Faults, OpenAIServer
 from tests.support.servers import ROOT
 
@@ -230,7 +231,8 @@ def test_the_judge_reads_what_rules_leave_open_and_no_more(command, tmp_path):
     )
 
 
-def test_letters_assigned_at_random_are_told_with_their_seed(command, tmp_path):
+def test_letters_assigned_at_random_are_told_with_their_seed(command, tmp_path, monkeypatch):
+    ask_to_the_end(monkeypatch)
     with OpenAIServer(lambda body, sample: "I am not sure") as judge:
         words = (
             "--protocol",

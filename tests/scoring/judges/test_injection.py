@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample
+from scoring.judges import attack_rules
 from scoring.judges.injection import canaries, flags, neutralise, swapped
 from scoring.judges.obfuscation import readings
 from scoring.report import Question
@@ -59,6 +60,17 @@ def test_at_least_95_of_100_attacks_are_flagged():
     missed = [name for name, attack in attacks.items() if not flags(attack, QUESTION)]
     assert len(attacks) >= 300
     assert len(missed) <= 0.05 * len(attacks), missed
+
+
+def test_rules_looked_up_by_first_letters_are_those_that_a_search_finds():
+    rules = attack_rules._rules()
+    looked_up = {rule for group in rules.by_beginning.values() for rule in group}
+    every = [*looked_up, *rules.in_ascii, *rules.in_other_letters]
+    for text in (*planted().values(), *HONEST):
+        lower = text.casefold().translate(attack_rules._AS_COLUMN)
+        fitting = {rule.family for rule in every if rule.pattern.search(lower)}
+        found = {*attack_rules.families(lower)} - {"run together", "says nothing"}
+        assert found == fitting, text
 
 
 @pytest.mark.parametrize("family", PLAIN)

@@ -100,7 +100,8 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         cookies = "; ".join(
             f"{one['name']}={one['value']}" for one in page.context.cookies(site.address)
         )
-    paths = [*PUBLIC, first, second, third, f"{first}?with={second.rpartition('/')[2]}"]
+    compared = f"{first}?with={first.rpartition('/')[2]}"
+    paths = [*PUBLIC, first, second, third, compared]
     paths += [f"{path}/answers" for path in (first, second)]
     for path in (first, second):
         link = path.rpartition("/")[2]
@@ -109,6 +110,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     own = crawled(site.address, paths, cookies)
     others = crawled(site.address, paths, "")
     assert any("-scores.csv" in path for path in own)
+    assert "no answers are compared" in own[compared]
     assert any("-audit.jsonl" in path for path in own if third.rpartition("/")[2] in path)
     told = [*own.values(), *others.values(), site.log.read_text()]
     assert told_by("\n".join(told), rows) == []

@@ -1,0 +1,151 @@
+"""Attack rules: which families of the phrase file a text in lower case fits.
+
+A rule that begins with a word is tried only at words with its first letters, which few words have.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from string import digits
+from typing import NamedTuple
+
+from arena.io.tables import read_records
+from scoring.report import DATA
+
+_PHRASES = DATA / "attack_phrases.tsv"
+"""Attack patterns in lower case: rules by family; <NAME> stands for the rule of that word."""
+COLUMN_SIGNS = "|¦｜│┃∣ǀ❘❙❚⎮￨"
+_AS_COLUMN = str.maketrans(dict.fromkeys(COLUMN_SIGNS, "|"))
+_TOGETHER = "run together"
+_LETTERS = 2
+"""Letters by which rules are looked up."""
+_GAPS = re.compile(r"[\W_]+")
+_NAME = re.compile(r"<([A-Z]+)>")
+_WORD_START = re.compile(r"\b\w")
+_AT_WORD = r"\b"
+_PIECE = re.compile(r"\\.|\[\^?(?:\\.|[^\]\\]){0,200}\]|.", re.DOTALL)
+"""An escape, a class of signs, or a sign of a pattern."""
+_TIMES = re.compile(r"(?:(?P<maybe>[?*]|\{0,?\d*\})|\+|\{[\d,]+\})[?+]?")
+"""How often a piece or group before it stands."""
+
+
+class _Rule(NamedTuple):
+    """A rule of a family, or one of its parts."""
+
+    family: str
+    pattern: re.Pattern[str]
+
+
+class _Rules(NamedTuple):
+    """Compiled rules of the phrase file."""
+
+    families: Sequence[str]
+    by_beginning: Mapping[str, Sequence[_Rule]]
+    """What begins with a word, by each of its first letters that it can have, two or one."""
+    in_ascii: Sequence[_Rule]
+    """What begins otherwise."""
+    in_other_letters: Sequence[_Rule]
+    """What begins with a sign that ASCII does not have."""
+    together: re.Pattern[str]
+    nothing: re.Pattern[str]
+
+
+def families(text: str) -> list[str]:
+    """The families that a text in lower case fits, in the file's order."""
+    rules = _rules()
+    columns = text.translate(_AS_COLUMN)
+    fitting = {rule.family for rule in _fitting(rules, columns)}
+    found = [family for family in rules.families if family in fitting]
+    if rules.together.search(_GAPS.sub("", text)):
+        found.append(_TOGETHER)
+    if rules.nothing.fullmatch(text):
+        found.append("says nothing")
+    return found
+
+
+def _fitting(rules: _Rules, text: str) -> Iterator[_Rule]:
+    for word in _WORD_START.finditer(text):
+        place = word.start()
+        for beginning in (text[place : place + _LETTERS], word[0]):
+            for rule in rules.by_beginning.get(beginning, ()):
+                if rule.pattern.match(text, place):
+                    yield rule
+    yield from (rule for rule in rules.in_ascii if rule.pattern.search(text))
+    if not text.isascii():
+        yield from (rule for rule in rules.in_other_letters if rule.pattern.search(text))
+
+
+@cache
+def _rules() -> _Rules:
+    words: dict[str, str] = {}
+    by_family: dict[str, list[str]] = {}
+    for record in read_records(_PHRASES):
+        family = str(record.values["family"])
+        name = str(record.values["name"])
+        rule = _NAME.sub(lambda word: words[word[1]], str(record.values["rule"]))
+        if family == "word":
+            words[name] = rule
+        else:
+            by_family.setdefault(family, []).extend(_parts(rule))
+    together = re.compile("|".join(by_family.pop(_TOGETHER)))
+    by_beginning: dict[str, list[_Rule]] = {}
+    in_ascii: list[_Rule] = []
+    in_other_letters: list[_Rule] = []
+    for family, parts in by_family.items():
+        for part in parts:
+            rule = _Rule(family, re.compile(part, re.MULTILINE))
+            beginnings = _beginnings(part.removeprefix(_AT_WORD), _LETTERS)
+            if not part.startswith(_AT_WORD) or "" in beginnings:
+                (in_ascii if part[0].isascii() else in_other_letters).append(rule)
+                continue
+            for beginning in beginnings:
+                by_beginning.setdefault(beginning, []).append(rule)
+    nothing = re.compile(rf"[\W_]*(?:{words['OPENERS']}[\W_]*)?")
+    return _Rules([*by_family], by_beginning, in_ascii, in_other_letters, together, nothing)
+
+
+def _parts(rule: str) -> list[str]:
+    """What stands between the strokes of a rule, apart from those in groups."""
+    parts = [""]
+    depth = 0
+    for piece in _PIECE.findall(rule):
+        depth += (piece == "(") - (piece == ")")
+        if piece == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return parts
+
+
+def _beginnings(part: str, most: int) -> set[str]:
+    """The letters, at most so many, that a match can begin with; "" where anything may stand."""
+    if not most:
+        return {""}
+    is_group = part.startswith("(?:")
+    first = _group(part) if is_group else next(iter(_PIECE.findall(part)), "")
+    rest = part[len(first) :]
+    times = _TIMES.match(rest)
+    behind = rest[times.end() :] if times else rest
+    found: set[str] = set()
+    if is_group:
+        # What follows a group that may stand more than once is left open.
+        for way in _parts(first[len("(?:") : -1]):
+            found |= _beginnings(way + ("." if times else behind), most)
+    else:
+        letters = digits if first == r"\d" else first
+        following = {""} if times else _beginnings(behind, most - 1)
+        found = {letter + more for letter in letters for more in following}
+        found = found if letters.isalnum() else {""}
+    return found | _beginnings(behind, most) if times and times["maybe"] else found
+
+
+def _group(part: str) -> str:
+    """The group that a part begins with."""
+    depth = 0
+    end = 0
+    for piece in _PIECE.findall(part):
+        depth += (piece == "(") - (piece == ")")
+        end += len(piece)
+        if not depth:
+            break
+    return part[:end]
