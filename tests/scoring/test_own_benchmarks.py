@@ -153,6 +153,15 @@ def test_a_question_file_tells_the_benchmark_by_a_name_that_toolkits_give_it(per
     assert "on POPE" in person.opened(link)
 
 
+def test_a_question_file_of_mmt_bench_is_told_by_its_subtasks(person, tmp_path):
+    asked = [(n, "Which?", "cat", "dog", "A", "weather_recognition", "VAL") for n in range(4)]
+    answers = table(tmp_path / "m.csv", "index prediction", *((n, "A") for n in range(4)))
+    columns = "index question A B answer category split"
+    link = checked(person, answers, table(tmp_path / "q.csv", columns, *asked))
+    assert "MMT-Bench VAL" in person.seen and "questions: q.csv, md5" in person.seen
+    assert "Weather recognition" in person.opened(link)
+
+
 @pytest.mark.parametrize(
     ("names", "why"),
     [
