@@ -158,8 +158,8 @@ def test_a_question_file_of_mmt_bench_is_told_by_its_subtasks(person, tmp_path):
     answers = table(tmp_path / "m.csv", "index prediction", *((n, "A") for n in range(4)))
     columns = "index question A B answer category split"
     link = checked(person, answers, table(tmp_path / "q.csv", columns, *asked))
-    assert "MMT-Bench VAL" in person.seen and "questions: q.csv, md5" in person.seen
-    assert "Weather recognition" in person.opened(link)
+    assert "MMT-Bench: 4 answers" in person.seen and "questions: q.csv, md5" in person.seen
+    assert "Weather Recognition" in person.opened(link)
 
 
 @pytest.mark.parametrize(
