@@ -1,5 +1,6 @@
 """Screens: what the browser tests of every tab do with a page."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from playwright.sync_api import (
     Playwright,
     Route,
     expect,
+    sync_playwright,
 )
 
 SHOTS = os.environ.get("SHOTS")
@@ -39,6 +41,31 @@ def chromium(playwright: Playwright) -> Browser:
         os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or "/usr/bin/chromium"
     )
     return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
+
+
+class PlaywrightLoop:
+    """Playwright and its event loop, which counts as the thread's running one only where tests look at pages.
+
+    Else nothing in this thread could run a loop of its own as long as Playwright is there.
+    """
+
+    def __init__(self) -> None:
+        self.playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the loop go on, and rest again at the end."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    def close(self) -> None:
+        with self.running():
+            self.playwright.stop()
 
 
 _SLICE = 2_400
