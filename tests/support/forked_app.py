@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from arena.inference import openai_client
+from arena.inference import local_process, openai_client
 from arena.io import aside
 from arena.live import queue, sessions
 from tests.support.judging_process import Own
@@ -119,6 +119,10 @@ def _run(environ: dict[str, str], log: Path) -> None:
     if "LIVE_SOON" in environ:
         sessions.DELAY_SECONDS = 0.0, 0.2
         queue.DISCONNECT_SECONDS = 1.0
+    # models of this machine say words at once, where torch would be loaded for seconds
+    if "STAND_IN_MODELS" in environ:
+        begin = local_process.line_process
+        local_process.line_process = lambda _: begin("tests.support.stand_in_model")
     # the servers of visitors' own judges: all at one port of this machine
     if "JUDGES_OF_VISITORS" in environ:
         port, _, certificate = environ["JUDGES_OF_VISITORS"].partition(":")

@@ -116,7 +116,7 @@ def test_a_choice_made_offline_is_sent_when_the_line_is_back(browser, server, st
         page.keyboard.press("a")
         expect(page.locator("#problem")).to_have_text(ENGLISH["not_stored"])
         while len(failed) < 2:
-            page.wait_for_timeout(100)
+            page.wait_for_timeout(20)
         assert stored.votes() == []
         page.context.set_offline(False)
         expect(page.locator("#status")).to_contain_text("You chose A")
