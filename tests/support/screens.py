@@ -232,6 +232,18 @@ NEVER_BY_ITSELF = """window.setTimeout = new Proxy(window.setTimeout, {
 }); undefined"""
 """A script of a page on which a choice waits until somebody goes on: a busy machine's test is slower than the page."""
 
+
+def let_pass(page: Page, milliseconds: int) -> None:
+    """Let a page believe that so much time has passed since its last change: it takes no press right after one."""
+    page.evaluate(
+        """passed => {
+          const now = performance.now.bind(performance);
+          performance.now = () => now() + passed;
+        }""",
+        milliseconds,
+    )
+
+
 TYPED = """([key, code, more]) => {
   const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
   document.activeElement.dispatchEvent(event);
@@ -282,4 +294,4 @@ class Late:
         assert self._kept
         route, answer = self._kept
         route.fulfill(response=answer)
-        self._page.wait_for_timeout(700)
+        self._page.wait_for_timeout(300)
