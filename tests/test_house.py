@@ -380,7 +380,9 @@ def test_templates_compile_and_know_every_name():
     assert unknown == []
 
 
-OTHER_TESTS = re.compile(r"^\s*(?:from|import)\s+tests(?:\.| import )(?!support\b)[\w.]+", re.MULTILINE)
+OTHER_TESTS = re.compile(
+    r"^\s*(?:from|import)\s+tests(?:\.| import )(?!support\b)[\w.]+", re.MULTILINE
+)
 
 
 def test_tests_share_by_support_alone():
