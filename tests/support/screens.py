@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from playwright.sync_api import (
     APIResponse,
@@ -95,7 +96,14 @@ class PolledAssertions:
         return look
 
 
-_LEFT: dict[Browser, Page] = {}
+class Kind(NamedTuple):
+    """What makes contexts alike."""
+
+    browser: Browser
+    options: str
+
+
+_LEFT: dict[Kind, Page] = {}
 """A quiet page of a context that a visitor left without cookies: it keeps Gradio's scripts compiled for the next."""
 
 
@@ -105,7 +113,8 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
 
     A script error fails the test, and so does what the page's policy refuses.
     """
-    quiet = None if options else _LEFT.pop(browser, None)
+    kind = Kind(browser, repr(sorted(options.items())))
+    quiet = _LEFT.pop(kind, None)
     context = quiet.context if quiet else browser.new_context(**options)
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 844})
@@ -120,7 +129,7 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
         yield page
         assert errors == [], errors
     finally:
-        if options or errors or not _leave(browser, page, quiet):
+        if errors or not _leave(kind, page, quiet):
             context.close()
 
 
@@ -131,9 +140,11 @@ def _animate(page: Page, rate: float) -> None:
     session.send("Animation.setPlaybackRate", {"playbackRate": rate})
 
 
-def _leave(browser: Browser, page: Page, quiet: Page | None) -> bool:
-    """Leave a context to the browser's next visitor, without what makes this one known; False if it cannot be."""
+def _leave(kind: Kind, page: Page, quiet: Page | None) -> bool:
+    """Leave a context to the next visitor of this kind, without what makes this one known; False if it cannot be."""
     context = page.context
+    if kind in _LEFT:
+        return False
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
         # an installed clock stays on the context
@@ -149,7 +160,7 @@ def _leave(browser: Browser, page: Page, quiet: Page | None) -> bool:
             opened.close()
     context.clear_cookies()
     context.set_offline(False)
-    _LEFT[browser] = quiet
+    _LEFT[kind] = quiet
     return True
 
 
