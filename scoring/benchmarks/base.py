@@ -35,7 +35,8 @@ from scoring.no_answers import BEFORE, named
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
-from scoring.specs.schema import QuestionFile
+from scoring.specs.facts import BenchmarkFact
+from scoring.specs.schema import UNKNOWN, QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -100,6 +101,10 @@ class Benchmark(ABC, Generic[R]):
     """Label of the button that starts."""
     unit: str
     """What the judge is asked for, in the singular."""
+    about: str = ""
+    """What it measures, in a sentence."""
+    holds: str = ""
+    """What a file of answers holds, where no spec names its columns."""
     rest: str = ""
     """Label of the button that has a judge read what the rules left open."""
     parts: frozenset[Part] = frozenset()
@@ -124,6 +129,19 @@ class Benchmark(ABC, Generic[R]):
     def line(self) -> str:
         """What a list of benchmarks says of it."""
         return self.name
+
+    def facts(self) -> Iterator[BenchmarkFact]:
+        """Yield what is known of it beside its name and its sentence."""
+        if self.holds:
+            yield BenchmarkFact("Files", self.holds)
+        for protocol in self.protocols.values():
+            yield BenchmarkFact("Protocol", f"{protocol}: {self.notes.get(protocol, protocol)}")
+        if self.cited:
+            yield BenchmarkFact("Cite", self.cited)
+
+    def published_sheets(self) -> Sequence[Sheet]:
+        """The tables of models that were published on it."""
+        return ()
 
     def protocol_named(self, name: str | None) -> Any:
         """The protocol of this name, the first without one. Raises ChoicesError."""
@@ -289,6 +307,16 @@ class FileBenchmark(Benchmark[R]):
     def question_files(self) -> Sequence[QuestionFile]:
         """The question files that its authors publish."""
         return ()
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        """What toolkits put at the end of the names of its files."""
+        return ()
+
+    @property
+    def licence(self) -> str:
+        """The licence of its questions."""
+        return UNKNOWN
 
     def asks_as(self, first: Record) -> bool:
         """Whether a question file with this first row may be the benchmark's."""

@@ -42,6 +42,7 @@ from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
+from scoring.specs.facts import BenchmarkFact, spec_facts
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
 from scoring.specs.reading import (
@@ -69,7 +70,7 @@ from scoring.specs.report import (
     splits_of,
 )
 from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
-from scoring.specs.sheets import report_sheets
+from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
 OWN = "own"
@@ -103,6 +104,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
         name=spec.name,
         spec=spec,
         protocols={RULE_PROTOCOL_WORDS[protocol]: protocol for protocol in spec.protocols},
+        about=spec.about,
         cited=spec.cite or "",
         notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
     )
@@ -135,6 +137,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def line(self) -> str:
         return self.spec.line
 
+    def facts(self) -> Iterator[BenchmarkFact]:
+        return spec_facts(self.spec, self.notes)
+
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
 
@@ -163,6 +168,14 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     @property
     def question_files(self) -> Sequence[QuestionFile]:
         return self.spec.questions
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        return self.spec.called
+
+    @property
+    def licence(self) -> str:
+        return self.spec.licence
 
     def asks_as(self, first: Record) -> bool:
         columns = self.spec.columns
@@ -194,6 +207,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         """The file with the question file's cells alone: else groups of one's own would tell single answers."""
         rows = tuple(replace(row, cells=questions[row.id]) for row in file.rows)
         return replace(file, rows=rows, problems=())
+
+    def published_sheets(self) -> Sequence[Sheet]:
+        return published_sheets(self.spec)
 
     def lacking(self, report: SpecReport) -> int:
         return report.missing
