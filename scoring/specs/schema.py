@@ -421,6 +421,7 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
 def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Problems of fields with one another; a field with a problem of its own is not there."""
     yield from _told_columns(read.get("columns", Columns()))
+    yield from _told_answers(read)
     yield from _told_rules(read)
     if "figures" in read:
         for name, text in figure_problems(read["figures"]):
@@ -452,6 +453,18 @@ def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
             text = f"{column!r} is the {roles[column]} already; name another column"
             yield SpecProblem(f"columns.{role}", text)
         roles.setdefault(column, role)
+
+
+def _told_answers(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Where questions are grouped by what the model said."""
+    answer = read.get("columns", Columns()).answer
+    named = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
+    named |= {f"derive.{name}": [made.source] for name, made in read.get("derive", {}).items()}
+    named |= {f"figures.{name}": each.columns for name, each in read.get("figures", {}).items()}
+    for place, columns in named.items():
+        if answer in columns:
+            text = f"{answer!r} is the model's answer, and questions aren't grouped by it"
+            yield SpecProblem(place, f"{text}; name another column")
 
 
 def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:

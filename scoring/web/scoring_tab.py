@@ -266,7 +266,9 @@ class ScoringTab:
         # without a link a job may have been started since
         quoted = self.jobs.blank() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
-            changed = {**self.own_form.fitted(values), **self._checked(values, request)}
+            look = self._service.own_look(self._owner(request), str(values[self.token]))
+            fitted = self.own_form.fitted(values, look)
+            changed = {**fitted, **self._checked(values, request)}
         else:
             changed = self._priced(self._benchmark(values, request), values, request)
         return {self.problem: gr.skip(), **quoted, **changed}
