@@ -74,6 +74,24 @@ class AskedQuestion(NamedTuple):
     has_truth: bool
 
 
+class ColumnNames(NamedTuple):
+    """What a benchmark's files call their columns."""
+
+    id: str
+    answer: str
+    ids: tuple[str, ...]
+    """What the id may be called, the likeliest first, in any spelling."""
+    questions: tuple[str, ...]
+
+
+USUAL_NAMES = ColumnNames(
+    id="index",
+    answer="prediction",
+    ids=("g_index", "index", "question_id", "id", "idx", "questionid"),
+    questions=("question", "prompt"),
+)
+
+
 class ChoicesError(ValueError):
     """A file cannot be scored; the message gives all reasons, and how to fix them."""
 
@@ -307,6 +325,10 @@ class FileBenchmark(Benchmark[R]):
     def question_files(self) -> Sequence[QuestionFile]:
         """The question files that its authors publish."""
         return ()
+
+    @property
+    def column_names(self) -> ColumnNames:
+        return USUAL_NAMES
 
     @property
     def file_names(self) -> Sequence[str]:

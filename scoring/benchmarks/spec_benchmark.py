@@ -19,9 +19,11 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import (
+    USUAL_NAMES,
     AnswerLook,
     AskedQuestion,
     ChoicesError,
+    ColumnNames,
     FileBenchmark,
     LazyFiles,
     OpenedFile,
@@ -168,6 +170,17 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     @property
     def question_files(self) -> Sequence[QuestionFile]:
         return self.spec.questions
+
+    @property
+    def column_names(self) -> ColumnNames:
+        own = self.spec.columns
+        usual = USUAL_NAMES
+        return ColumnNames(
+            id=own.id,
+            answer=own.answer,
+            ids=usual.ids if own.id == usual.id else (own.id,),
+            questions=(usual.questions if own.question == usual.questions[0] else (own.question,)),
+        )
 
     @property
     def file_names(self) -> Sequence[str]:
