@@ -89,7 +89,7 @@ def matched(
 ) -> QuestionMatch:
     """The question file that a file of answers belongs to, of the chosen benchmark if one is."""
     wanted = [file for file in files if benchmark in (None, file.benchmark)]
-    asked = [_Candidate(file, answers[file.record.column_names]) for file in wanted]
+    asked = [_Fit(file, answers[file.record.column_names]) for file in wanted]
     knowing = [candidate for candidate in asked if candidate.known_share >= _HALF]
     fits = [candidate for candidate in knowing if candidate.agrees]
     named = _named(fits)
@@ -110,7 +110,7 @@ def matched(
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _Fit:
     """A question file, and the answers as its benchmark names their columns."""
 
     file: KnownFile
@@ -170,13 +170,13 @@ class _Candidate:
         return max((len(name) for name in names if ends_with(stem, name.casefold())), default=0)
 
 
-def _named(candidates: Sequence[_Candidate]) -> Sequence[_Candidate]:
+def _named(candidates: Sequence[_Fit]) -> Sequence[_Fit]:
     """Those that the name of the file of answers names best."""
     longest = max((candidate.named_by for candidate in candidates), default=0)
     return [one for one in candidates if longest and one.named_by == longest]
 
 
-def _asks(candidates: Sequence[_Candidate]) -> QuestionMatch:
+def _asks(candidates: Sequence[_Fit]) -> QuestionMatch:
     """The question where several question files fit, or one by mere numbers."""
     files = [candidate.file for candidate in candidates]
     benchmarks = {file.benchmark: file.record.name for file in files}
