@@ -80,8 +80,9 @@ class ColumnNames(NamedTuple):
     id: str
     answer: str
     ids: tuple[str, ...]
-    """What the id may be called, the likeliest first, in any spelling."""
+    """What the id may be called, in one spelling, the likeliest first."""
     questions: tuple[str, ...]
+    """The same of the question's text."""
 
 
 USUAL_NAMES = ColumnNames(
@@ -300,7 +301,7 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file held none, in a column image, or was gone before its answers were judged"
+        "the scored file and its question file held none, in a column image, or were gone before the answers were judged"
     )
 
     def covered(self, report: R) -> str:

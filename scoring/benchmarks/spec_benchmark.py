@@ -37,7 +37,7 @@ from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, named, no_answer
 from scoring.report import ScoreLine
@@ -175,11 +175,13 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def column_names(self) -> ColumnNames:
         own = self.spec.columns
         usual = USUAL_NAMES
+        id = tuple(spelled([own.id]))
+        question = tuple(spelled([own.question]))
         return ColumnNames(
             id=own.id,
             answer=own.answer,
-            ids=usual.ids if own.id == usual.id else (own.id,),
-            questions=(usual.questions if own.question == usual.questions[0] else (own.question,)),
+            ids=usual.ids if own.id == usual.id else id,
+            questions=usual.questions if question == usual.questions[:1] else question,
         )
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePath
 
-from arena.io.tables import PAGE, FileLimits, read_records
+from arena.io.tables import PAGE, FileLimits, Record, read_records
 from arena.templates import plural
 from scoring.benchmarks.base import ColumnNames
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, spelled
@@ -80,6 +80,12 @@ def answer_files(
             if id := _cell(row, columns, names.ids):
                 texts[id.removesuffix(".0")] = text_digest(_cell(row, columns, names.questions))
     return {names: AnswerFile(label, texts) for names, texts in found.items()}
+
+
+def record_id(record: Record, names: ColumnNames) -> str:
+    """The id of a record, in a column of these names; "" if it has none."""
+    row = flat(record, names).values
+    return _cell(row, spelled(row), names.ids).removesuffix(".0")
 
 
 def matched(
@@ -192,6 +198,7 @@ def _is_number(id: str) -> bool:
 
 
 def _cell(row: Mapping[str, object], columns: Mapping[str, str], names: Sequence[str]) -> str:
-    column = next((columns[name] for name in spelled(names) if name in columns), None)
+    """What a row has in the first column of these names; "" if that is no text or number."""
+    column = next((columns[name] for name in names if name in columns), None)
     cell = row[column] if column is not None else None
     return str(cell).strip() if isinstance(cell, str | int | float) else ""
