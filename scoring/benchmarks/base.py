@@ -301,7 +301,7 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file and its question file held none, in a column image, or were gone before the answers were judged"
+        "the scored file and its question file held none, in a column image, or were gone before they were judged"
     )
 
     def covered(self, report: R) -> str:
