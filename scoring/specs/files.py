@@ -23,16 +23,17 @@ _COLUMNS = tuple(
 
 def load_spec(path: Path) -> Spec:
     """The spec of a file; what it names lies in its folder. Raises SpecError, with the file's name."""
-    return named_spec(path, path.name, lambda name: file_beside(name, path.parent))
-
-
-def named_spec(path: Path, name: str, beside: Beside) -> Spec:
-    """The spec of a file that its owner calls so. Raises SpecError, with this name."""
     try:
         raw = read_yaml(file_content(path))
-        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
     except YamlError as error:
-        raise SpecError([SpecProblem("", str(error))], name) from None
+        raise SpecError([SpecProblem("", str(error))], path.name) from None
+    return named_spec(raw, path.name, lambda name: file_beside(name, path.parent))
+
+
+def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
+    """The spec that the value of a file is, which its owner calls so. Raises SpecError, with this name."""
+    try:
+        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
     except SpecError as error:
         raise SpecError(error.problems, name) from None
 
