@@ -22,12 +22,12 @@ _COLUMNS = tuple(
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec of a file; what it names lies in its folder. Raises SpecError, with the file's name."""
+    """The spec of a file; what it names lies in its folder or is ours. Raises SpecError, with the file's name."""
     try:
         raw = read_yaml(file_content(path))
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
-    return named_spec(raw, path.name, lambda name: file_beside(name, path.parent))
+    return named_spec(raw, path.name, near(path))
 
 
 def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
@@ -84,14 +84,14 @@ def _with_prompts(rule: Any, beside: Beside) -> Any:
 
 
 def _with_prompt(rule: Any, beside: Beside) -> Any:
-    """A rule with the text of its prompt, which lies beside the spec or is one of ours.
+    """A rule with the text of its prompt, which lies beside the spec.
 
     That a file isn't there is the schema's to tell. Raises SpecError.
     """
     prompt = rule.get("prompt") if isinstance(rule, Mapping) else None
     if not isinstance(prompt, str) or not PROMPT_FILE.fullmatch(prompt):
         return rule
-    file = beside(prompt) or file_beside(prompt, OURS)
+    file = beside(prompt)
     if file is None:
         return rule
     try:
@@ -99,6 +99,11 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
     except UnicodeDecodeError:
         text = f"{prompt} is no text in UTF-8; save it as one"
         raise SpecError([SpecProblem("rule.prompt", text)]) from None
+
+
+def near(path: Path) -> Beside:
+    """What finds the files that a spec on this machine names: in its folder, else among ours."""
+    return lambda name: file_beside(name, path.parent) or file_beside(name, OURS)
 
 
 def file_beside(name: str, folder: Path) -> Path | None:

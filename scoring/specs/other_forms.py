@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.specs import hub_eval, lmms_task
-from scoring.specs.files import Beside, file_beside, file_content, named_spec
+from scoring.specs.files import Beside, file_content, named_spec, near
 from scoring.specs.problems import SpecError, SpecProblem, either
 from scoring.specs.schema import Spec
 from scoring.specs.translated import Translated
@@ -25,7 +25,7 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
     except SpecError as error:
         raise SpecError(error.problems, path.name) from None
-    spec = named_spec(raw, path.name, lambda name: file_beside(name, path.parent))
+    spec = named_spec(raw, path.name, near(path))
     return [Translated("", spec.name, spec, ())]
 
 
