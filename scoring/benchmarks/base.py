@@ -300,7 +300,10 @@ class Benchmark(ABC, Generic[R]):
 class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
-    unpictured: str = "the scored file and its question file held none, in a column image, or were gone before they were judged"
+    unpictured: str = (
+        "the scored file and its question file held none, in a column image, or were gone before "
+        "the answers were judged"
+    )
 
     def covered(self, report: R) -> str:
         head = self.headline(report)

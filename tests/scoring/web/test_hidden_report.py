@@ -89,8 +89,17 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         shoot(page, "hidden-report", whole=True)
         page.get_by_role("button", name="Publish report").click()
         expect(page.locator("main")).to_contain_text("Published.")
+        file = choice_answers(tmp_path / "other_MMBench_TEST_EN.json", choice_rows(), wrong=0.5)
+        other = scored(page, site, file, "left for you today: 4 of 5")
+        page.get_by_label("One of your reports").select_option(index=1)
+        page.get_by_role("button", name="Compare").click()
+        table = page.locator("[data-sheet=comparison] tbody")
+        expect(table.locator("tr")).to_have_count(2)
+        expect(table).to_contain_text("mine_MMBench_TEST_EN")
+        expect(page.locator("main")).to_contain_text("answers aren't compared one by one")
+        shoot(page, "hidden-compared", whole=True)
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
-        second = scored(page, site, pages, "left for you today: 4 of 5")
+        second = scored(page, site, pages, "left for you today: 3 of 5")
         expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
         third = scored(page, site, absent(tmp_path), "of the split test are with their authors")
         expect(page.locator("main")).to_contain_text("Submit mine_MMMU_TEST_submission.json, below")
@@ -100,7 +109,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         cookies = "; ".join(
             f"{one['name']}={one['value']}" for one in page.context.cookies(site.address)
         )
-    compared = f"{first}?with={first.rpartition('/')[2]}"
+    compared = f"{first}?with={other.rpartition('/')[2]}"
     paths = [*PUBLIC, first, second, third, compared]
     paths += [f"{path}/answers" for path in (first, second)]
     for path in (first, second):
@@ -110,7 +119,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     own = crawled(site.address, paths, cookies)
     others = crawled(site.address, paths, "")
     assert any("-scores.csv" in path for path in own)
-    assert "no answers are compared" in own[compared]
+    assert "answers aren&#39;t compared one by one" in own[compared]
     assert any("-audit.jsonl" in path for path in own if third.rpartition("/")[2] in path)
     told = [*own.values(), *others.values(), site.log.read_text()]
     assert told_by("\n".join(told), rows) == []
