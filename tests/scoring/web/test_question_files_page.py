@@ -13,8 +13,8 @@ from scoring.benchmarks.mmbench import L2_OF, published
 from scoring.registry import offered
 from tests.support.choice_tables import table_file
 from tests.support.question_files import answers, circular, questions
-from tests.support.scoring_page import choose_benchmark, upload
-from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
+from tests.support.scoring_page import choose_benchmark, scoring_visitor, upload
+from tests.support.screens import PHONE, assert_fits, shoot
 from tests.support.servers import AppServer
 
 NAME = "MMBench_DEV_EN.tsv"
@@ -43,9 +43,7 @@ def scoring(folder, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
