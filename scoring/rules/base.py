@@ -99,6 +99,10 @@ class RuleKind(BaseModel, ABC):
         """The lowest and the highest mark; None where answers get none."""
         return None
 
+    def reads(self, answer: str) -> bool:
+        """Whether it can read this answer in what a model said."""
+        return self.is_compared
+
     @property
     def mark_count(self) -> int:
         """How many marks an answer gets."""

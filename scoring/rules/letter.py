@@ -60,6 +60,9 @@ class LetterRule(RuleKind):
         others = "lmms-eval" if self.open is None else "authors"
         return frozenset((*_OURS, "vlmevalkit", others))
 
+    def reads(self, answer: str) -> bool:
+        return self.open is not None or answer.strip().upper() in [*LETTERS]
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if self._is_open_question(item, protocol):
             return _OPEN.reading(self._plain_item(item), answer, protocol)

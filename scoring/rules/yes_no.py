@@ -31,6 +31,9 @@ class YesNoRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
+    def reads(self, answer: str) -> bool:
+        return answer.strip().casefold() in _ANSWERS
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
             said = short_answer(answer, (self.truth_of(item) or "",))

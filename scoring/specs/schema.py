@@ -427,6 +427,7 @@ def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
         for name, text in figure_problems(read["figures"]):
             yield SpecProblem(f"figures.{name}", text)
         yield from _told_marks(read)
+        yield from _told_positives(read)
         yield from _told_headlines(read)
         yield from _told_published(read)
     unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
@@ -497,6 +498,17 @@ def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             marks = " with `marks: 2`" if figure.mark_count == 2 else ""
             text = f"is made of {needed}, which only a rubric{marks} gives"
             yield SpecProblem(f"figures.{name}", text)
+
+
+def _told_positives(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Figures of an answer that no rule reads."""
+    rules = [case.rule for case in read.get("rule", ())]
+    for name, figure in read["figures"].items():
+        positive = figure.positive
+        if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
+            kinds = either(dict.fromkeys(map(kind_of, rules)))
+            text = f"{figure.form} counts {positive!r}, an answer that {kinds} never reads"
+            yield SpecProblem(f"figures.{name}", f"{text}; use the rule yes_no with Yes or No")
 
 
 def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
