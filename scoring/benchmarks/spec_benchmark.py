@@ -10,6 +10,7 @@ from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
+from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
     PublishedBoard,
@@ -70,11 +71,13 @@ from scoring.specs.report import (
     score_ends,
     spec_of_report,
     splits_of,
+    wrong_truth,
 )
 from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
 from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
+_SHOWN_IDS = 10
 OWN = "own"
 """Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
@@ -240,12 +243,20 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
-        known = sum(has_truth(self.spec, item) for item in items)
-        scored = f"; {known:,} can be scored" if known else ""
-        answers = f"{self.name}: {plural(len(items), 'answer')}{scored}"
+        known = [item for item in items if has_truth(self.spec, item)]
+        wrong = [(wrong_truth(self.spec, item), item.id) for item in known]
+        why_wrong = grouped((why, id) for why, id in wrong if why)
+        scored = len(known) - sum(map(len, why_wrong.values()))
+        told = f"; {scored:,} can be scored" if known else ""
+        lines = [f"{self.name}: {plural(len(items), 'answer')}{told}"]
         splits = Counter(map(self.split_of, file.rows))
-        counted = ", ".join(f"{split or '(none)'} {count:,}" for split, count in splits.items())
-        return (answers, f"splits: {counted}") if len(splits) > 1 else (answers,)
+        if len(splits) > 1:
+            counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
+            lines.append(f"splits: {', '.join(counts)}")
+        for why, ids in why_wrong.items():
+            of = f"the right answer of {plural(len(ids), 'question')} {why}"
+            lines.append(f"{of}, so our rules leave it unscored: {_some(ids)}")
+        return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
         found = {}
@@ -480,6 +491,11 @@ def outcome_words(reading: Reading) -> str:
     return (
         f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
     )
+
+
+def _some(ids: Sequence[str]) -> str:
+    shown = ", ".join(id[:40] for id in ids[:_SHOWN_IDS])
+    return f"id {shown}{', ...' if ids[_SHOWN_IDS:] else ''}"
 
 
 def _told_pictures(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:

@@ -155,6 +155,10 @@ class RuleKind(BaseModel, ABC):
         """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
         return ""
 
+    def wrong_truth(self, item: Item) -> str:
+        """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+        return ""
+
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """What a submission has of an answer in which `read` was read: its words, without what is around them."""
         return unwrapped(answer)

@@ -125,6 +125,12 @@ def has_truth(spec: Spec, item: Item) -> bool:
     return truth_of(spec, item) is not None
 
 
+def wrong_truth(spec: Spec, item: Item) -> str:
+    """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+    case = case_of(spec, item.cells)
+    return case.rule.wrong_truth(item) if case else ""
+
+
 @remembered
 def report_items(report: SpecReport) -> Sequence[Item]:
     """The questions of a report's rows."""
