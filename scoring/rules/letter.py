@@ -94,7 +94,8 @@ class LetterRule(RuleKind):
         return PROMPTS[language(self._question(item))]
 
     def wrong_truth(self, item: Item) -> str:
-        return "" if self._right_letter(item) else "is none of the options"
+        is_letter = self.truth_of(item) in self.options_of(item)
+        return "" if is_letter or self._right_letter(item) else "is none of the options"
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """The letter, or all that was said where none was read; of a question without options the words."""
