@@ -71,6 +71,7 @@ from scoring.specs.report import (
     score_ends,
     spec_of_report,
     splits_of,
+    whole_ends,
     wrong_truth,
 )
 from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
@@ -357,7 +358,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
         told = [
-            Caveat("Partial", problem.text)
+            Caveat("Partial", f"{problem.text}{_with_all(report)}")
             for problem in report.problems
             if problem.blocks == "whole"
         ]
@@ -491,6 +492,15 @@ def outcome_words(reading: Reading) -> str:
     return (
         f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
     )
+
+
+def _with_all(report: SpecReport) -> str:
+    """Between what the headline lies over all questions of a question file, as the end of a sentence."""
+    ends = whole_ends(report) if report.missing else None
+    if ends is None:
+        return ""
+    head = figure_lines(report)[head_figure(report)]
+    return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
 
 
 def _some(ids: Sequence[str]) -> str:

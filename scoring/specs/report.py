@@ -249,6 +249,27 @@ def told_figures(report: SpecReport) -> Mapping[str, Figure]:
     }
 
 
+def whole_ends(report: SpecReport) -> Ends | None:
+    """The least and the most that the headline can come to once every question has an answer; None where only the
+    missing rows' cells would tell."""
+    spec = spec_of_report(report)
+    name = head_figure(report)
+    figure = spec.figures[name]
+    counts_rows = figure.mean == "rows" or figure.count == "rows"
+    is_split = any(derived.split for derived in spec.derive.values())
+    if not counts_rows or figure.where or is_split:
+        return None
+    line = figure_lines(report)[name]
+    least, most = (figure.factor * end for end in score_ends(spec))
+    if figure.count is not None:
+        return Ends(line.worst + report.missing * least, line.best + report.missing * most)
+    every = line.n + report.missing
+    return Ends(
+        (line.n * line.worst + report.missing * least) / every,
+        (line.n * line.best + report.missing * most) / every,
+    )
+
+
 @remembered
 def grouped_lines(report: SpecReport, column: str, split: str) -> Sequence[GroupLines]:
     """The figures of each of a column's groups; of one split's rows alone, or of all ("")."""

@@ -196,6 +196,10 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
     assert told(found)["Accuracy"] == 50.0 and found.missing == 1
     assert benchmark.caveats(found)[0].kind == "Partial"
+    plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
+    found = opened(answers, plain, questions=known).report("strict")
+    caveat = benchmark.caveats(found)[0].text
+    assert caveat.endswith("over all of them Accuracy lies between 33.3 and 66.7")
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
     text = " ".join(
         problem.text
