@@ -297,7 +297,8 @@ EXACT_CSV = {
     "arena/authoring/exports.py",
     "scoring/multiple_choice/downloads.py",
 }
-EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
+EXACT_CSV |= {f"scoring/benchmarks/{name}_answers.py" for name in ("offline", "spec")}
+EXACT_CSV.add("scoring/visit_bench/offline_answers.py")
 EXACT_CSV |= {"scoring/benchmarks/kit_table.py", "scoring/benchmarks/submission.py"}
 EXACT_CSV.add("scoring/questions/fetch.py")
 """Files whose CSV another program reads back: votes, items, questions and answers to be scored, letters for the

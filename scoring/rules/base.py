@@ -155,6 +155,10 @@ class RuleKind(BaseModel, ABC):
         """The fixed part of what a judge is asked about a question; "" if no judge is asked."""
         return ""
 
+    def shown_options(self, item: Item) -> Mapping[str, str]:
+        """The options that a model is shown, by letter."""
+        return item.options
+
     def wrong_truth(self, item: Item) -> str:
         """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
         return ""

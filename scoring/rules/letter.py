@@ -99,25 +99,25 @@ class LetterRule(RuleKind):
 
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """The letter, or all that was said where none was read; of a question without options the words."""
-        if self._own_options(item):
+        if self.shown_options(item):
             return read or answer
         return super().submitted(item, answer, read)
 
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; of a question without any, the truth and the words for all others."""
-        options = self._own_options(item)
+        options = self.shown_options(item)
         if options or self.open is None:
             return options
         return {"A": self.truth_of(item) or "", "B": self.open}
 
-    def _own_options(self, item: Item) -> Mapping[str, str]:
+    def shown_options(self, item: Item) -> Mapping[str, str]:
         if self.options is None:
             return item.options
         texts = listed_options(item.cells.get(self.options)) or ()
         return dict(zip(LETTERS, texts, strict=False))
 
     def _has_words_for_options(self, item: Item) -> bool:
-        return self.open is not None and not self._own_options(item)
+        return self.open is not None and not self.shown_options(item)
 
     def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
         """Whether a question without options is read as what it is."""
