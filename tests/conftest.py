@@ -14,7 +14,7 @@ import certifi
 import pgserver
 import pytest
 from hypothesis import settings
-from playwright.sync_api import Browser, Expect, Page, sync_playwright
+from playwright.sync_api import Browser, Expect, Page
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -24,7 +24,13 @@ import arena.database
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
+from tests.support.screens import (
+    PHONE,
+    PlaywrightLoop,
+    PolledAssertions,
+    chromium,
+    fresh_page,
+)
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 # importing and collecting make much that stays: looking through it takes long
@@ -221,17 +227,34 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
+@pytest.fixture(scope="session")
+def playwright_loop() -> Iterator[PlaywrightLoop]:
+    """Playwright's event loop; it begins with the first file that looks at pages."""
+    begun = PlaywrightLoop()
+    yield begun
+    begun.close()
+
+
+@pytest.fixture(scope="session")
+def run_browser(playwright_loop) -> Iterator[Browser]:
+    """Chromium without windows, or the one that CHROMIUM names: to start it takes longer than most tests."""
     once = Expect.__call__
-    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
             Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual))
         )
-        opened = chromium(playwright)
+        with playwright_loop.running():
+            opened = chromium(playwright_loop.playwright)
         yield opened
-        opened.close()
+        with playwright_loop.running():
+            opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(playwright_loop, run_browser) -> Iterator[Browser]:
+    """The run's Chromium; its event loop rests between files, where tests run loops of their own."""
+    with playwright_loop.running():
+        yield run_browser
 
 
 @pytest.fixture
