@@ -83,6 +83,7 @@ def test_the_official_upload_has_circular_eval_abilities_and_published_rows(
     see_report(visitor, scoring)
 
 
+@pytest.mark.soak
 def test_answers_alone_that_fit_two_files_are_asked_about(visitor, scoring, tmp_path):
     said = circular(IDS, wrong=[(IDS[0], 2), (IDS[7], 0)])
     upload(visitor, answers(tmp_path, said, "vlm-7b.json"))

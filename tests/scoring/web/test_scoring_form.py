@@ -49,6 +49,48 @@ def test_an_incomplete_file_is_offered_as_vanilla(person, tmp_path):
     assert form[tab.check]["value"] == "Score it as vanilla (free)"
 
 
+def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(person, tmp_path):
+    said = ["<think>A logo.</think>\nNikon", "\\boxed{\\text{Nikon}}", "<think>It may be", "Canon"]
+    rows = [
+        {
+            "index": str(34_602 + at),
+            "question": "What brand is the camera?",
+            "answer": str(["nikon"] * 10),
+            "prediction": text,
+        }
+        for at, text in enumerate(said)
+    ]
+    form, sent = person.reads(write_csv(tmp_path / "thinker_TextVQA_VAL.csv", rows))
+    tab = person.tab
+    assert "TextVQA: 4 answers" in form[tab.found]
+    assert "is no answer of a model (reasoning without an end): id 34604." in form[tab.found]
+    shown = person.opened(person.in_thread(tab.on_check, sent, person.request)[tab.link])
+    assert "(Overall over 3 of 4 answers, 95% interval" in shown
+    assert "over all 4: 50.0 to 75.0" in shown
+
+
+def test_ten_options_in_one_column_are_read_to_the_last(person, tmp_path):
+    options = [f"colour {number}" for number in range(1, 11)]
+    rows = [
+        {
+            "index": str(at),
+            "question": "Which colour is it?",
+            "options": json.dumps(options),
+            "answer": "J",
+            "prediction": text,
+        }
+        for at, text in enumerate(["J", "The answer is (J).", "colour 10", "A"])
+    ]
+    form, sent = person.reads(write_csv(tmp_path / "ten-options.csv", rows))
+    tab = person.tab
+    assert "This is multiple choice: 4 answers;" in form[tab.found]
+    assert "<b>J</b>. colour 10" in form[tab.found] or "J. colour 10" in form[tab.found]
+    assert "CircularEval" not in form[tab.found]
+    assert form[tab.check]["value"] == "Score by rules (free)"
+    link = person.in_thread(tab.on_check, sent, person.request)[tab.link]
+    assert "reaches 75.0" in person.opened(link)
+
+
 def test_grades_become_a_report_without_a_judge(person, tmp_path):
     graded = {"model": ["j-1"], "content": ["0.5"], "score": [0.5]}
     answers = json.loads(SAMPLE_PREDICTIONS.read_text("utf-8"))
