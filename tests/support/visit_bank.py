@@ -49,18 +49,18 @@ def fill_bank(
 
 
 @cache
-def _filled(data: Path) -> bytes:
+def _filled(data: Path, most: int) -> bytes:
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/arena.db")
-        fill_bank(database, data, Path(folder))
+        fill_bank(database, data, Path(folder), most=most)
         database.close()
         return (Path(folder) / "arena.db").read_bytes()
 
 
-def bank(folder: Path, data: Path) -> None:
+def bank(folder: Path, data: Path, most: int = 63) -> None:
     """Put a filled database where the commands that compare and withdraw look for it."""
     (folder / "data").mkdir(parents=True)
-    (folder / "data" / "arena.db").write_bytes(_filled(data))
+    (folder / "data" / "arena.db").write_bytes(_filled(data, most))
 
 
 def instances(data: Path) -> list[dict[str, str]]:
