@@ -1,6 +1,7 @@
 """What the tests share: real databases, a real server process, a real browser, and the shared data."""
 
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
@@ -8,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import certifi
 import pgserver
@@ -21,6 +22,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
 
 import arena.database
+import arena.io.tables
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
@@ -149,6 +151,25 @@ def tables_written_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(arena.database, "_create_missing", create_as_before)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables_read_once() -> Iterator[None]:
+    """A workbook or Parquet file that was read before gives the same rows: a process of its own reads it anew."""
+    rows: dict[tuple[object, ...], list[tuple[int, Any]]] = {}
+    read = arena.io.tables._bounded_rows
+
+    def read_as_before(reader: Path, file: BinaryIO, *how: object) -> Iterator[tuple[int, Any]]:
+        content = file.read()
+        file.seek(0)
+        key = (reader, hashlib.sha256(content).digest(), *how)
+        if key not in rows:
+            rows[key] = [*read(reader, file, *how)]
+        yield from rows[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arena.io.tables, "_bounded_rows", read_as_before)
         yield
 
 

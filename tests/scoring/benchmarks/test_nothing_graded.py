@@ -147,7 +147,7 @@ def test_marks_that_the_judge_never_gives(command, tmp_path):
     assert_nothing(command("score", bare, "--benchmark", "gqa", "--no-judge"))
 
 
-@pytest.mark.parametrize("protocol", ["hardened", "paper"])
+@pytest.mark.parametrize("protocol", ["hardened", pytest.param("paper", marks=pytest.mark.soak)])
 def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, protocol):
     bank(command.folder, data)
     file = predictions(command.folder / "predictions.csv", instances(data))
