@@ -31,7 +31,7 @@ from tests.support.servers import AppServer, PostgresqlPool, drafts
 gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("soak", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=300)
 settings.load_profile("suite")
 
 

@@ -25,11 +25,9 @@ def base(tmp_path_factory) -> Path:
     return build(tmp_path_factory.mktemp("base") / "model")
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
+def trained(folder: Path, base: Path, tasks: int) -> tuple[Command, Path, Path, str]:
     """The command, the question file, its adapters, and what was said while they were made."""
-    folder = tmp_path_factory.mktemp("planted")
-    questions, out = planted_tsv(folder / "planted.tsv"), folder / "adapters"
+    questions, out = planted_tsv(folder / "planted.tsv", tasks), folder / "adapters"
     command = Command(folder, **FEW_THREADS)
     words = ("task-vectors", "--base", base, "--questions", questions, *LEARNING)
     done = command.run(*words, "--out", out)
@@ -37,6 +35,19 @@ def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
     return command, questions, out, done.out
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
+    """Adapters of all twelve tasks."""
+    return trained(tmp_path_factory.mktemp("planted"), base, 12)
+
+
+@pytest.fixture(scope="module")
+def three_tasks(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
+    """Adapters of three tasks, one of each group: to train all of them takes half a minute."""
+    return trained(tmp_path_factory.mktemp("three"), base, 3)
+
+
+@pytest.mark.soak
 def test_planted_groups_come_out_of_adapters_that_really_learned(planted, tmp_path):
     command, _, out, said = planted
     assert "12 adapters are in" in said and "numbers an adapter" in said
@@ -51,8 +62,9 @@ def test_planted_groups_come_out_of_adapters_that_really_learned(planted, tmp_pa
     assert (tmp_path / "map" / "tree.nwk").read_text().count("task_") == 12
 
 
-def test_adapters_start_from_one_seed_and_say_it(planted, base):
-    _, _, out, _ = planted
+def test_adapters_start_from_one_seed_and_say_it(three_tasks, base):
+    _, _, out, said = three_tasks
+    assert "3 adapters are in" in said and "numbers an adapter" in said
     notices = " ".join(vector_map(out, "stacked").notices)
     assert "which seed" not in notices and "did not start" not in notices
     record = json.loads((out / "training.json").read_text())
@@ -118,8 +130,8 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
         ),
     ],
 )
-def test_what_cannot_be_trained_is_said(planted, base, tmp_path, words, told):
-    command, questions, _, _ = planted
+def test_what_cannot_be_trained_is_said(base, tmp_path, words, told):
+    command, questions = Command(tmp_path), planted_tsv(tmp_path / "planted.tsv")
     given = (
         "task-vectors",
         "--base",
