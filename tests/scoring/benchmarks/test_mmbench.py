@@ -411,7 +411,11 @@ def test_comparison_and_differences():
 
 
 @pytest.mark.parametrize(
-    ("stem", "count"), [("vila_8b_CCBench", 16), ("vila_8b_MMT-Bench_VAL", 34)]
+    ("stem", "count"),
+    [
+        ("vila_8b_CCBench", 16),
+        pytest.param("vila_8b_MMT-Bench_VAL", 34, marks=pytest.mark.soak),
+    ],
 )
 def test_protocols_part_where_each_answer_was_looked_at(data, stem, count):
     """Strict is right or undecided in all of them."""
