@@ -5,21 +5,24 @@ import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import certifi
 import pgserver
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import settings
 from playwright.sync_api import Browser, Expect, Page
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
+from starlette.testclient import TestClient
 
 import arena.database
 import arena.io.tables
@@ -39,7 +42,7 @@ from tests.support.servers import AppServer, PostgresqlPool, drafts
 gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("soak", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=300)
 settings.load_profile("suite")
 
 
@@ -185,6 +188,24 @@ def _noted(connection: Connection, work: Callable[[Connection], None]) -> list[t
     work(connection)
     event.remove(connection, "before_cursor_execute", note)
     return noted
+
+
+@pytest.fixture(scope="session", autouse=True)
+def requests_in_one_loop() -> Iterator[None]:
+    """A `TestClient` in the tests' own thread asks in one event loop: a loop and its threads a request cost more."""
+    own_portal = TestClient._portal_factory
+
+    @contextmanager
+    def portal_of(client: TestClient) -> Iterator[BlockingPortal]:
+        if client.portal is None and threading.current_thread() is threading.main_thread():
+            yield shared
+            return
+        with own_portal(client) as portal:
+            yield portal
+
+    with start_blocking_portal() as shared, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TestClient, "_portal_factory", portal_of)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -685,6 +685,7 @@ def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
         pass
 
 
+@pytest.mark.soak
 def test_a_paper_of_a_big_file_holds_no_images(place):
     big = base64.b64encode(os.urandom(300_000)).decode()
     rows = [{**CHOICES[0], "index": number} for number in range(60)]
