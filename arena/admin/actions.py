@@ -51,12 +51,12 @@ class OperatorAction(NamedTuple):
 
 
 def record_action(connection: Connection, who: str, deed: ActionKind, about: str = "") -> None:
-    """Add an operator's action, in the transaction that does it."""
+    """Adds an operator's action, in the transaction that does it."""
     connection.execute(insert(ACT).values(who=who, deed=deed, about=about, done_at=now()))
 
 
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
-    """Return the latest actions, the newest first."""
+    """Returns the latest actions, the newest first."""
     acts = select(ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
     rows = connection.execute(acts.order_by(ACT.c.id.desc()).limit(most))
     return tuple(

@@ -1,4 +1,4 @@
-"""Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
+"""Campaigns as operators make, watch, ends and pay them, from the command line and from their page."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -72,7 +72,7 @@ class CampaignAdmin(SeatAdmin):
         self.states = CampaignStates(database, items, self.store, self._flags)
 
     def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
-        """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
+        """Makes a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
         more = {"fixed": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
         self.check_server(spec)
@@ -196,7 +196,7 @@ def _tuple(record: Record) -> dict[str, object]:
 
 
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
-    """Raise CampaignError for a source of check items that lacks what a campaign asks."""
+    """Raises CampaignError for a source of check items that lacks what a campaign asks."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
     if spec.qualify and spec.qualify.items:
         needs.append(("qualify.items", spec.qualify.items, spec.qualify.asked))

@@ -31,7 +31,7 @@ class ChecklistEntry(NamedTuple):
 def checklist(
     settings: Settings, connection: Connection, live_models: int
 ) -> tuple[ChecklistEntry, ...]:
-    """Return the things that are missing, then those that are there."""
+    """Returns the things that are missing, then those that are there."""
     found = [
         *_bank(settings, connection),
         *_kept(settings),

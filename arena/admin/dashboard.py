@@ -100,7 +100,7 @@ class DashboardService:
     stopped: Callable[[], Sequence[StoppedJob]] = tuple
 
     def overview(self) -> Dashboard:
-        """Return the current state. Raises DatabaseError and OSError."""
+        """Returns the current state. Raises DatabaseError and OSError."""
         present = now()
         disk = shutil.disk_usage(self.settings.data_dir)
         failures = Counter(LiveStore(self.database).failures(present - FRESH)).most_common()

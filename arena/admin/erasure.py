@@ -91,7 +91,7 @@ class Erasure:
         self._uploads = uploads
 
     def find(self, name: str) -> int:
-        """Return the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
+        """Returns the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
 
         Raises UnknownVoterError.
         """
@@ -120,7 +120,7 @@ class Erasure:
         return found.pop()
 
     def forget(self, voter: int, who: str) -> None:
-        """Delete what links votes to a voter, and own images, live questions and answers. `who` is the operator.
+        """Deletes what links votes to a voter, and own images, live questions and answers. `who` is the operator.
 
         Raises DatabaseError and OSError.
         """
@@ -176,7 +176,7 @@ def _forget(connection: Connection, voter: int) -> None:
 
 
 def _end_links(connection: Connection, voter: int) -> None:
-    """Give a voter's battles other tokens, so that the links to them that were sent lead nowhere."""
+    """Gives a voter's battles other tokens, so that the links to them that were sent lead nowhere."""
     battles = connection.scalars(select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)).all()
     fresh = [{"battle": battle, "fresh": secrets.token_urlsafe(16)} for battle in battles]
     if fresh:
@@ -185,7 +185,7 @@ def _end_links(connection: Connection, voter: int) -> None:
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:
-    """Make the seats of a voter nobody's, and take the worker out of the platforms' lists.
+    """Makes the seats of a voter nobody's, and takes the worker out of the platforms' lists.
 
     What was answered in a qualification is deleted: captions of samples are published nowhere.
     """
@@ -206,7 +206,7 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's, and of those that a code joined to them.
+    """Makes the jobs and submissions of a voter's cookies nobody's, and of those that a code joined to them.
 
     Delete the daily costs of the voter's own, and unname what is held.
     """
@@ -228,7 +228,7 @@ def _disown(connection: Connection, voter: int) -> None:
 
 
 def _sharing(connection: Connection, cookies: Sequence[str]) -> set[str]:
-    """Return cookies, and those with which they share their reports."""
+    """Returns cookies, and those with which they share their reports."""
     sharing = set(cookies)
     if inspect(connection).has_table(BROWSER.name):
         followed = select(BROWSER.c.owner).where(BROWSER.c.cookie.in_(cookies))
@@ -245,5 +245,5 @@ def _cookies(voters: Sequence[int]) -> CompoundSelect:
 
 
 def _nobody() -> str:
-    """Return a placeholder for a name, an account or a cookie."""
+    """Returns a placeholder for a name, an account or a cookie."""
     return f"{ERASED}{secrets.token_urlsafe(12)}"

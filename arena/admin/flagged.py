@@ -40,7 +40,7 @@ class FlaggedVoter(NamedTuple):
 
 
 def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
-    """Return the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
+    """Returns the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
     of_voter = grouped((flag.voter, flag) for flag in flags)
     latest = sorted(
         of_voter.items(),

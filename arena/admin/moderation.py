@@ -52,7 +52,7 @@ class Uploads(NamedTuple):
 
 
 def hide(connection: Connection, key: str) -> bool:
-    """Hide the item of a key; return whether that changed anything. Raises AdminCommandError."""
+    """Hides the item of a key; returns whether that changed anything. Raises AdminCommandError."""
     item = _item(connection, key)
     if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
         return False
@@ -62,7 +62,7 @@ def hide(connection: Connection, key: str) -> bool:
 
 
 def show(connection: Connection, key: str) -> bool:
-    """Show a hidden item again; return whether that changed anything. Raises AdminCommandError."""
+    """Shows a hidden item again; returns whether that changed anything. Raises AdminCommandError."""
     item = _item(connection, key)
     changed = (
         connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
@@ -72,14 +72,14 @@ def show(connection: Connection, key: str) -> bool:
 
 
 def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
-    """Return the hidden items, the newest first."""
+    """Returns the hidden items, the newest first."""
     query = select(ITEM.c.key, ITEM.c.instruction).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
     return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
 
 
 def found_items(bank: Bank, wanted: str) -> list[Item]:
-    """Return the shown items that are meant: by a key, a link with it, or words of the instruction."""
+    """Returns the shown items that are meant: by a key, a link with it, or words of the instruction."""
     key = unquote(wanted.rpartition("/item/")[2]).strip()
     named = bank.by_key(key)
     if named is not None:
@@ -91,7 +91,7 @@ def found_items(bank: Bank, wanted: str) -> list[Item]:
 
 
 def uploads(connection: Connection) -> Uploads:
-    """Return the uploads that are stored for good."""
+    """Returns the uploads that are stored for good."""
     seen = SEEN_IMAGE.c.image_id.is_not(None)
     both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
     here = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
@@ -119,7 +119,7 @@ def uploads(connection: Connection) -> Uploads:
 
 
 def keep(connection: Connection, upload: int) -> bool:
-    """Mark an upload as reviewed and kept; return whether that changed anything. Raises AdminCommandError."""
+    """Mark an upload as reviewed and kept; returns whether that changed anything. Raises AdminCommandError."""
     check_upload(connection, upload)
     if connection.scalar(select(SEEN_IMAGE.c.image_id).where(SEEN_IMAGE.c.image_id == upload)):
         return False
@@ -128,7 +128,7 @@ def keep(connection: Connection, upload: int) -> bool:
 
 
 def check_upload(connection: Connection, upload: int) -> None:
-    """Raise AdminCommandError if no such upload is stored for good."""
+    """Raises AdminCommandError if no such upload is stored for good."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
         raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")

@@ -79,7 +79,7 @@ _YIELDS: Mapping[Metric, str] = {
 
 
 def project_sheets(one: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
-    """Yield four tables; `most_persons`: people in the last one, the latest, all if left out."""
+    """Yields four tables; `most_persons`: people in the last one, the latest, all if left out."""
     kind = one.spec.kind
     steps = STEP_HEADS[kind]
     acts = PERSON_HEADS[kind]

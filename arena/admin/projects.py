@@ -130,7 +130,7 @@ class ProjectAdmin(SeatAdmin):
     def make(
         self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
     ) -> Campaign:
-        """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
+        """Makes a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
         self.check_server(spec)
         if spec.checks.items:
@@ -191,7 +191,7 @@ class ProjectAdmin(SeatAdmin):
         return f"{act}: ${most / 1e6:.4f} at most for {each}, ${spec.budget:,.2f} at most in all."
 
     def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
-        """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
+        """Takes an item out, mostly as its picture may not be used, and says so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         if not why:
             raise DraftError("Write why the item is taken out.")
@@ -201,7 +201,7 @@ class ProjectAdmin(SeatAdmin):
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
 
     def check(self, who: str, name: str, number: str, said: str) -> str:
-        """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
+        """Says what was found in an accepted question, and says so. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         _check_number(number)
         judged: Judged | None = next((one for one in CHECKS if one == said), None)
@@ -227,7 +227,7 @@ class ProjectAdmin(SeatAdmin):
         ]
 
     def judge(self, who: str, name: str, sample: str, verdict: str) -> str:
-        """Say whether a writer's sample is good, and say so. Raises CampaignError and DraftError."""
+        """Says whether a writer's sample is good, and says so. Raises CampaignError and DraftError."""
         if verdict not in VERDICTS:
             raise DraftError("Say whether the sample is good or poor, as in: 17.1.3 good.")
         found = next((one.answer for one in self.unread(name) if one.answer.name == sample), None)
@@ -328,7 +328,7 @@ def project_admin(
     pictures: PictureStore,
     models: Models,
 ) -> ProjectAdmin:
-    """Return the operators' side of the projects of one database, with the models of a catalogue."""
+    """Returns the operators' side of the projects of one database, with the models of a catalogue."""
     campaigns = CampaignStore(database, KINDS)
     drafts = DraftStore(database)
     budget = Budget(database, Ceilings(NO_CEILING, NO_CEILING, NO_CEILING), DRAFTS)

@@ -82,7 +82,7 @@ class PublicFiles:
         self._written = 0.0
 
     async def path(self, name: str) -> Path | None:
-        """Return the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
+        """Returns the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
         if name not in FILES:
             return None
         await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
@@ -98,7 +98,7 @@ class PublicFiles:
 
 
 def write_export(database: Database, folder: Path) -> Written:
-    """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
+    """Writes the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     publish_votes(database)
     with database.read() as connection:
         voters = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
@@ -159,7 +159,7 @@ def write_export(database: Database, folder: Path) -> Written:
 
 
 def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
-    """Return the data card: `public_card.md` with this export's numbers."""
+    """Returns the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
     cells = (

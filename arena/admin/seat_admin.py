@@ -40,7 +40,7 @@ class SeatAdmin(ABC):
 
     @abstractmethod
     def make(self, who: str, content: bytes) -> Campaign:
-        """Make a campaign as a TOML file has it. Raises CampaignError."""
+        """Makes a campaign as a TOML file has it. Raises CampaignError."""
 
     @abstractmethod
     def summary(self, campaign: Campaign) -> list[str]:
@@ -56,7 +56,7 @@ class SeatAdmin(ABC):
         return None
 
     def check_server(self, spec: CampaignSpec) -> None:
-        """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
+        """Raises CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
         if spec.platform.kind == "login" and self._settings.oauth is None:
             raise CampaignError(
                 'platform.kind is "login", but nobody can log in here. Set hf_oauth: true (a Space), or '
@@ -96,7 +96,7 @@ class SeatAdmin(ABC):
         return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
 
     def end(self, who: str, name: str) -> str:
-        """End a campaign, and say so. Raises CampaignError."""
+        """Ends a campaign, and says so. Raises CampaignError."""
         campaign = self.store.get(name)
         note = noted(who, "ended a campaign", name)
         if not self.store.end(campaign, "an operator ended it", note):
@@ -104,7 +104,7 @@ class SeatAdmin(ABC):
         return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
 
     def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        """Replace a campaign's list of participants, and say what is in it: whose work counts changes at once.
+        """Replaces a campaign's list of participants, and says what is in it: whose work counts changes at once.
 
         Raises CampaignError and RowsError.
         """

@@ -55,7 +55,7 @@ class AdminService:
         }
 
     def do(self, who: str, order: object, about: object) -> str:
-        """Execute a command, record it, and return a message for the operator. Raises one of `ADMIN_ERRORS`."""
+        """Executes a command, records it, and returns a message for the operator. Raises one of `ADMIN_ERRORS`."""
         if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
             raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
         return self._deeds[order](who, about)
@@ -63,7 +63,7 @@ class AdminService:
     def _done(
         self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]
     ) -> str:
-        """Make a change and record it, both or neither; a change that is already made is not recorded again."""
+        """Makes a change and records it, both or neither; a change that is already made is not recorded again."""
         with self._database.write() as connection:
             if not change(connection, about):
                 return "That is so already."

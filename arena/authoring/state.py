@@ -68,7 +68,9 @@ class DraftState:
 
     @property
     def blind_is_right(self) -> bool | None:
-        """Whether the model without the picture chose the right option; None if it chose none, or there are no options."""
+        """Whether the model without the picture chose the right option; None if it chose none, or there are no
+        options.
+        """
         if not (self.blind and self.instruction and self.instruction.options):
             return None
         letter = letter_in(self.blind.text, self.instruction.options)

@@ -126,7 +126,9 @@ class Writing:
         return brought
 
     async def fetched(self, seat: Seat, token: str, url: str) -> bytes:
-        """Returns the picture at a public https link, for the instruction that a seat writes; few are fetched at once."""
+        """Returns the picture at a public https link, for the instruction that a seat writes; few are fetched at
+        once.
+        """
         await asyncio.to_thread(self._check_brings, seat, token)
         if not self._fetches.acquire(blocking=False):
             raise DraftError(

@@ -95,7 +95,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, self._find(connection, voter, token))
 
     def undo(self, voter: int, token: str) -> AnyBattle:
-        """Undo the first choice and return the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
+        """Undoes the first choice and returns the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
@@ -106,7 +106,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, row)
 
     def reveal(self, voter: int, token: str) -> AnyBattle:
-        """Make the choice final and return the battle; from here on its names may be shown. Raises as `undo` does."""
+        """Makes the choice final and returns the battle; from here on its names may be shown. Raises as `undo` does."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is None:
@@ -118,7 +118,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, row)
 
     def names(self, voter: int, token: str) -> Names:
-        """Display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
+        """Displays names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
             if row.revealed_at is None:
@@ -145,7 +145,7 @@ class ChoiceStore(Generic[AnyBattle]):
         terms: str,
         outside: str | None = None,
     ) -> AnyBattle:
-        """Store a choice in a locked battle; the same choice again changes nothing.
+        """Stores a choice in a locked battle; the same choice again changes nothing.
 
         The second attempt is final at once. Raises ChoiceError where another choice stands or was taken back.
         """
@@ -165,13 +165,13 @@ class ChoiceStore(Generic[AnyBattle]):
         return self._battle_of(connection, row)
 
     def _end(self, connection: Connection, battle: int, reason: str) -> Row:
-        """Store that a battle without a choice was skipped or has nothing to vote on; return its row."""
+        """Stores that a battle without a choice was skipped or has nothing to vote on; returns its row."""
         values = {"battle": battle, "reason": reason, "ended_at": now()}
         return connection.execute(self._ended, values).one()
 
 
 def next_final_number(connection: Connection) -> int:
-    """Return the number of a vote that this transaction makes final; until its end nobody else gets one."""
+    """Returns the number of a vote that this transaction makes final; until its end nobody else gets one."""
     take_turn(connection, BATTLE)
     last = connection.scalar(_LAST_NUMBER)
     return (last or 0) + 1
@@ -230,13 +230,13 @@ def token_parts(token: str) -> tuple[str, int]:
 
 
 def check_among(value: object, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ChoiceError for a value that a browser made up."""
+    """Raises ChoiceError for a value that a browser made up."""
     if value not in allowed:
         raise ChoiceError("The {} must be one of: {}.", what, ", ".join(allowed))
 
 
 def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError if the choice of a locked battle can no longer be undone."""
+    """Raises ChoiceError if the choice of a locked battle can no longer be undone."""
     if row.taken_back is not None:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed_at is not None:

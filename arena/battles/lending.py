@@ -33,7 +33,7 @@ class Lending:
         return self.to_voter(self._voters.voter(cookie_hash), network)
 
     def to_voter(self, voter: int, network: str | None) -> str | None:
-        """Return the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
+        """Returns the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
         with self._database.read() as connection:
             if connection.scalar(person) is not None:

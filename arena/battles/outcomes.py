@@ -103,7 +103,7 @@ class FinishedBattle(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Return what was chosen, in one sentence."""
+        """Returns what was chosen, in one sentence."""
         won, lost = self.names if self.choice == "a" else self.names[::-1]
         if self.people == 1:
             return f"One person has compared the two here, and chose {won} over {lost}."
@@ -126,7 +126,7 @@ class Outcomes:
     closed: Callable[[Connection], Collection[str]] = lambda _: ()
 
     def of(self, voter: int, battle: Battle) -> BattleOutcome:
-        """Return the outcome of a revealed battle."""
+        """Returns the outcome of a revealed battle."""
         publish_votes(self.database)
         with self.database.read() as connection:
             closed = connection.scalar(_SOURCE_OF, {"item": battle.item}) in self.closed(connection)
@@ -137,7 +137,7 @@ class Outcomes:
         return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference, closed)
 
     def finished(self, token: str) -> FinishedBattle | None:
-        """Return a battle by its token; None if none is finished, or its answers are out of use.
+        """Returns a battle by its token; None if none is finished, or its answers are out of use.
 
         The token is random, stands on its voter's page alone, and changes when the voter is forgotten: whoever has it
         was sent it by somebody who chose there.
@@ -167,7 +167,7 @@ class Outcomes:
         )
 
     def preferences(self, voter: int) -> Sequence[Preference]:
-        """Return the models of a voter's revealed battles, the most preferred first."""
+        """Returns the models of a voter's revealed battles, the most preferred first."""
         wins: Counter[int] = Counter()
         battles: Counter[int] = Counter()
         with self.database.read() as connection:

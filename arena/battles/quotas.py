@@ -68,7 +68,7 @@ class NetworkDays:
         )
 
     def more(self, connection: Connection, network: str, what: Kind, of: str = "") -> int:
-        """Add one to the network's count and return today's count; `of`: the campaign, where each has its own."""
+        """Adds one to the network's count and returns today's count; `of`: the campaign, where each has its own."""
         values = {
             "network": self.code(connection, f"{of} {network}" if of else network, what),
             "day": f"{now():%Y-%m-%d}",
@@ -77,12 +77,12 @@ class NetworkDays:
         return connection.execute(self._one_more, values).scalar_one()
 
     def note(self, connection: Connection, network: str, voter: int) -> None:
-        """Remember that a voter came from a network: votes of one network are weighed together."""
+        """Remembers that a voter came from a network: votes of one network are weighed together."""
         values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
         connection.execute(self._noted, values)
 
     def code(self, connection: Connection, network: str, what: Kind) -> str:
-        """Return the network's code of today, another one for each kind; that of voters lasts for a month."""
+        """Returns the network's code of today, another one for each kind; that of voters lasts for a month."""
         day = f"{now():%Y-%m}" if what == "voters" else f"{now():%Y-%m-%d}"
         secret = connection.scalar(_KEY, {"day": day})  # the same on every server
         if secret is None:
@@ -95,7 +95,7 @@ class NetworkDays:
         return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
 
     def forget(self, connection: Connection) -> None:
-        """Delete the counts of the days before, and the keys of days and months before."""
+        """Deletes the counts of the days before, and the keys of days and months before."""
         today = f"{now():%Y-%m-%d}"
         connection.execute(delete(NETWORK_DAY).where(NETWORK_DAY.c.day < today))
         connection.execute(
@@ -112,7 +112,7 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Count one more battle of a voter, whom the caller has locked, and of a network. Raises LimitError."""
+        """Counts one more battle of a voter, whom the caller has locked, and of a network. Raises LimitError."""
         self.check_voter(connection, voter)
         if network is not None:
             if self._days.more(connection, network, "battles") > self._limits.network_day:
@@ -122,7 +122,7 @@ class Quotas:
             self._days.note(connection, network, voter)
 
     def check_voter(self, connection: Connection, voter: int) -> None:
-        """Raise LimitError if a voter has had today's battles."""
+        """Raises LimitError if a voter has had today's battles."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
         if (
             connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one()
@@ -137,7 +137,7 @@ class Quotas:
     def count_live_battle(
         self, connection: Connection, voter: int, item: int | None, network: str | None
     ) -> None:
-        """Count one more live battle, about an item of the bank or own images. Raises LimitError."""
+        """Counts one more live battle, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
         self.count_battle(connection, voter, network)
         about = select(func.count()).where(

@@ -109,7 +109,7 @@ class PairSampler:
         return battle or self._why_none(items, wanted)
 
     def hold(self, voter: int, request: BattleRequest) -> Held | None:
-        """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
+        """Draws the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
         One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
         """
@@ -142,7 +142,7 @@ class PairSampler:
         return check.by("check") if check else found
 
     def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen]) -> Draw | None:
-        """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
+        """Draws a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
         items = Counter(seen.item for seen in taken)
         pairs = Counter((seen.low, seen.high) for seen in taken)
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
@@ -177,7 +177,7 @@ class PairSampler:
         return NoBattle.NO_SUCH_ITEM if items else NoBattle.EMPTY
 
     def _count_votes(self) -> None:
-        """Have the votes of each pair about COUNT_SECONDS old at most; one draw counts them, the others go on.
+        """Has the votes of each pair about COUNT_SECONDS old at most; one draw counts them, the others go on.
 
         Before a draw's transaction: counting may write, and would wait for a connection that others like it hold.
         """
@@ -228,7 +228,7 @@ class PairGrid:
         self._votes: tuple[Mapping[Pair, int], Floats] = ({}, np.zeros_like(self.shared))
 
     def votes(self, votes: Mapping[Pair, int]) -> Floats:
-        """Return the votes of each pair as a matrix, made once for each mapping."""
+        """Returns the votes of each pair as a matrix, made once for each mapping."""
         if votes is not self._votes[0]:
             matrix = np.zeros_like(self.shared)
             for (low, high), n in votes.items():
@@ -245,7 +245,7 @@ def draw(
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
+    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
     left = grid.shared.copy()
     place = grid.place
     for item, low, high in taken:

@@ -66,7 +66,7 @@ def campaign_board(campaign: str) -> str:
 
 
 def forget_orders(connection: Connection, campaign: str, source: str) -> None:
-    """Forget what settled in a campaign and on every board of its source: votes that it settled by count no longer."""
+    """Forgets what settled in a campaign and on every board of its source: votes that it settled by count no longer."""
     boards = [campaign_board(campaign)]
     for rule in get_args(CountRule):
         boards += [source_board("bank", multi, rule, source) for multi in (False, True)]
@@ -86,7 +86,7 @@ def read_record(connection: Connection, board: str) -> BoardRecord:
 def extend_record(
     database: Database, board: str, record: BoardRecord, codes: Sequence[int], seen: Look | None
 ) -> BoardRecord:
-    """Store what a look at models of these codes settles first; return the record as it stands then.
+    """Stores what a look at models of these codes settles first; returns the record as it stands then.
 
     Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
     """

@@ -52,7 +52,7 @@ class Draw(NamedTuple):
         return self._replace(kind=kind, probability=self.probability if kind == "lot" else None)
 
     def columns(self) -> dict[str, object]:
-        """Return the draw as columns of a battle, held or served."""
+        """Returns the draw as columns of a battle, held or served."""
         return {
             "item_id": self.item,
             "model_a": self.model_a,
@@ -152,7 +152,7 @@ class BattleStore(ChoiceStore[Battle]):
             return _battle(connection.execute(_SERVED, values).one())
 
     def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
-        """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
+        """Draws the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
 
         `serve` serves it, and `hold` holds no other while it `stands`: looking ahead chooses nothing. Until it is
         served it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
@@ -177,7 +177,7 @@ class BattleStore(ChoiceStore[Battle]):
 
     @staticmethod
     def _lock(connection: Connection, voter: int, seat: int | None) -> None:
-        """Lock a voter, and the seats of a campaign: no (item, pair) of it gets more voters than it should."""
+        """Locks a voter, and the seats of a campaign: no (item, pair) of it gets more voters than it should."""
         lock(connection, voter)
         if seat is not None:
             campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
@@ -185,7 +185,7 @@ class BattleStore(ChoiceStore[Battle]):
             connection.execute(seats.with_for_update())
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
-        """Store a choice and return the battle; repeating the same choice changes nothing.
+        """Stores a choice and returns the battle; repeating the same choice changes nothing.
 
         Raises UnknownBattleError, or ChoiceError where another choice stands or was taken back, or after a skip.
         """
@@ -193,7 +193,7 @@ class BattleStore(ChoiceStore[Battle]):
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
     def vote_if(self, keeps: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
-        """Store a choice as `vote` does if its seat `keeps` the battle, while no seat of the campaign is served."""
+        """Stores a choice as `vote` does if its seat `keeps` the battle, while no seat of the campaign is served."""
         with self._database.write() as connection:
             self._lock(connection, vote_request.voter, seat)
             if keeps():
@@ -202,7 +202,7 @@ class BattleStore(ChoiceStore[Battle]):
             return False
 
     def vote_all(self, vote_requests: Sequence[VoteRequest]) -> list[Battle | VoteError]:
-        """Store choices in one transaction, each as `vote` does; return for each the battle or the error of `vote`.
+        """Stores choices in one transaction, each as `vote` does; returns for each the battle or the error of `vote`.
 
         Meant for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
         """
@@ -224,7 +224,7 @@ class BattleStore(ChoiceStore[Battle]):
         return self._database.is_sqlite
 
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
-        """Skip a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
+        """Skips a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
         check_among(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
             lock(connection, voter)
@@ -299,7 +299,7 @@ def _battle(row: Row) -> Battle:
 
 
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
-    """Raise ChoiceError if the day's skips for this kind of reason are used up."""
+    """Raises ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
     battles = connection.execute(mine.where(BATTLE.c.began_at >= today)).scalar_one()

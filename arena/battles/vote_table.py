@@ -115,14 +115,14 @@ class VoteTable:
         self._start_anew()
 
     def read(self) -> FinalVotes:
-        """Return all votes that are final by now. Raises DatabaseError."""
+        """Returns all votes that are final by now. Raises DatabaseError."""
         publish_votes(self._database)
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             return FinalVotes(self._frame, self._edition)
 
     def check(self) -> None:
-        """Read all votes anew where the database has another number of them, or another last one."""
+        """Reads all votes anew where the database has another number of them, or another last one."""
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             stored, last = connection.execute(_COUNT).one()
@@ -133,7 +133,7 @@ class VoteTable:
             self.checks = TableChecks(time.monotonic(), self.checks.mended + differs)
 
     def pair_votes(self, live: bool) -> dict[tuple[int, int], int]:
-        """Return the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
+        """Returns the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
         votes = self.read().votes
         is_live = values(votes, "answer_a") == 0
         mask = (is_live == live) & (values(votes, "outside") == 0)
@@ -167,7 +167,7 @@ class VoteTable:
     def _columns_of(
         self, connection: Connection, told: Mapping[str, npt.NDArray[np.int64]]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of the frame from those of _VOTES."""
+        """Returns the columns of the frame from those of _VOTES."""
         battle = told["battle"]
         item = told["item"]
         self._items.know(connection, item)
@@ -186,7 +186,7 @@ class VoteTable:
         return {name: columns[name] for name in COLUMNS}
 
     def _append(self, news: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write behind the rows that frames show, in new arrays of twice the size where there is no room."""
+        """Writes behind the rows that frames show, in new arrays of twice the size where there is no room."""
         end = self._length + len(news["battle"])
         for name, column in self._columns.items():
             if end > len(column):
@@ -200,12 +200,12 @@ class VoteTable:
 
 
 def values(votes: pd.DataFrame, column: str) -> npt.NDArray[Any]:
-    """Return the values of a column."""
+    """Returns the values of a column."""
     return np.asarray(votes[column])
 
 
 def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
-    """Return the votes of a mask, in their order."""
+    """Returns the votes of a mask, in their order."""
     return votes.take(np.flatnonzero(mask))
 
 
@@ -220,7 +220,7 @@ class _Items:
         self._alike = Alike()
 
     def know(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
-        """Read the items that are not known yet."""
+        """Reads the items that are not known yet."""
         known = len(self.source)
         if not len(items) or items.max() < known:
             return
@@ -245,7 +245,7 @@ def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
 
 
 def whole_numbers(connection: Connection, query: Select) -> dict[str, npt.NDArray[np.int64]]:
-    """Return a query's columns, of whole numbers; read from the driver, which is four times faster."""
+    """Returns a query's columns, of whole numbers; read from the driver, which is four times faster."""
     cursor = connection.execute(query).cursor
     assert cursor is not None
     names = list(query.selected_columns.keys())

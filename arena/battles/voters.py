@@ -110,7 +110,7 @@ class Voters:
         return found and found[1]
 
     def logged_in(self, voters: Collection[int]) -> frozenset[int]:
-        """Return those of these voters who are logged in anywhere."""
+        """Returns those of these voters who are logged in anywhere."""
         if not voters:
             return frozenset()
         holds = LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
@@ -119,7 +119,9 @@ class Voters:
             return frozenset(connection.scalars(query))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""
+        """Logs an account in under a fresh cookie, by its hash, and ends the one before it; returns the person's
+        voter.
+        """
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, account.hashed)
@@ -140,7 +142,7 @@ class Voters:
         return person
 
     def log_out(self, cookie_hash: str) -> None:
-        """End the login of a cookie; the same cookie is a new guest afterwards."""
+        """Ends the login of a cookie; the same cookie is a new guest afterwards."""
         with self._database.write() as connection:
             _end(connection, cookie_hash)
 
@@ -155,12 +157,12 @@ class Voters:
 
 
 def person_key(subject: str) -> str:
-    """Return what stands for a person, by `PERSON.subject`, in place of the hash of a cookie: no cookie has it."""
+    """Returns what stands for a person, by `PERSON.subject`, in place of the hash of a cookie: no cookie has it."""
     return f"{PERSON_KEY}{subject}"
 
 
 def key_of(connection: Connection, cookie_hash: str) -> str:
-    """Return what stands for the person who is logged in with a cookie; for a guest, the hash itself."""
+    """Returns what stands for the person who is logged in with a cookie; for a guest, the hash itself."""
     account = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
     return person_key(account.subject) if account else cookie_hash
 
@@ -173,7 +175,7 @@ def _of_guest(cookie_hash: str | BindParameter[str]) -> Select:
 
 
 def lock(connection: Connection, voter: int) -> None:
-    """Serialise the transactions of one voter, on PostgreSQL too: two tabs, two devices."""
+    """Serialises the transactions of one voter, on PostgreSQL too: two tabs, two devices."""
     connection.execute(_LOCKED, {"voter": voter})
 
 
@@ -184,7 +186,7 @@ def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
 
 
 def _of_cookie(cookie_hash: str) -> Mapping[str, object]:
-    """Return the parameters of _KNOWN and _ACCOUNT."""
+    """Returns the parameters of _KNOWN and _ACCOUNT."""
     return {"cookie": cookie_hash, "oldest": now() - LOGIN_AGE}
 
 

@@ -19,7 +19,7 @@ class WriteBatch:
         self._flushing: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
+        """Stores a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
         if not self._store.gathers_votes:
             return await asyncio.to_thread(
                 self._store.vote,

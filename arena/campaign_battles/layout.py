@@ -82,7 +82,7 @@ def layout_of(spec: BattleSpec, bank: Bank, names: Mapping[int, str]) -> Layout:
 
 
 def _drawn(spec: BattleSpec, tuples: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Draw so many of these tuples uniformly as a campaign asks for; in a bank that stays, always the same ones.
+    """Draws so many of these tuples uniformly as a campaign asks for; in a bank that stays, always the same ones.
 
     Raises CampaignError.
     """

@@ -96,7 +96,7 @@ class BattleWork:
             return may_still_come(connection, seat, self.states.of(seat.campaign))
 
     def take(self, seat: Seat, token: str, choice: str, terms: str) -> None:
-        """Store a seat's choice. Raises UnknownBattleError, and ChoiceError where it is none, or comes too late."""
+        """Stores a seat's choice. Raises UnknownBattleError, and ChoiceError where it is none, or comes too late."""
         battle = self.mine(seat, token)
         if choice not in SIDES:
             raise ChoiceError("Nothing was chosen; press A or B.")

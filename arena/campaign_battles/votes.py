@@ -104,7 +104,7 @@ def uncounted_seats(
 
 
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
-    """Count what each tuple has."""
+    """Counts what each tuple has."""
     out = left_out_seats(connection, campaign)
     uncounted = uncounted_seats(connection, campaign, out)
     held = np.zeros(layout.wanted.shape, np.int32)

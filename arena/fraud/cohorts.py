@@ -64,7 +64,7 @@ def in_cohorts(
     out: Codes,
     apart: NDArray[np.bool_] | None = None,
 ) -> tuple[Flag, ...]:
-    """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside.
+    """Returns the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside.
 
     Cohorts are not measured by the choices `apart`, those of crowds.
     """
@@ -97,7 +97,7 @@ def _flags(
     fit: Strengths,
     taste: Callable[[], float],
 ) -> Iterator[Flag]:
-    """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
+    """Yields the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
     if len(present) < FEWEST:
         return
@@ -130,7 +130,7 @@ def _flags(
 
 
 def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> float:
-    """Return the decimal logarithm of how much likelier a taste that all share, beside their own, makes their choices.
+    """Returns the decimal logarithm of how much likelier a taste that all share, beside their own, makes their choices.
 
     The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
     """
@@ -157,7 +157,7 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes
 
 
 def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
-    """Return the natural log of the likelihood of voters' choices, each with a taste of its own."""
+    """Returns the natural log of the likelihood of voters' choices, each with a taste of its own."""
     log = 0.0
     for _, places in by_voter(cohort.voter):
         own = cohort.take(places)
@@ -167,7 +167,7 @@ def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
 
 
 def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
-    """Return the log likelihood ratio of each pattern for each voter: patterns x voters; a coin is no pattern here."""
+    """Returns the log likelihood ratio of each pattern for each voter: patterns x voters; a coin is no pattern here."""
     sums = []
     for _, places in by_voter(cohort.voter):
         one = cohort.take(places)
@@ -177,7 +177,7 @@ def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Flo
 
 
 def _evidence(sums: Floats) -> tuple[float, int, Floats]:
-    """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
+    """Returns the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
     sums = sums.clip(-_MOST, _MOST)
     logs = np.array(
         [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]

@@ -48,7 +48,7 @@ class VotingCrowd(NamedTuple):
     """Their chances to be of the crowd."""
 
     def covers(self, choices: VoterChoices) -> NDArray[np.bool_]:
-        """Return the mask of the choices that are set aside."""
+        """Returns the mask of the choices that are set aside."""
         has_model = (choices.a == self.model) | (choices.b == self.model)
         return has_model & np.isin(choices.voter, self.voters)
 
@@ -56,7 +56,7 @@ class VotingCrowd(NamedTuple):
 def crowds(
     choices: VoterChoices, models: int, networks: Sequence[Codes] = ()
 ) -> tuple[VotingCrowd, ...]:
-    """Return the crowds among all voters, the clearest first; `networks` are the voters of each network."""
+    """Returns the crowds among all voters, the clearest first; `networks` are the voters of each network."""
     left = choices
     found: list[VotingCrowd] = []
     while len(found) < _MOST and len(left.a):
@@ -69,7 +69,7 @@ def crowds(
 
 
 def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
-    """Return whether a spread crowd for or against a model is clear; of very many choices a sample tells."""
+    """Returns whether a spread crowd for or against a model is clear; of very many choices a sample tells."""
     voters = np.unique(choices.voter)
     some = np.random.default_rng(0).random(len(voters)) < _SAMPLE / len(choices.a)
     sample = choices.take(np.isin(choices.voter, voters[some]))
@@ -94,7 +94,7 @@ class _Candidate(NamedTuple):
 
 
 def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> VotingCrowd | None:
-    """Return the clearest crowd of any model, if there is one."""
+    """Returns the clearest crowd of any model, if there is one."""
     by_model = _voters_by_model(choices, models)
     if not by_model:
         return None
@@ -133,7 +133,7 @@ def _candidate(model: int, voters: ModelVoters, others: float) -> _Candidate:
 
 
 def _enough(models: int) -> float:
-    """Return the gain that makes a crowd of any of so many models, for it or against it."""
+    """Returns the gain that makes a crowd of any of so many models, for it or against it."""
     return float(np.log(2 * models / CHANCE))
 
 
@@ -159,7 +159,7 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
 
 
 def _foremost(crowd: VotingCrowd, networks: Sequence[Codes]) -> Codes:
-    """Return the voters of the network that has most of a crowd."""
+    """Returns the voters of the network that has most of a crowd."""
     return max(
         networks,
         key=lambda network: crowd.chances[np.isin(crowd.voters, network)].sum(),

@@ -126,7 +126,7 @@ class Flag(NamedTuple):
 def evidence(
     choices: VoterChoices, models: int, apart: NDArray[np.bool_] | None = None
 ) -> tuple[Flag, ...]:
-    """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
+    """Returns the evidence against each voter, the strongest first; `models` is the number of model codes.
 
     Voters are not measured by the choices `apart`, those of crowds. Nobody can measure a voter with more than twice the
     choices of all others: there is no evidence. Tastes, and what others leave open, are weighed only against voters
@@ -158,7 +158,7 @@ def evidence(
 
 
 def win_counts(choices: VoterChoices, models: int) -> Floats:
-    """Return how often each model was chosen over each other."""
+    """Returns how often each model was chosen over each other."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models)
@@ -170,7 +170,7 @@ def odds_of(choices: VoterChoices, strengths: Floats) -> Floats:
 
 
 def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
-    """Return the largest deviation of tastes that a sample of the voters makes likely."""
+    """Returns the largest deviation of tastes that a sample of the voters makes likely."""
     voters = [places[:_ASKED_EACH] for _, places in by_voter(choices.voter)]
     order = np.random.default_rng(0).permutation(len(voters))
     before = np.cumsum([0, *(len(voters[number]) for number in order)])[:-1]
@@ -192,7 +192,7 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
 def odds_with_taste(
     choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0
 ) -> Floats:
-    """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
+    """Returns the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
 
     The taste is normal with deviation `taste` on each model, and everybody's strengths with covariance `spread`, of the
     models that the voter met, around those of `odds`. Both are followed by their sum's mean and covariance, from one
@@ -240,7 +240,7 @@ def odds_with_taste(
 
 
 def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield each voter with the places of their choices, in order."""
+    """Yields each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
     for code, start, end in zip(
@@ -250,7 +250,7 @@ def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
 
 def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
-    """Return the models' strengths, fitted without the choices of a voter who met `won` and `lost`.
+    """Returns the models' strengths, fitted without the choices of a voter who met `won` and `lost`.
 
     Models that the voter did not meet keep theirs. A Newton step from the fit of all choices leads there, with an error
     of the order of its length squared; a long step is replaced by a new fit.
@@ -276,14 +276,14 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
 
 
 def spread_without(fit: Strengths, won: Codes, lost: Codes, there: Codes) -> Floats:
-    """Return the covariance of the strengths of some models by all choices but those where `won` met `lost`."""
+    """Returns the covariance of the strengths of some models by all choices but those where `won` met `lost`."""
     others = fit.wins.copy()
     np.subtract.at(others, (won, lost), 1.0)
     return bradley_terry(others, start=fit.strengths).inverse[np.ix_(there, there)]
 
 
 def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
-    """Fit again without a voter's choices, only the models that are linked with those the voter met."""
+    """Fits again without a voter's choices, only the models that are linked with those the voter met."""
     others = fit.wins.copy()
     strengths = fit.strengths.copy()
     np.subtract.at(others, (won, lost), 1.0)
@@ -293,7 +293,7 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
 
 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
-    """Return the largest that the smallest e-value against any null's log odds ever was, weighed in chunks."""
+    """Returns the largest that the smallest e-value against any null's log odds ever was, weighed in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, *PATTERNS)
     sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
@@ -317,7 +317,7 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
 
 
 def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
-    """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
+    """Returns the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a = choices.a
     b = choices.b
     chose_a = choices.chose_a
@@ -341,20 +341,20 @@ def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) 
 
 # Habits.
 def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Flag]:
-    """Return the voters whose share of left choices lies outside what 99.9% of fair coins give."""
+    """Returns the voters whose share of left choices lies outside what 99.9% of fair coins give."""
     voters, votes, left = _counted(voter, chose_a)
     off = np.abs(2 * left - votes) / np.sqrt(votes)
     return _habits(voters, off, off > _BEYOND, Suspicion.ONE_SIDED)
 
 
 def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Flag]:
-    """Return the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
+    """Returns the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
     voters, votes, fast = _counted(voter, seconds < words * (60 / WORDS_A_MINUTE))
     return _habits(voters, fast / votes, (votes >= _HABIT) & (2 * fast > votes), Suspicion.HASTY)
 
 
 def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
-    """Return the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
+    """Returns the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
     last = np.zeros(len(voter), bool)
     for _, places in by_voter(voter):
         last[places[-CHECKS:]] = True
@@ -363,7 +363,7 @@ def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
 
 
 def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
-    """Return the voters, their numbers of choices, and how many of these are marked in `did`."""
+    """Returns the voters, their numbers of choices, and how many of these are marked in `did`."""
     voters, place, votes = np.unique(voter, return_inverse=True, return_counts=True)
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 

@@ -62,7 +62,7 @@ class CountedVotes(NamedTuple):
     """By the seat's id: whether the votes cast in it count."""
 
     def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here count."""
+        """Returns which of the votes cast here count."""
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:
@@ -72,7 +72,7 @@ class CountedVotes(NamedTuple):
 
 
 def counted_votes(connection: Connection, who: CountSettings) -> CountedVotes:
-    """Return whose votes count.
+    """Returns whose votes count.
 
     Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers. A seat that a
     platform's worker took counts once the platform's list confirms that worker, and nowhere if the list rejects it.
@@ -92,7 +92,7 @@ def counted_votes(connection: Connection, who: CountSettings) -> CountedVotes:
 def _seats(
     connection: Connection, these: ColumnElement[bool], count: bool
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each seat counts: as `count` says for these, otherwise for all others."""
+    """Returns whether each seat counts: as `count` says for these, otherwise for all others."""
     found = connection.scalars(select(SEAT.c.id).where(these)).all()
     counts = np.full(max(found, default=0) + 2, not count)
     counts[list(found)] = count
@@ -112,7 +112,7 @@ _LOGGED_IN = _logged_in()
 
 
 def eligibility_version(connection: Connection, who: CountSettings) -> tuple[int, ...]:
-    """Return numbers that change whenever somebody's votes begin or cease to count."""
+    """Returns numbers that change whenever somebody's votes begin or cease to count."""
     tables = () if who.rule == "everyone" else (PERSON, ADOPTION, SEAT)
     numbers = [connection.scalar(select(func.count()).select_from(one)) or 0 for one in tables]
     return (counter(connection, CONFIRMATIONS), *numbers)
@@ -139,7 +139,7 @@ class VoteEligibility:
 
 
 def official_board(connection: Connection, who: CountSettings) -> BoardVoters:
-    """Return whose votes stand on the board that opens first: by COUNTS, else as the database says."""
+    """Returns whose votes stand on the board that opens first: by COUNTS, else as the database says."""
     if who.rule == "everyone":
         return "everyone"
     stored = cast(BoardVoters | None, connection.scalar(_OFFICIAL_VOTERS))
@@ -147,13 +147,13 @@ def official_board(connection: Connection, who: CountSettings) -> BoardVoters:
 
 
 def make_official(connection: Connection, voters: str) -> bool:
-    """Store the `BoardVoters` of the board that opens first; return whether that changed anything."""
+    """Stores the `BoardVoters` of the board that opens first; returns whether that changed anything."""
     changed = update(OFFICIAL).where(OFFICIAL.c.voters != voters).values(voters=voters, since=now())
     return connection.execute(changed).rowcount > 0
 
 
 def settle_official(database: Database, who: CountSettings, on_new: BoardVoters) -> None:
-    """Store at the first start which board opens first: the one that COUNTS names, else `on_new`."""
+    """Stores at the first start which board opens first: the one that COUNTS names, else `on_new`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:

@@ -55,7 +55,7 @@ from arena.types import UNRELATED
 
 
 def flag_table(name: str) -> Table:
-    """Return a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+    """Returns a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
     return Table(
         name,
         METADATA,
@@ -96,7 +96,7 @@ class FlagRow:
 
 
 def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
-    """Return the number of words of a column's texts, one more than their spaces: too few where a script has none."""
+    """Returns the number of words of a column's texts, one more than their spaces: too few where a script has none."""
     return func.length(text) - func.length(func.replace(text, " ", "")) + 1
 
 
@@ -105,7 +105,7 @@ def flags_of(who: CountSettings) -> Table:
 
 
 def flagged_voters(flags: Table) -> Select:
-    """Return a SELECT of the voters whom the board of these flags excludes, unless it is asked to include them."""
+    """Returns a SELECT of the voters whom the board of these flags excludes, unless it is asked to include them."""
     weak = flags.c.reason.in_([reason.name for reason in sorted(WEAK)])
     of_crowd = flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
     weight = func.sum(case((weak, _HALF), (of_crowd, 0), else_=_WHOLE))
@@ -113,7 +113,7 @@ def flagged_voters(flags: Table) -> Select:
 
 
 def like_a_crowd(flags: Table) -> Select:
-    """Return a SELECT of (voter, model): the board of these flags excludes the voter's votes about the model."""
+    """Returns a SELECT of (voter, model): the board of these flags excludes the voter's votes about the model."""
     return select(flags.c.voter_id, flags.c.model_id).where(
         flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
     )
@@ -138,15 +138,15 @@ class VoterMarks:
     """Voters and models, voter * _MODELS + model, with votes like a crowd's."""
 
     def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here count."""
+        """Returns which of the votes cast here count."""
         return self.counted.mask(votes)
 
     def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here are of flagged voters."""
+        """Returns which of the votes cast here are of flagged voters."""
         return self.is_flagged.take(values(votes, "voter"), mode="clip")
 
     def of_crowd(self, votes: pd.DataFrame) -> CrowdVotes:
-        """Return which of the votes cast here are like a crowd's, and not of flagged voters."""
+        """Returns which of the votes cast here are like a crowd's, and not of flagged voters."""
         models = np.zeros(len(votes), np.int64)
         if len(self.like_a_crowd):
             voter = values(votes, "voter")
@@ -169,7 +169,7 @@ def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
 
 
 def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:
-    """Return the flags on the voters of a board, by voter."""
+    """Returns the flags on the voters of a board, by voter."""
     table = flags_of(who)
     out = set(connection.scalars(flagged_voters(table)))
     flags = select(table, MODEL.c.display).outerjoin(MODEL)
@@ -221,7 +221,7 @@ class FlagService:
         self._confirmations = confirmations
 
     def _found(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
-        """Yield the flags that all votes give rise to, their strengths to three decimals."""
+        """Yields the flags that all votes give rise to, their strengths to three decimals."""
         self._count_words(connection)
         votes = rows_of(votes, voter_marks(connection, self._who).counting(votes))
         is_decided = (values(votes, "outside") == 0) & ~values(votes, "tied")
@@ -259,7 +259,7 @@ class FlagService:
             yield habit._replace(strength=round(habit.strength, 3))
 
     def _count_words(self, connection: Connection) -> None:
-        """Count the words of answers added since the last review; a text never changes."""
+        """Counts the words of answers added since the last review; a text never changes."""
         fresh = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
         rows = integers(connection.execute(fresh), 2)
         if len(rows):

@@ -15,7 +15,7 @@ SURE = 0.995
 
 
 def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tuple[Flag, ...]:
-    """Return the flags on voters; `models` is the number of model codes.
+    """Returns the flags on voters; `models` is the number of model codes.
 
     Crowds are looked for first, since others are measured without them.
     """
@@ -32,7 +32,7 @@ def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tup
 
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> NDArray[np.bool_]:
-    """Return the mask of the choices that flags leave out."""
+    """Returns the mask of the choices that flags leave out."""
     whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
     out = np.isin(choices.voter, whole)
     for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:

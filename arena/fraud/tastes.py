@@ -71,7 +71,7 @@ class Mixture(NamedTuple):
     haters: float
 
     def weights(self) -> Floats:
-        """Return the share of each taste, then of lovers and of haters."""
+        """Returns the share of each taste, then of lovers and of haters."""
         honest = np.exp(-(((_TASTES - self.centre) / self.width) ** 2) / 2)
         honest *= (1 - self.lovers - self.haters) / honest.sum()
         return np.append(honest + 1e-100, [self.lovers, self.haters])
@@ -96,7 +96,7 @@ class _Sides(Enum):
 
 
 def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVoters:
-    """Return the voters who met a model _FEWEST times or more; `strengths` are everybody's, by model."""
+    """Returns the voters who met a model _FEWEST times or more; `strengths` are everybody's, by model."""
     met = choices.take((choices.a == model) | (choices.b == model))
     opponent = np.where(met.a == model, met.b, met.a)
     is_won = (met.a == model) == met.chose_a
@@ -126,13 +126,13 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
 
 
 def _alike(rows: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct rows, and the place of each row among them."""
+    """Returns the distinct rows, and the place of each row among them."""
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     return distinct, place.ravel()
 
 
 def _logs(rows: Codes) -> Floats:
-    """Return the log likelihood of choices about a model and one opponent: rows x (tastes + 2)."""
+    """Returns the log likelihood of choices about a model and one opponent: rows x (tastes + 2)."""
     odds, won, lost = rows.T
     of_taste = (_APART * odds[:, None] + _TASTES)[:, :, None] - _WIDTH * _OPPONENTS
     logs = -lost[:, None, None] * of_taste
@@ -146,17 +146,17 @@ def _logs(rows: Codes) -> Floats:
 
 
 def width_of(voters: ModelVoters) -> float:
-    """Return the deviation of the tastes for a model, those of lovers and haters included."""
+    """Returns the deviation of the tastes for a model, those of lovers and haters included."""
     return _fit(voters, _Sides.NONE, Mixture(0.0, _WIDTH, 0.0, 0.0), _WIDTH).mixture.width
 
 
 def even_fit(voters: ModelVoters, others: float) -> Fit:
-    """Fit as many lovers as haters; `others` is the width of tastes for other models."""
+    """Fits as many lovers as haters; `others` is the width of tastes for other models."""
     return _fit(voters, _Sides.EVEN, Mixture(0.0, others, _EXPECTED, _EXPECTED), others)
 
 
 def uneven_fit(voters: ModelVoters, others: float) -> Fit:
-    """Fit a crowd of lovers, or of haters; return the better fit."""
+    """Fits a crowd of lovers, or of haters; returns the better fit."""
     of_lovers = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _CROWD, _EXPECTED), others)
     of_haters = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _EXPECTED, _CROWD), others)
     return of_lovers if of_lovers.log > of_haters.log else of_haters
@@ -179,7 +179,7 @@ def _fit(voters: ModelVoters, sides: _Sides, begin: Mixture, others: float) -> F
 
 
 def _expected(mixture: Mixture, sides: _Sides, others: float) -> float:
-    """Return the log likelihood of what is expected: tastes as wide as for other models, few lovers and haters."""
+    """Returns the log likelihood of what is expected: tastes as wide as for other models, few lovers and haters."""
     if sides is _Sides.NONE:
         return 0.0
     narrower = others / mixture.width
@@ -189,7 +189,7 @@ def _expected(mixture: Mixture, sides: _Sides, others: float) -> float:
 
 
 def _next(expected: Floats, sides: _Sides, others: float) -> Mixture:
-    """Return the likeliest mixture for the expected numbers of voters by taste, of lovers and of haters."""
+    """Returns the likeliest mixture for the expected numbers of voters by taste, of lovers and of haters."""
     honest = expected[:-2]
     steady = expected[-2:]
     voters = expected.sum()

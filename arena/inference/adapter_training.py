@@ -32,7 +32,7 @@ class Learner(LocalModel):
     """A base with one adapter, which is set back before each task."""
 
     def __init__(self, settings: JSON_LINE) -> None:
-        """Load the base and add the adapter. Raises LoadError."""
+        """Loads the base and adds the adapter. Raises LoadError."""
         dtype = (
             "bfloat16" if settings["device"] != "cpu" and torch.cuda.is_available() else "float32"
         )
@@ -105,7 +105,7 @@ class Learner(LocalModel):
 
 
 def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
-    """Add LoRA to the linear layers of these names in the text model, of these layers or of all. Raises LoadError."""
+    """Adds LoRA to the linear layers of these names in the text model, of these layers or of all. Raises LoadError."""
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
@@ -145,7 +145,7 @@ def _with_adapter(model: Any, settings: JSON_LINE) -> Any:
 
 
 def main() -> None:
-    """Serve the parent process."""
+    """Serves the parent process."""
     say = line_to_parent()
     try:
         learner = Learner(json.loads(sys.stdin.readline()))

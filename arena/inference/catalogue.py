@@ -44,7 +44,7 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
+    """Reads a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
     if path is None:
         return Catalogue(())
     cards = tuple(
@@ -134,7 +134,7 @@ class Models:
         return chooser(card, self._process_pool)
 
     def load(self, card: ModelCard) -> None:
-        """Load a model that runs on this machine. Raises ModelError with the reason why it cannot be."""
+        """Loads a model that runs on this machine. Raises ModelError with the reason why it cannot be."""
         self._process_pool.load(card)
 
     async def aclose(self) -> None:

@@ -118,7 +118,7 @@ class Endpoint:
 
 
 def place_of(base_url: str) -> str:
-    """Return where a server is in words for the public: its host, unless it may stand on the operator's own network.
+    """Returns where a server is in words for the public: its host, unless it may stand on the operator's own network.
 
     Services open to all have https, its usual port, and a global address or a name under a public ending.
     """

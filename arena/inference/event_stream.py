@@ -33,7 +33,7 @@ DONE: Mapping[str, Any] = {"done": True}
 async def events(
     response: httpx2.Response, step: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yield the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
+    """Yields the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
 
     Raises Trouble, and ValueError for what is no JSON.
     """
@@ -87,7 +87,7 @@ class _Lines:
         return self._without_mark(b"".join(self._begun)).removesuffix(b"\r")
 
     def add(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the lines that the chunk completes. Raises Trouble for one that is too long."""
+        """Yields the lines that the chunk completes. Raises Trouble for one that is too long."""
         is_torn = bool(self._begun) and self._begun[-1].endswith(b"\r")
         if not is_torn and b"\n" not in chunk and b"\r" not in chunk:
             self._begun.append(chunk)
@@ -121,7 +121,7 @@ class _EventLines:
         self._name = ""
 
     def add(self, line: bytes) -> Iterator[Mapping[str, Any]]:
-        """Yield the event that a line completes, if so. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the event that a line completes, if so. Raises Trouble, and ValueError for what is no JSON."""
         if not line:
             yield from self._joined()
             self._name = ""

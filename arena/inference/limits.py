@@ -13,7 +13,7 @@ _PER_TURN = 16
 
 
 def check_limits(card: ModelCard, turns: Conversation) -> None:
-    """Raise ModelError ("too big") for a conversation with more images or text than the card allows."""
+    """Raises ModelError ("too big") for a conversation with more images or text than the card allows."""
     if (images := sum(len(turn.images) for turn in turns)) > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
         raise ModelError(

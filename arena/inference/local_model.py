@@ -45,7 +45,7 @@ class LocalModel:
     def __init__(
         self, model: str, revision: str | None, dtype: str, device: str, max_side: int | None = None
     ) -> None:
-        """Load processor and weights. Raises LoadError."""
+        """Loads processor and weights. Raises LoadError."""
         if device == "cuda" and not torch.cuda.is_available():
             raise LoadError(
                 "the card says device = cuda, and there is no GPU here; set device to auto or cpu"
@@ -229,7 +229,7 @@ class _Teller:
             self.streamer.on_finalized_text = self._tell
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """Count a step; returns whether to stop, for each conversation."""
+        """Counts a step; returns whether to stop, for each conversation."""
         self._tokens += self._conversations
         if time.monotonic() - self._last_sent > _STEP_SECONDS:
             self._tell("")
@@ -279,7 +279,7 @@ def _precision(dtype: str, device: str) -> torch.dtype:
 
 
 def _most_side(image_processor: Any, max_side: int) -> int | None:
-    """Have pictures no longer than `max_side`, one tile of SmolVLM's; returns it if we must shrink them ourselves.
+    """Has pictures no longer than `max_side`, one tile of SmolVLM's; returns it if we must shrink them ourselves.
 
     A processor that knows a longest edge would enlarge what we shrank.
     """
@@ -351,7 +351,7 @@ class _RequestLoop:
         self._stops: dict[int, threading.Event] = {}
 
     def listen(self) -> None:
-        """Read requests until stdin ends, then end the process."""
+        """Reads requests until stdin ends, then ends the process."""
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
@@ -364,7 +364,7 @@ class _RequestLoop:
         os._exit(0)
 
     def serve(self) -> None:
-        """Load the model of the first request, then answer the others in order of arrival."""
+        """Loads the model of the first request, then answers the others in order of arrival."""
         try:
             model = LocalModel(**self._requests.get())
         except LoadError as error:
@@ -416,7 +416,7 @@ class _RequestLoop:
 
 
 def line_to_parent() -> Callable[..., None]:
-    """Return what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
+    """Returns what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     lock = threading.Lock()
     os.dup2(2, 1)
@@ -432,7 +432,7 @@ def line_to_parent() -> Callable[..., None]:
 
 
 def main() -> None:
-    """Serve the parent process."""
+    """Serves the parent process."""
     loop = _RequestLoop(line_to_parent())
     threading.Thread(target=loop.listen, daemon=True).start()
     loop.serve()

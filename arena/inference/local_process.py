@@ -93,7 +93,7 @@ class _Request:
 
 
 def line_process(module: str) -> subprocess.Popen[str]:
-    """Start a process that runs a module of this program, with lines of text to and from it."""
+    """Starts a process that runs a module of this program, with lines of text to and from it."""
     return subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=_ROOT,
@@ -108,7 +108,7 @@ class Worker:
     """The process of one model."""
 
     def __init__(self, card: ModelCard) -> None:
-        """Start the process; it loads while the first requests wait."""
+        """Starts the process; it loads while the first requests wait."""
         self.card = card
         self.used = time.monotonic()
         self._process = line_process("arena.inference.local_model")
@@ -156,7 +156,7 @@ class Worker:
         return self._state == "loading" or bool(self._tasks)
 
     def wait(self) -> None:
-        """Wait until the model is loaded. Raises ModelError with the reason why it cannot be."""
+        """Waits until the model is loaded. Raises ModelError with the reason why it cannot be."""
         self._settled.wait()
         if isinstance(self._state, _Ended):
             raise ModelError(self._state.kind, self._state.text)
@@ -167,7 +167,7 @@ class Worker:
         settings: Generation,
         texts: Sequence[Sequence[str]] | None = None,
     ) -> _Request:
-        """Send a batch and return its request. Raises ModelError if the process has ended.
+        """Sends a batch and returns its request. Raises ModelError if the process has ended.
 
         `texts` are those to weigh as answers to each conversation; without, the model writes its own.
         """
@@ -187,12 +187,12 @@ class Worker:
         return task
 
     def stop(self, task: _Request) -> None:
-        """End a generation at its next token, if it is still in progress."""
+        """Ends a generation at its next token, if it is still in progress."""
         if task.number in self._tasks:
             threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
 
     def watch(self) -> None:
-        """End the process if it is silent for too long or takes too much memory."""
+        """Ends the process if it is silent for too long or takes too much memory."""
         if not self.alive:
             return
         memory = (self.card.memory_gb or 0.75 * psutil.virtual_memory().total / 1e9) * 1e9
@@ -235,7 +235,7 @@ class Worker:
         self._write(message if texts is None else {**message, "texts": texts})
 
     def _write(self, message: Message) -> None:
-        """Write a line; the reader notices if the process has ended."""
+        """Writes a line; the reader notices if the process has ended."""
         assert self._process.stdin
         line = json.dumps(message) + "\n"
         with self._writing:
@@ -316,7 +316,7 @@ class ProcessPool:
         return worker
 
     def load(self, card: ModelCard) -> None:
-        """Load a card's model, once more if that failed a moment ago. Raises ModelError."""
+        """Loads a card's model, once more if that failed a moment ago. Raises ModelError."""
         with self._lock:
             if card in self._workers and not self._workers[card].alive:
                 del self._workers[card]
@@ -374,7 +374,7 @@ class _Asking:
         note: Callable[[Usage], None],
         texts: Sequence[Sequence[str]] | None = None,
     ) -> AsyncIterator[_Request]:
-        """Start a batch; at the end of the block, stop it and note its usage."""
+        """Starts a batch; at the end of the block, stops it and notes its usage."""
         for turns in conversations:
             check_limits(self.card, turns)
         worker = await self._process_pool.worker(self.card)
@@ -414,7 +414,7 @@ class LocalVLM(_Asking):
         return tuple(message["texts"])
 
     async def aclose(self) -> None:
-        """Close nothing: the pool ends its process."""
+        """Closes nothing: the pool ends its process."""
 
 
 class LocalChooser(_Asking):

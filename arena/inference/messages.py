@@ -38,7 +38,7 @@ class Message(NamedTuple):
 
 
 def read_message(message: Mapping[str, Any]) -> Message:
-    """Read a message or its delta. Raises TypeError for what is none."""
+    """Reads a message or its delta. Raises TypeError for what is none."""
     text, thinking, refusal = _content(message.get("content"))
     beside = (message.get(name) for name in _BESIDE)
     thought = next((found for value in beside if (found := _words(value, 0))), "")

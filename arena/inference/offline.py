@@ -85,7 +85,7 @@ class RunResult:
             yield f"no answer to {len(self.failures) - _SHOWN_FAILURES:,} more"
 
     def check(self) -> None:
-        """Raise UnfinishedError if a question has no answer."""
+        """Raises UnfinishedError if a question has no answer."""
         if self.failures:
             why = f" Stopped: {self.stopped}." if self.stopped else ""
             raise UnfinishedError(f"{len(self.failures):,} questions got no answer.{why} {_KEPT}")
@@ -119,7 +119,7 @@ class AnswerFile:
         self._lock = FileLock(f"{path}.lock")
 
     def __enter__(self) -> "AnswerFile":
-        """Read the kept answers; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
+        """Reads the kept answers; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
@@ -182,7 +182,7 @@ async def ask_all(
     file: AnswerFile,
     tick: Callable[[int], object],
 ) -> RunResult:
-    """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
+    """Asks what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
     outcome = RunResult()
     for tasks in rounds:
         run = _Run(answerer, iter(tasks(file.answers)), file, tick, outcome)
@@ -204,7 +204,7 @@ def asked(
     count: int,
     file: AnswerFile,
 ) -> RunResult:
-    """Ask one of the models, with a progress bar, and close all. Raises UnfinishedError on Ctrl-C."""
+    """Asks one of the models, with a progress bar, and close all. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
         try:
@@ -265,7 +265,7 @@ class _Run(Generic[Q]):
         return batch
 
     async def _ask(self, batch: list[tuple[str, Q]]) -> None:
-        """Ask a batch; if it fails as one, each question by itself."""
+        """Asks a batch; if it fails as one, each question by itself."""
         usages: list[Usage] = []
         try:
             texts = await self._answerer.answers(

@@ -55,7 +55,7 @@ class Call:
         self.sent = self.sent or event == _SENT
 
     async def step(self) -> None:
-        """Wait until one more chunk or event may be read: a server that sends tiny pieces holds up nobody."""
+        """Waits until one more chunk or event may be read: a server that sends tiny pieces holds up nobody."""
         now = asyncio.get_running_loop().time()
         self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
         if self._due > now:
@@ -101,7 +101,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise EndpointError(f"the address: {error}") from error
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to a pinned address of the host, and to the next one if it cannot be reached."""
+        """Sends the request to a pinned address of the host, and to the next one if it cannot be reached."""
         if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
             raise httpx2.UnsupportedProtocol("the request is for another host")
         for address in self._pinned[:-1]:
@@ -179,7 +179,7 @@ class OpenAIClient:
         fetcher: Fetcher | None = None,
         most: int = MOST_BYTES,
     ) -> None:
-        """Create a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
+        """Creates a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
         self._endpoint = endpoint
         self._timeout = timeout
         self._transport = PinnedTransport(endpoint, connections, fetcher, most)
@@ -187,7 +187,7 @@ class OpenAIClient:
         """openai's own client, once open; its calls go through `call`, and are one attempt each."""
 
     async def open(self) -> None:
-        """Load openai, and resolve and check a user's host, once. Raises EndpointError."""
+        """Loads openai, and resolve and check a user's host, once. Raises EndpointError."""
         if self.api is not None:
             return
         openai = await asyncio.to_thread(_openai)
@@ -221,7 +221,7 @@ class OpenAIClient:
         return (await self._post(content, call, stream=False)).content
 
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
         response = await self._post(content, call, stream=True)
         try:
             async with aclosing(events(response, call.step)) as stream:
@@ -295,7 +295,7 @@ def _verification(url: httpx2.URL) -> ssl.SSLContext | bool:
 
 @cache
 def _openai() -> ModuleType:
-    """Import openai on first use: it is slow to import and the app starts without it."""
+    """Imports openai on first use: it is slow to import and the app starts without it."""
     import openai
 
     return openai

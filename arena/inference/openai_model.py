@@ -151,7 +151,7 @@ class _Answer(Call):
         return ending(self.finish) == "cut"
 
     def take(self, event: Mapping[str, Any]) -> Iterator[str]:
-        """Take an event and yield its new text and thinking, without what may become the key. Raises Trouble."""
+        """Takes an event and yield its new text and thinking, without what may become the key. Raises Trouble."""
         self.tokens = counted(event.get("usage")) or self.tokens
         choice = _choice(event.get("choices"))
         if choice is None:
@@ -180,7 +180,7 @@ class _Answer(Call):
             yield text
 
     def ended(self) -> Iterator[str]:
-        """Yield the last text. Raises ModelError if the answer is not whole, or none."""
+        """Yields the last text. Raises ModelError if the answer is not whole, or none."""
         if ending(self.finish) == "filtered":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if not self.is_whole:
@@ -244,7 +244,7 @@ class ApiVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
+        """Yields the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
         check_limits(self.card, turns)
         await self._client.open()
         clock = asyncio.get_running_loop().time

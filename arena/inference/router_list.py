@@ -41,14 +41,14 @@ class RouterList:
     """The last list of one router."""
 
     def __init__(self, address: str) -> None:
-        """Read nothing yet; `address` is that of the router's cards."""
+        """Reads nothing yet; `address` is that of the router's cards."""
         self._address = address
         self._models: Mapping[str, JSONObject] | None = None
         self.is_fresh = False
         """Whether it could be read the last time."""
 
     async def read(self) -> None:
-        """Read the list; one that can't be read leaves the last one as it was."""
+        """Reads the list; one that can't be read leaves the last one as it was."""
         try:
             content = await fetched(f"{self._address}/models")
             self._models = await asyncio.to_thread(models_of, content)
@@ -58,7 +58,7 @@ class RouterList:
             log.warning("the list of models at %s was not read: %s", self._address, error)
 
     def price(self, card: ModelCard) -> Price:
-        """Return what the router's cheapest live provider takes for a card. Raises UnlistedError."""
+        """Returns what the router's cheapest live provider takes for a card. Raises UnlistedError."""
         if self._models is None:
             raise UnlistedError(
                 f"not checked: the list at {self._address}/models can't be read yet"

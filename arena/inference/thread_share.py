@@ -31,7 +31,7 @@ class ThreadShare:
         self._used = time.thread_time()
 
     async def turn(self) -> None:
-        """Wait for what this thread has computed since the last turn."""
+        """Waits for what this thread has computed since the last turn."""
         async with self._turn:
             wait = self._owes()
             if wait > 0:
@@ -51,7 +51,7 @@ _shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDi
 
 
 def share() -> ThreadShare:
-    """Return the share of strangers in the running loop."""
+    """Returns the share of strangers in the running loop."""
     return _shares.setdefault(asyncio.get_running_loop(), ThreadShare())
 
 

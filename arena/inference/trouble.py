@@ -87,7 +87,7 @@ class Retries:
         return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
 
     async def another(self, attempt: int, trouble: Trouble) -> bool:
-        """Wait before the next attempt; return False if there is none."""
+        """Waits before the next attempt; returns False if there is none."""
         if trouble.kind not in PASSING or attempt >= self.attempts:
             return False
         await asyncio.sleep(self.wait(attempt, trouble.wait))

@@ -110,7 +110,7 @@ class Repository:
             return False
 
     def files(self, client: httpx2.Client) -> tuple[HubFile, ...]:
-        """Ask the Hub which files there are, once. Raises WeightsError."""
+        """Asks the Hub which files there are, once. Raises WeightsError."""
         if constants.HF_HUB_OFFLINE:
             raise WeightsError(
                 "switched off",
@@ -143,7 +143,7 @@ class Repository:
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[None]:
-        """Hold the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
+        """Holds the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / "download.lock")
         while True:
@@ -254,7 +254,7 @@ class Repository:
                         return
 
     def _check(self, answer: httpx2.Response) -> None:
-        """Raise WeightsError for an answer without the model."""
+        """Raises WeightsError for an answer without the model."""
         status = answer.status_code
         name = self.card.model
         if status in (401, 403):
@@ -276,7 +276,7 @@ class Repository:
 
 
 def weights_folder(card: ModelCard) -> Path | None:
-    """Return the folder of a model of the Hub whose weights are all in the cache."""
+    """Returns the folder of a model of the Hub whose weights are all in the cache."""
     if card.revision is None:
         return None
     repository = Repository(card)
@@ -284,7 +284,7 @@ def weights_folder(card: ModelCard) -> Path | None:
 
 
 def host() -> str:
-    """Return the name of the Hub, or of its mirror."""
+    """Returns the name of the Hub, or of its mirror."""
     return httpx2.URL(constants.ENDPOINT).host
 
 
@@ -302,7 +302,7 @@ def _part(blob: Path) -> Path:
 
 
 def _digest(path: Path, file: HubFile) -> str:
-    """Return the digest by which the Hub names a file: git's for a small one."""
+    """Returns the digest by which the Hub names a file: git's for a small one."""
     is_large = len(file.digest) == 64
     digest = hashlib.sha256() if is_large else hashlib.sha1(f"blob {file.size}\0".encode())
     with path.open("rb") as content:
@@ -386,7 +386,7 @@ class Downloads:
             self._thread.start()
 
     def stop(self) -> None:
-        """End at the next piece; what has come is kept."""
+        """Ends at the next piece; what has come is kept."""
         self._stop.set()
 
     def _has_just_failed(self, card: ModelCard) -> bool:
@@ -497,7 +497,7 @@ class Downloads:
                 self._failed(repository, WeightsError("failed", text))
 
     def _ready(self, repository: Repository) -> None:
-        """Begin to load a model whose weights are in the cache: it is ready once that works."""
+        """Begins to load a model whose weights are in the cache: it is ready once that works."""
         loader = threading.Thread(target=self._loaded, args=(repository,), daemon=True)
         self._loaders.append(loader)
         loader.start()

@@ -34,7 +34,7 @@ class Alike:
         self._codes: dict[str, int] = {}
 
     def code(self, row: Row) -> int:
-        """Return the code of an item of `items_with_pictures`."""
+        """Returns the code of an item of `items_with_pictures`."""
         keys = [row.picture] if row.picture else []
         if row.look or not row.picture:
             keys.append(item_key(bare(row.instruction), [row.look or ""]))
@@ -45,12 +45,12 @@ class Alike:
 
 
 def alike_items(connection: Connection) -> Mapping[int, int]:
-    """Return the code of every item of the bank, by its id."""
+    """Returns the code of every item of the bank, by its id."""
     alike = Alike()
     return {row.id: alike.code(row) for row in connection.execute(items_with_pictures())}
 
 
 def alike_keys(connection: Connection) -> Mapping[int, str]:
-    """Return the key of the first item that each item of the bank is alike, by its id."""
+    """Returns the key of the first item that each item of the bank is alike, by its id."""
     key = {row.id: row.key for row in connection.execute(select(ITEM.c.id, ITEM.c.key))}
     return {item: key[code] for item, code in alike_items(connection).items()}

@@ -77,7 +77,7 @@ class FactStore:
         self._checked = 0.0
 
     def snapshot(self) -> FactsSnapshot:
-        """Return the facts as they are now; changes by other processes are seen within CHECK_SECONDS."""
+        """Returns the facts as they are now; changes by other processes are seen within CHECK_SECONDS."""
         with self._lock:
             if self._snapshot and time.monotonic() - self._checked < self.CHECK_SECONDS:
                 return self._snapshot
@@ -89,12 +89,12 @@ class FactStore:
             return self._snapshot
 
     def by_model(self) -> Mapping[str, ModelFacts]:
-        """Return the facts by the models' own names, as commands take them."""
+        """Returns the facts by the models' own names, as commands take them."""
         with self._database.read() as connection:
             return _by_name(connection, MODEL.c.name)
 
     def state(self, stated: Mapping[str, StatedFacts]) -> None:
-        """Keep what an operator states of models by name, in place of what was stated of these; links to the Hub stay.
+        """Keeps what an operator states of models by name, in place of what was stated of these; links to the Hub stay.
 
         Raises FactError for a model that is not here.
         """
@@ -109,18 +109,18 @@ class FactStore:
                 _add(connection, code, "operator", facts.values)
 
     def take_cards(self, cards: Iterable[ModelCard]) -> None:
-        """Keep what the cards of the models file say, in place of all that such cards said before."""
+        """Keeps what the cards of the models file say, in place of all that such cards said before."""
         self._take("card", {card.name: _of_card(card) for card in cards})
 
     def take_prices(self, prices: Mapping[str, Price]) -> None:
-        """Keep what routers ask today for models by name, in place of what they asked before."""
+        """Keeps what routers ask today for models by name, in place of what they asked before."""
         stated = {name: _of_price(price) for name, price in prices.items()}
         self._take("router", stated, day=now().date())
 
     def _take(
         self, source: FactSource, stated: Mapping[str, Mapping[str, str]], day: date | None = None
     ) -> None:
-        """Replace the facts of a source by those stated of models by name, unless the same are there.
+        """Replaces the facts of a source by those stated of models by name, unless the same are there.
 
         With a `day`, the same are written again if they were read on another.
         """
@@ -142,14 +142,14 @@ class FactStore:
             _drop_unlinked(connection)
 
     def find(self, name: str) -> LinkedModel:
-        """Return a model by its name, with its repository if it has one. Raises FactError if it is not here."""
+        """Returns a model by its name, with its repository if it has one. Raises FactError if it is not here."""
         with self._database.read() as connection:
             code = _code(_codes(connection), name)
             facts = _by_code(connection).get(code, NO_FACTS)
         return LinkedModel(code, name, facts.text("repository") or "")
 
     def link(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
-        """Keep a model's repository as the operator's word, and what the Hub shows there."""
+        """Keeps a model's repository as the operator's word, and what the Hub shows there."""
         linked = {"repository": model.repository}
         mine = (MODEL_FACT.c.model_id == model.code) & (MODEL_FACT.c.source == "operator")
         with self._changing() as connection:
@@ -158,7 +158,7 @@ class FactStore:
             _take_hub(connection, model.code, facts)
 
     def unlink(self, model: LinkedModel) -> None:
-        """Drop the repository that an operator named, and what the Hub showed."""
+        """Drops the repository that an operator named, and what the Hub showed."""
         mine = MODEL_FACT.c.model_id == model.code
         linked = (MODEL_FACT.c.source == "operator") & (MODEL_FACT.c.field == "repository")
         with self._changing() as connection:
@@ -166,12 +166,12 @@ class FactStore:
             _take_hub(connection, model.code, {})
 
     def keep_hub_facts(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
-        """Keep what the Hub shows of a model, in place of what it showed before."""
+        """Keeps what the Hub shows of a model, in place of what it showed before."""
         with self._changing() as connection:
             _take_hub(connection, model.code, facts)
 
     def unread(self, since: datetime) -> Sequence[LinkedModel]:
-        """Return the models whose repository was not read since then, or is another one by now."""
+        """Returns the models whose repository was not read since then, or is another one by now."""
         of_hub = select(MODEL_FACT).where(
             MODEL_FACT.c.source == "hub",
             MODEL_FACT.c.field == "repository",
@@ -199,7 +199,7 @@ class FactStore:
 
 
 def _of_card(card: ModelCard) -> dict[str, str]:
-    """Return what a card says: its facts, its prices, and the repository that a local model is of."""
+    """Returns what a card says: its facts, its prices, and the repository that a local model is of."""
     price = _of_price(card.price) if card.price else {}
     repository = {"repository": card.model} if card.revision else {}
     return {**price, **repository, **card.facts.values}
@@ -249,7 +249,7 @@ def _take_hub(connection: Connection, code: int, values: Mapping[str, str]) -> N
 
 
 def _drop_unlinked(connection: Connection) -> None:
-    """Drop what the Hub showed of models that nobody links to a repository any more."""
+    """Drops what the Hub showed of models that nobody links to a repository any more."""
     linked = select(MODEL_FACT.c.model_id).where(
         MODEL_FACT.c.field == "repository", MODEL_FACT.c.source != "hub"
     )

@@ -45,7 +45,7 @@ class RowsFile(NamedTuple):
 
 
 def read_folder(folder: Path) -> Iterator[RowsFile]:
-    """Yield the files that hold a folder's rows: `items.jsonl`, else a dataset's; reading one raises RowsError."""
+    """Yields the files that hold a folder's rows: `items.jsonl`, else a dataset's; reading one raises RowsError."""
     for path in _row_files(folder):
         records = read_rows(path) if path.suffix == ".parquet" else read_records(path, COMMAND_LINE)
         names_from = path.parent if path.name in _METADATA else folder
@@ -72,7 +72,7 @@ def _lines(path: Path, records: Iterator[Record]) -> Iterator[Record]:
 
 
 def unread(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that no import reads."""
+    """Returns the columns that no import reads."""
     return tuple(
         column
         for column in columns

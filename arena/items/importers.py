@@ -96,7 +96,7 @@ class ItemImporter:
         return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
-        """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL.
+        """Imports a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL.
 
         Without such a file, a dataset of the Hub (`folder_rows`); its items are of the family `name` if it has none.
         """
@@ -119,7 +119,7 @@ class ItemImporter:
         return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread(columns))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
-        """Import one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.
+        """Imports one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.
 
         The reference is `gpt4_prediction` where `human_ratings_gpt4_correct` is true, else `output_human_annotated`,
         else `reference_output`; instances rated incorrect are left out, as in the paper (section 3). A
@@ -140,7 +140,7 @@ class ItemImporter:
         )
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
-        """Import one model's predictions file.
+        """Imports one model's predictions file.
 
         Rows name their item by `item` (its key), or by `instruction` and `image` or `images`. The answers stand in
         "<model name> prediction", or in `prediction` if the caller names the model. Rows of items that are not in the
@@ -171,7 +171,7 @@ class ItemImporter:
     def _each(
         self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
     ) -> list[T]:
-        """Read each record, showing progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
+        """Reads each record, showing progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
         found = []
         wrong: list[RowsError] = []
         for record in self.progress(records, title):
@@ -293,7 +293,7 @@ class ItemImporter:
         return KeptPicture(picture.sha256, picture.suffix, difference_hash(picture))
 
     def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
-        """Fetch the remote images that are not kept yet; returns the drafts with them, and what failed."""
+        """Fetches the remote images that are not kept yet; returns the drafts with them, and what failed."""
         missing = sorted(
             {
                 image.url

@@ -75,7 +75,7 @@ class Ingest:
         self._database = database
 
     def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
-        """Add items with answers; known ones get pictures they lacked, and other captions, credits and licences.
+        """Adds items with answers; known ones get pictures they lacked, and other captions, credits and licences.
 
         Of drafts of one item the first counts. Raises IngestError for another answer, family or source.
         """
@@ -102,7 +102,7 @@ class Ingest:
     def add_answers(
         self, model: str, file: str, answers: Mapping[int, str], cut: Collection[int] = ()
     ) -> Changes:
-        """Add a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item.
+        """Adds a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item.
 
         `cut`: items whose answers ended at the limit of tokens.
         """
@@ -122,7 +122,7 @@ class Ingest:
         return changes
 
     def withdraw(self, file: str, model: str | None = None) -> int:
-        """Take a predictions file's answers out of sampling; return how many. Raises IngestError for none or many."""
+        """Takes a predictions file's answers out of sampling; returns how many. Raises IngestError for none or many."""
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(
                 MODEL, MODEL.c.id == PREDICTIONS.c.model_id
@@ -151,7 +151,7 @@ class Ingest:
         return gone
 
     def rename(self, model: str, display: str) -> None:
-        """Show a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
+        """Shows a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
         display = display.strip()
         if not display:
             raise IngestError("The new name is empty; give the model a name to show")
@@ -168,7 +168,7 @@ class Ingest:
             bump_counter(connection, BANK_VERSION)
 
     def retire(self, model: str) -> None:
-        """Take a model out of sampling; its votes and board rows stay. Raises IngestError for an unknown model."""
+        """Takes a model out of sampling; its votes and board rows stay. Raises IngestError for an unknown model."""
         with self._database.write() as connection:
             _change_model(connection, model, retired_at=now())
             bump_counter(connection, BANK_VERSION)
@@ -214,7 +214,7 @@ def _check_model_name(connection: Connection, name: str) -> None:
 
 
 def _check_readable(name: str) -> None:
-    """Refuse a name that a page shows like another, or that cannot stand in an address."""
+    """Refuses a name that a page shows like another, or that cannot stand in an address."""
     if not name.isprintable() or name in (".", ".."):
         raise IngestError(
             f"The model name {name!r} has signs that are not seen, or only dots; write it without them"
@@ -229,7 +229,7 @@ def _item(
     changes: Changes,
     corrects: bool,
 ) -> int:
-    """Add an item, or what a known one lacks; with `corrects`, it is corrected too. Returns its id."""
+    """Adds an item, or what a known one lacks; with `corrects`, it is corrected too. Returns its id."""
     key = draft.key
     known = connection.execute(
         select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)
@@ -277,7 +277,7 @@ def _item(
 
 
 def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
-    """Store the captions, credits and licences of a draft that differ; an empty one changes nothing."""
+    """Stores the captions, credits and licences of a draft that differ; an empty one changes nothing."""
     family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
     if family != draft.family:
         raise IngestError(
@@ -303,7 +303,7 @@ def _add_answers(
     changes: Changes,
     cut: Collection[int] = (),
 ) -> None:
-    """Add answers that are not there already, each with the ids of its item and model before it.
+    """Adds answers that are not there already, each with the ids of its item and model before it.
 
     Thinking in them is kept apart; `cut`: items whose answers ended at the limit of tokens.
     """

@@ -13,12 +13,12 @@ _LACKS: Mapping[ItemState, str] = {
 
 
 def shown_text(states: Counter[ItemState]) -> str:
-    """Return how many items can be shown, and what the others lack."""
+    """Returns how many items can be shown, and what the others lack."""
     shown = f"{states['ready']:,} of {states.total():,} can be shown"
     lacks = lacks_text(states)
     return f"{shown}: {lacks}." if lacks else f"{shown}."
 
 
 def lacks_text(states: Counter[ItemState]) -> str:
-    """Return how many items are in each state that keeps them from voters; empty if none is."""
+    """Returns how many items are in each state that keeps them from voters; empty if none is."""
     return "; ".join(f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state])

@@ -339,7 +339,7 @@ def sources_of(connection: Connection) -> tuple[Source, ...]:
 
 
 def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
-    """Read the bank as it is now; `hosts`: those whose images a browser may load."""
+    """Reads the bank as it is now; `hosts`: those whose images a browser may load."""
     version = counter(connection, BANK_VERSION)
     families = {row.id: row.name for row in connection.execute(select(FAMILY))}
     images = grouped(

@@ -205,7 +205,7 @@ def board(
     left_out: ExcludedVotes = NONE_LEFT_OUT,
     before: Board | None = None,
 ) -> Board:
-    """Return the board of these counts, with the statistics available so far.
+    """Returns the board of these counts, with the statistics available so far.
 
     The fit starts from that of the board before, if it has the same models.
     """
@@ -239,7 +239,7 @@ def board(
 
 
 def _order(line: Standing) -> tuple[float, ...]:
-    """Return what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
+    """Returns what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
     rank = line.rank.value if line.rank else 0
     elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
@@ -255,7 +255,7 @@ def _with_orders(lines: Sequence[Standing], found: "_Ranking") -> Iterator[Stand
 def _lines(
     counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking"
 ) -> list[Standing]:
-    """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
+    """Returns a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
     reach = np.where(played >= FLOOR, found.reach, np.nan)
@@ -311,7 +311,7 @@ def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[
 def _against_reference(
     counts: Counts, entrants: Mapping[int, Entrant], effects: Floats
 ) -> list[Share | None]:
-    """Return each model's share of its battles with the reference; None for the reference itself and without any."""
+    """Returns each model's share of its battles with the reference; None for the reference itself and without any."""
     reference = next(
         (place for code, place in counts.places.items() if entrants[code].is_reference), None
     )
@@ -361,13 +361,15 @@ class _Ranking:
         """Elo's median and spread over orders."""
 
     def ranks(self, ranks: Codes) -> list[Span]:
-        """Return ranks with their ranges, widened to include them: a rank counts only models that are surely better."""
+        """Returns ranks with their ranges, widened to include them: a rank counts only models that are surely
+        better.
+        """
         best = _listed(np.minimum(ranks, self._best), self._ranked)
         worst = _listed(np.maximum(ranks, self._worst), self._ranked)
         return list(map(Span, ranks.tolist(), best, worst))
 
     def order(self, above: int, below: int) -> Order | None:
-        """Return the order of two models by code, as of the last look; None without one or without these models."""
+        """Returns the order of two models by code, as of the last look; None without one or without these models."""
         if not (
             self._statistics and self._statistics.look and {above, below} <= self._known.keys()
         ):
@@ -390,7 +392,7 @@ class _Ranking:
 
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
-    """Return numbers with their ranges, which are NaN when unknown."""
+    """Returns numbers with their ranges, which are NaN when unknown."""
     lowest = _listed(low, ~np.isnan(low))
     highest = _listed(high, ~np.isnan(high))
     return list(map(Span, value.tolist(), lowest, highest))

@@ -46,7 +46,7 @@ class InputReader:
         self._lock = Lock()
 
     def read(self, connection: Connection) -> BoardInputs:
-        """Return what is known now; to be called first in a transaction.
+        """Returns what is known now; to be called first in a transaction.
 
         Its snapshot begins under the lock: an older one could take the place of what was read since.
         """

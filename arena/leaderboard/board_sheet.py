@@ -145,7 +145,7 @@ class BoardLine(NamedTuple):
 def board_sheet(
     board: Board, title: str = "Elo ranking", facts: Mapping[str, ModelFacts] | None = None
 ) -> Sheet:
-    """Return a board's table, without the columns that have nothing to say there; `facts` are by model."""
+    """Returns a board's table, without the columns that have nothing to say there; `facts` are by model."""
     return Sheet(
         "board",
         title,
@@ -162,14 +162,14 @@ def has_orders(board: Board) -> bool:
 
 
 def has_intervals(board: Board) -> bool:
-    """Return whether a rating has an interval; also while they are being computed."""
+    """Returns whether a rating has an interval; also while they are being computed."""
     if board.statistics is None:
         return board.votes > 0
     return any(line.rating and line.rating.low is not None for line in board.standings)
 
 
 def _columns(board: Board) -> Iterator[Column]:
-    """Yield the columns; their heads say so where intervals hold for the voters of these votes only."""
+    """Yields the columns; their heads say so where intervals hold for the voters of these votes only."""
     only = only_for(board)
     meets_reference = any(line.win_rate for line in board.standings)
     for column in COLUMNS:
@@ -224,7 +224,7 @@ def _line(
 
 
 def _span(name: str, span: Span | Share | None, key: str = "") -> dict[str, Any]:
-    """Return a number and its range by their columns."""
+    """Returns a number and its range by their columns."""
     return {
         key or name: span and span.value,
         f"{name}_low": span and span.low,

@@ -39,14 +39,14 @@ class BoardFrames(NamedTuple):
 
 
 def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey) -> BoardFrames:
-    """Return the votes of a board's kind."""
+    """Returns the votes of a board's kind."""
     if key.kind == "imported":
         return BoardFrames(cast.iloc[:0], imported and imported.own_boards)
     return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
 
 
 def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
-    """Return which votes are of a board's source, kind of images, family and days."""
+    """Returns which votes are of a board's source, kind of images, family and days."""
     mask = values(votes, "source") == key.source
     mask &= values(votes, "multi") == key.multi
     if key.family is not None:
@@ -62,13 +62,13 @@ def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 
 def counted(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
-    """Return which of the votes cast here a board counts."""
+    """Returns which of the votes cast here a board counts."""
     mask = of_board(votes, key) & (values(votes, "outside") == 0) & marks.counting(votes)
     return mask & ~marks.flagged(votes) & ~marks.of_crowd(votes).votes if key.unflagged else mask
 
 
 def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
-    """Return which imported votes a board counts."""
+    """Returns which imported votes a board counts."""
     mask = of_board(votes, key)
     for note in ("alone", "out", "repeated"):
         mask &= ~values(votes, note)
@@ -76,7 +76,7 @@ def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 
 def families_of(frames: BoardFrames, key: BoardKey) -> set[int]:
-    """Return the families with ranked votes on a board of all families, whoever cast them."""
+    """Returns the families with ranked votes on a board of all families, whoever cast them."""
     mask = of_board(frames.cast, key) & (values(frames.cast, "outside") == 0)
     found = set(np.flatnonzero(np.bincount(values(frames.cast, "family")[mask])).tolist())
     if frames.imported is not None:
@@ -127,7 +127,7 @@ NO_TALLY = Tally(NOTHING)
 
 
 def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
-    """Count some of the votes cast here for a board."""
+    """Counts some of the votes cast here for a board."""
     here = of_board(votes, key)
     outside = values(votes, "outside")
     ranked = here & (outside == 0)
@@ -148,7 +148,7 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
 
 
 def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
-    """Count the wins of each pair of models in the votes of a mask."""
+    """Counts the wins of each pair of models in the votes of a mask."""
     winner = values(votes, "winner")[mask]
     loser = values(votes, "loser")[mask]
     tied = values(votes, "tied")[mask]
@@ -164,14 +164,14 @@ def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
 
 
 def _codes(winner: Codes, loser: Codes) -> Codes:
-    """Return the models that played, ascending."""
+    """Returns the models that played, ascending."""
     size = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
     battles = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size)
     return np.flatnonzero(battles)
 
 
 def _grid(pair: Codes, models: int) -> Floats:
-    """Return the number of each pair, coded as place of the winner * models + place of the loser."""
+    """Returns the number of each pair, coded as place of the winner * models + place of the loser."""
     number = np.bincount(pair, minlength=models * models)
     return number.reshape(models, models).astype(np.float64)
 
@@ -198,7 +198,7 @@ def same_counts(one: Counts, other: Counts) -> bool:
 def import_summary(
     votes: pd.DataFrame, key: BoardKey, sources: Mapping[int, ImportedSource]
 ) -> ImportSummary | None:
-    """Return the summary of a board's imported votes; None without any. `sources` are the imported ones by code."""
+    """Returns the summary of a board's imported votes; None without any. `sources` are the imported ones by code."""
     here = rows_of(votes, of_board(votes, key))
     if here.empty:
         return None
@@ -227,7 +227,7 @@ def import_summary(
 
 
 def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool) -> BoardVotes:
-    """Return a board's votes; those without a voter may be one person's. `judged`: a judge cast them, not people."""
+    """Returns a board's votes; those without a voter may be one person's. `judged`: a judge cast them, not people."""
     votes = _all_counted(frames, key, marks)
     item = values(votes, "item")
     picture = values(votes, "picture")
@@ -263,7 +263,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
 
 
 def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History:
-    """Return the ratings of a board day by day, from the votes that have a time."""
+    """Returns the ratings of a board day by day, from the votes that have a time."""
     votes = _all_counted(frames, key, marks)
     votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
     days, on = np.unique(values(votes, "voted_at") // _DAY, return_inverse=True)
@@ -283,7 +283,7 @@ def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History
 
 
 def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -> pd.DataFrame:
-    """Return the votes cast here by which a model lost on a board, the last battle first."""
+    """Returns the votes cast here by which a model lost on a board, the last battle first."""
     mask = counted(votes, key, marks) & (values(votes, "loser") == model)
     lost = rows_of(votes, mask & ~values(votes, "tied"))
     return lost.take(np.argsort(values(lost, "battle"))[::-1])
@@ -300,5 +300,5 @@ def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.Da
 
 
 def _midnight(day: date) -> int:
-    """Return when a day begins (UTC), in microseconds since 1970."""
+    """Returns when a day begins (UTC), in microseconds since 1970."""
     return (datetime.combine(day, time.min, UTC) - EPOCH) // timedelta(microseconds=1)

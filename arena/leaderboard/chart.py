@@ -31,7 +31,7 @@ _PREVIEW_WAITING = 0
 
 
 def board_chart(board: Board) -> Drawing:
-    """Return the chart of a board's main group, as wide as its place on the page."""
+    """Returns the chart of a board's main group, as wide as its place on the page."""
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
     only = only_for(board)
     title = f"Elo ratings with 95% intervals{f' {only}' if only else ''}, best first"
@@ -39,7 +39,7 @@ def board_chart(board: Board) -> Drawing:
 
 
 def chart_png(board: Board, title: str = "") -> bytes:
-    """Return a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
+    """Returns a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
     width, height = _PREVIEW
     lines = wrap(headline(board), 62)[:3]
     marks: list[Mark] = [TextMark(20, 32, "Stereoscope", tone="accent", size=14)]
@@ -58,7 +58,7 @@ def _moved(mark: Mark, by: float) -> Mark:
 def _bars(
     board: Board, width: float, top: float, most: int, most_waiting: int
 ) -> tuple[list[Mark], float]:
-    """Return the marks of the rows and of the axis, and where they end."""
+    """Returns the marks of the rows and of the axis, and where they end."""
     group = main_group(board)
     ranked = [line for line in group if line.trust == "trusted" and line.rating is not None]
     waiting = [line for line in group if line not in ranked]
@@ -88,7 +88,7 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
 
 
 def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
-    """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
+    """Returns lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
     tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
     states = [line.order.state for line in lines[:-1] if line.order]
     heights = [

@@ -26,7 +26,7 @@ _LETTERS = 48
 
 
 def headline(board: Board) -> str:
-    """Return who leads and who still gathers votes; then which places are clear."""
+    """Returns who leads and who still gathers votes; then which places are clear."""
     if not board.votes:
         out = board.left_out
         left_out = out.flagged or out.of_crowd or out.uncounted
@@ -48,12 +48,12 @@ def headline(board: Board) -> str:
 
 
 def votes_for(models: int) -> int:
-    """Return about how many votes give so many models their ranks: each vote is of two models."""
+    """Returns about how many votes give so many models their ranks: each vote is of two models."""
     return (TRUSTED * models + 1) // 2
 
 
 def _ranked(board: Board) -> list[Standing]:
-    """Return the models with a rank of the group that the headline is about, the best first."""
+    """Returns the models with a rank of the group that the headline is about, the best first."""
     return [line for line in main_group(board) if line.rank is not None]
 
 
@@ -67,7 +67,7 @@ def _leads(board: Board, ranked: Sequence[Standing]) -> list[str]:
 
 
 def _votes_needed(board: Board) -> str:
-    """Say how many votes there are, of about how many that give every model of the board its rank."""
+    """Says how many votes there are, of about how many that give every model of the board its rank."""
     lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings)
     if not lacking:
         return "intervals are too wide, or a model has not won or lost"
@@ -75,7 +75,9 @@ def _votes_needed(board: Board) -> str:
 
 
 def only_for(board: Board) -> str:
-    """Return words that mark intervals which hold for the voters of these votes only; "" where they hold for others."""
+    """Returns words that mark intervals which hold for the voters of these votes only; "" where they hold for
+    others.
+    """
     statistics = board.statistics
     judged = board.import_summary is not None and board.import_summary.judge
     holds = statistics is None or statistics.for_new_voters or judged
@@ -83,13 +85,13 @@ def only_for(board: Board) -> str:
 
 
 def main_group(board: Board) -> Sequence[Standing]:
-    """Return the group of models that sentence and chart are about: the largest with ranks, else the largest."""
+    """Returns the group of models that sentence and chart are about: the largest with ranks, else the largest."""
     ranked = (group for group in board.groups if sum(line.rank is not None for line in group) > 1)
     return next(ranked, board.groups[0] if board.groups else ())
 
 
 def orders_in_words(ranked: Sequence[Standing]) -> str:
-    """Say which places are clear of their neighbours, and which are not; "" while no order is settled."""
+    """Says which places are clear of their neighbours, and which are not; "" while no order is settled."""
     states = [line.order.state for line in ranked if line.order]
     if "settled" not in states:
         return ""
@@ -118,7 +120,7 @@ def _be(places: Sequence[str]) -> str:
 
 
 def leaders(board: Board) -> list[str]:
-    """Return the first model and those that it is not clear of, by settled orders where there is a record of them.
+    """Returns the first model and those that it is not clear of, by settled orders where there is a record of them.
 
     Else the models of the first rank. None while fewer than two have a rank.
     """
@@ -134,7 +136,7 @@ def leaders(board: Board) -> list[str]:
 
 
 def places_in_words(rank: Span | None) -> str:
-    """Return the places that a model may have, as a rank's range gives them; "" where it is not known."""
+    """Returns the places that a model may have, as a rank's range gives them; "" where it is not known."""
     if rank is None or rank.low is None or rank.high is None:
         return ""
     if rank.low == rank.high:
@@ -143,7 +145,7 @@ def places_in_words(rank: Span | None) -> str:
 
 
 def needs(line: Standing) -> str:
-    """Return what a model without a rank still lacks, in a few words; "" for one with a rank."""
+    """Returns what a model without a rank still lacks, in a few words; "" for one with a rank."""
     if line.trust == "trusted":
         return ""
     if line.votes < TRUSTED:
@@ -154,7 +156,7 @@ def needs(line: Standing) -> str:
 
 
 def written(models: Iterable[str]) -> frozenset[str]:
-    """Return names as sentences write them: whole, or shortened."""
+    """Returns names as sentences write them: whole, or shortened."""
     return frozenset(form for name in models for form in (name, shortened(name, _LETTERS)))
 
 
@@ -165,7 +167,7 @@ def _whose(board: Board) -> str:
 
 
 def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
-    """Say who has the first rank and who the next: models of one rank are those whose intervals overlap the best."""
+    """Says who has the first rank and who the next: models of one rank are those whose intervals overlap the best."""
     first = [model for model, rank in ranks.items() if rank == 1]
     rest = [model for model in ranks if model not in first]
     if len(first) > 1 or not rest:
@@ -191,7 +193,7 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
 
 
 def names(models: Sequence[str]) -> str:
-    """Return up to three names, and how many more there are."""
+    """Returns up to three names, and how many more there are."""
     shown = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
     more = len(models) - len(shown)
     shown += [f"{more} more"] if more else []

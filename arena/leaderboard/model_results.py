@@ -40,7 +40,7 @@ class ModelResults:
 
 
 def model_results(board: Board, model: str, families: Mapping[int, str]) -> ModelResults | None:
-    """Return a model's results; None where it is not on the board. `families` are names by code."""
+    """Returns a model's results; None where it is not on the board. `families` are names by code."""
     line = next((line for line in board.standings if line.model == model), None)
     if line is None:
         return None
@@ -90,7 +90,7 @@ _NONE = Share(0, 0, 0.0, 1.0)
 
 
 def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[ItemShare, ...]]:
-    """Return the items that it surely does best on, and worst: by the nearer end of each share's interval."""
+    """Returns the items that it surely does best on, and worst: by the nearer end of each share's interval."""
     assert board.statistics is not None
     cast = board.statistics.of
     votes = cast.votes

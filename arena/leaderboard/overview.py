@@ -49,14 +49,14 @@ class Overview:
             return self._entries
 
     def health(self) -> list[BoardHealth]:
-        """Return how every board stands that has votes."""
+        """Returns how every board stands that has votes."""
         self.entries()
         return self._leaderboard.health()
 
     def choose(
         self, source: str = "", images: str = "", model: str | None = None, **narrowed: str
     ) -> BoardSelection | None:
-        """Return the board of these names as `Leaderboard.choose` does.
+        """Returns the board of these names as `Leaderboard.choose` does.
 
         It is the one with most votes where they do not say, or name a source that is not here; `model`: of the boards
         on which this model stands. Raises BoardSelectionError.

@@ -38,7 +38,7 @@ def _chances(board: Board, _: Leaderboard) -> Plot:
 
 
 def _battles(board: Board, _: Leaderboard) -> Plot:
-    """Plot the counts of all models, including those with too few votes for a rating."""
+    """Plots the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
     return battle_count_plot(
         [line.model for line in board.standings], board.counts.wins[np.ix_(places, places)]
@@ -66,7 +66,7 @@ def _history(board: Board, leaderboard: Leaderboard) -> Plot:
 
 
 def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
-    """Plot the win rates against the reference by family of the models that met it."""
+    """Plots the win rates against the reference by family of the models that met it."""
     found = leaderboard.reference_shares(board)
     met = {code for rates in found.values() for code, share in rates.items() if share.n}
     families = sorted(found, key=str.casefold)
@@ -84,7 +84,7 @@ def _win_rate(share: Share) -> WinRateCell | None:
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Plot:
-    """Plot the ratings by family of the models that have one in any."""
+    """Plots the ratings by family of the models that have one in any."""
     found = leaderboard.family_ratings(board)
     place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
     shown = [
@@ -106,13 +106,13 @@ def _families(board: Board, leaderboard: Leaderboard) -> Plot:
 
 
 def _marked(plot: Plot, board: Board) -> Plot:
-    """Return a plot whose note says so where its intervals hold for the voters of these votes only."""
+    """Returns a plot whose note says so where its intervals hold for the voters of these votes only."""
     only = only_for(board)
     return replace(plot, note=f"{plot.note} Intervals are {only}.") if only else plot
 
 
 def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
-    """Return a plot, or a sentence in its place where it would be empty."""
+    """Returns a plot, or a sentence in its place where it would be empty."""
     return plot if has_data else replace(plot, note=words, drawing=None, table=None)
 
 

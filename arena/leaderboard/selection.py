@@ -47,7 +47,7 @@ class BoardSelection:
 
 
 def bank_sources(connection: Connection) -> list[BoardSource]:
-    """Return the bank's sources that have a board.
+    """Returns the bank's sources that have a board.
 
     Check items have none, and a source has none while a campaign on it is running: nobody may see how it stands.
     """
@@ -60,14 +60,14 @@ def bank_sources(connection: Connection) -> list[BoardSource]:
 
 
 def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
+    """Returns every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
     live = [BoardSource(one.label, "live", one.code) for one in live_sources(votes)]
     imported = [BoardSource(one.label, "imported", one.id) for one in imported_sources(connection)]
     return [*bank_sources(connection), *live, *imported]
 
 
 def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
-    """Return what boards are called that are not shown while a campaign on their source runs."""
+    """Returns what boards are called that are not shown while a campaign on their source runs."""
     closed = closed_sources(connection)
     return {
         ("bank", source.id): f"{source.name} (closed while its campaign runs)"
@@ -77,12 +77,12 @@ def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the default: the newest of the bank, else of live votes, else of imported ones."""
+    """Returns the default: the newest of the bank, else of live votes, else of imported ones."""
     return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))
 
 
 def day_of(text: object) -> date | None:
-    """Parse a day; None for a blank. Raises BoardSelectionError for anything else."""
+    """Parses a day; None for a blank. Raises BoardSelectionError for anything else."""
     if not isinstance(text, str) or not text.strip():
         return None
     with suppress(ValueError):

@@ -133,7 +133,7 @@ class Leaderboard:
         voters: object = None,
         votes: object = None,
     ) -> BoardSelection | None:
-        """Return the board of these names, by default the newest bank's single images; None while there is no source.
+        """Returns the board of these names, by default the newest bank's single images; None while there is no source.
 
         `images` is "single" or "multiple", days are written as 2026-01-31; `voters` is "all" to count flagged ones too.
         `votes` is "counted" or "everyone", where there are two boards, by default the official one's.
@@ -167,12 +167,12 @@ class Leaderboard:
         )
 
     def closed(self) -> frozenset[str]:
-        """Return the sources whose boards nobody may see while a campaign on them is running."""
+        """Returns the sources whose boards nobody may see while a campaign on them is running."""
         with self._database.read() as connection:
             return closed_sources(connection)
 
     def official_key(self, source: int, multi: bool) -> BoardKey | None:
-        """Return the key of a bank's official board; None while it is closed."""
+        """Returns the key of a bank's official board; None while it is closed."""
         with self._database.read() as connection:
             if source not in {one.code for one in bank_sources(connection)}:
                 return None
@@ -180,7 +180,7 @@ class Leaderboard:
             return BoardKey(source, multi, everyone=shown == "everyone")
 
     def _shown_votes(self, connection: Connection, asked: object) -> BoardVoters | None:
-        """Return whose votes to show, by default the official board's; None where there is one board."""
+        """Returns whose votes to show, by default the official board's; None where there is one board."""
         boards: tuple[BoardVoters, ...] = (
             ("everyone",) if self.who.rule == "everyone" else ("counted", "everyone")
         )
@@ -198,7 +198,7 @@ class Leaderboard:
         return EVERYONE if key.everyone else self.who
 
     def board(self, key: BoardKey, patience: float = 0.0) -> Board:
-        """Return a board with every vote final before the call.
+        """Returns a board with every vote final before the call.
 
         If it has no statistics yet, wait for them at most `patience` seconds.
         """
@@ -210,7 +210,7 @@ class Leaderboard:
         return made
 
     def latest(self, key: BoardKey) -> Board | None:
-        """Return a board as it was last computed, at once; None if it never was.
+        """Returns a board as it was last computed, at once; None if it never was.
 
         It is brought up to date after that, unless that was done in the last RENEW_SECONDS.
         """
@@ -234,7 +234,7 @@ class Leaderboard:
             return kept.history
 
     def family_ratings(self, made: Board) -> Mapping[str, FamilyRatings]:
-        """Return the ratings of a board's models by family name; empty until the board has statistics."""
+        """Returns the ratings of a board's models by family name; empty until the board has statistics."""
         if made.statistics is None:
             return {}
         kept = self._keep(made.key)
@@ -249,7 +249,7 @@ class Leaderboard:
             }
 
     def reference_shares(self, made: Board) -> Mapping[str, Mapping[int, Share]]:
-        """Return the shares won against the reference by family name and model; empty until there are statistics."""
+        """Returns the shares won against the reference by family name and model; empty until there are statistics."""
         if made.statistics is None or made.statistics.against is None:
             return {}
         codes = made.statistics.codes
@@ -262,7 +262,7 @@ class Leaderboard:
     def lost_battles(
         self, key: BoardKey, model: int, before: int | None, most: int
     ) -> list[LostBattle]:
-        """Return the last battles on a bank's own items that a model lost, before the one of this number."""
+        """Returns the last battles on a bank's own items that a model lost, before the one of this number."""
         if key.kind != "bank":
             return []
         frames, marks = self._basis(key)
@@ -277,7 +277,7 @@ class Leaderboard:
         return found[:most]
 
     def _in_use(self, lost: pd.DataFrame) -> list[LostBattle]:
-        """Return lost battles with their answers, without those whose answers are out of use."""
+        """Returns lost battles with their answers, without those whose answers are out of use."""
         answers = {*values(lost, "answer_a").tolist(), *values(lost, "answer_b").tolist()}
         texts = select(ANSWER.c.id, ANSWER.c.text).where(
             ANSWER.c.id.in_(answers), ANSWER.c.withdrawn_at.is_(None)
@@ -294,7 +294,7 @@ class Leaderboard:
         return found
 
     def health(self) -> list[BoardHealth]:
-        """Return how the whole boards that are kept stand, the largest first."""
+        """Returns how the whole boards that are kept stand, the largest first."""
         cast = self._votes.read().votes
         with self._database.read() as connection:
             labels = closed_labels(connection) | {
@@ -310,7 +310,7 @@ class Leaderboard:
         return sorted(found, key=lambda one: -one.votes)
 
     def _keep(self, key: BoardKey) -> BoardState:
-        """Return a board's cached state as the most recently used; the least recently used is dropped."""
+        """Returns a board's cached state as the most recently used; the least recently used is dropped."""
         boards, most = (
             (self._narrowed, KEPT_NARROWED) if key.narrowed else (self._kept, KEPT_BOARDS)
         )
@@ -344,7 +344,7 @@ class Leaderboard:
             return kept.board
 
     def _count(self, key: BoardKey, kept: BoardState) -> None:
-        """Bring a board's counts up to date: by the votes behind those that it has counted, or by all of them."""
+        """Brings a board's counts up to date: by the votes behind those that it has counted, or by all of them."""
         final = self._votes.read()
         with self._database.read() as connection:
             inputs = self._inputs.read(connection)
@@ -381,7 +381,7 @@ class Leaderboard:
             kept.import_summary = import_summary(frames.imported, key, inputs.imported_sources)
 
     def _basis(self, key: BoardKey) -> tuple[BoardFrames, VoterMarks]:
-        """Return the votes that a board may count, and the marks of their voters."""
+        """Returns the votes that a board may count, and the marks of their voters."""
         final = self._votes.read()
         with self._database.read() as connection:
             inputs = self._inputs.read(connection)
@@ -445,7 +445,7 @@ class Leaderboard:
 
 
 def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | None:
-    """Return the name under which a board has its record; None for one that somebody narrowed."""
+    """Returns the name under which a board has its record; None for one that somebody narrowed."""
     if key.narrowed or not key.unflagged:
         return None
     source = {"bank": SOURCE.c, "imported": IMPORTED_SOURCE.c}.get(key.kind)
@@ -458,6 +458,6 @@ def board_name(connection: Connection, key: BoardKey, rule: CountRule) -> str | 
 
 
 def _tell(computing: "Future[Any]") -> None:
-    """Log an error that kept a board's statistics from being computed."""
+    """Logs an error that kept a board's statistics from being computed."""
     if not computing.cancelled() and (error := computing.exception()) is not None:
         log.error("a board's intervals could not be computed", exc_info=error)

@@ -65,7 +65,7 @@ class BoardVotes:
     """Whether a judge model cast them, not people."""
 
     def ties(self) -> Floats:
-        """Return the votes of each pair without a winner: models x models, symmetric."""
+        """Returns the votes of each pair without a winner: models x models, symmetric."""
         ties = outcome_counts(self.votes)[Outcome.TIE]
         return ties + ties.T
 
@@ -158,7 +158,7 @@ def compute_statistics(
     reference: int | None = None,
     shown: int | None = None,
 ) -> Statistics:
-    """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
+    """Computes a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
     `reference` is the code of the reference; `shown` the number of models that the board ever had, None where orders
     are not to be settled.
@@ -195,7 +195,7 @@ def compute_statistics(
 
 
 def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
-    """Return the mask of the models whose rating is not provisional, by the half-width of their intervals."""
+    """Returns the mask of the models whose rating is not provisional, by the half-width of their intervals."""
     rated = np.array([status is Status.RATED for status in fit.statuses], bool)
     return rated & ((fit.wins + fit.wins.T).sum(1) >= TRUSTED) & (reach <= WIDE)
 
@@ -213,7 +213,7 @@ def _look(
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
-    """Return the votes that overturn the first place among the models with a rank."""
+    """Returns the votes that overturn the first place among the models with a rank."""
     shown = np.flatnonzero(ranked)
     codes = cast.codes
     grid = np.ix_(shown, shown)
@@ -222,12 +222,12 @@ def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn 
 
 
 def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
-    """Return the voters of some of a board's votes as clusters, if the board's can tell of others."""
+    """Returns the voters of some of a board's votes as clusters, if the board's can tell of others."""
     return [cluster_codes(votes, "voter")] if are_several(cast.votes.voters) else []
 
 
 def _left_effects(cast: BoardVotes) -> Floats:
-    """Return the effects for each model and for all: a voter may lean to a side."""
+    """Returns the effects for each model and for all: a voter may lean to a side."""
     decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
     votes = cast.votes.take(decided)
     left = cast.left[decided]
@@ -238,7 +238,7 @@ def _left_effects(cast: BoardVotes) -> Floats:
 
 
 def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
-    """Return the shares won against the model at place `reference`."""
+    """Returns the shares won against the model at place `reference`."""
     met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
         cast.votes.outcome != Outcome.TIE
     )
@@ -258,7 +258,7 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
 
 
 def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
-    """Return the shares of its decided battles that the model at this place won, by the group of each vote."""
+    """Returns the shares of its decided battles that the model at this place won, by the group of each vote."""
     decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
         cast.votes.outcome != Outcome.TIE
     )
@@ -270,13 +270,13 @@ def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[S
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
-    """Return the ratings at the end of each day, from the wins since the day before (days x models x models)."""
+    """Returns the ratings at the end of each day, from the wins since the day before (days x models x models)."""
     ratings = [_largest_group(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
     return History(tuple(days), tuple(codes), np.array(ratings).reshape(len(days), len(codes)))
 
 
 def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
-    """Return the models' ratings in each family, with intervals as on the board."""
+    """Returns the models' ratings in each family, with intervals as on the board."""
     return tuple(
         _family(cast.votes.take(cast.family == family), int(family))
         for family in np.unique(cast.family)

@@ -17,7 +17,7 @@ _GROWTH = 0.01
 
 
 def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) -> Takeover | None:
-    """Return the takeover of a board; None while fewer than two models have a rank, or if it takes a majority."""
+    """Returns the takeover of a board; None while fewer than two models have a rank, or if it takes a majority."""
     if before and abs(len(cast.votes) - before.votes) < _GROWTH * before.votes:
         return before
     ranked = np.flatnonzero(~np.isnan(statistics.ranks.low))

@@ -22,7 +22,7 @@ class Bootstrap:
 
 
 def bootstrap(fit: Strengths, found: Intervals, rounds: int, seed: int) -> Bootstrap:
-    """Draw ratings around a fit's, spread like its intervals."""
+    """Draws ratings around a fit's, spread like its intervals."""
     if rounds < 1:
         raise ValueError("a bootstrap takes at least one round")
     size, direction = np.linalg.eigh(found.covariance)

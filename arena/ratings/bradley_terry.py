@@ -105,7 +105,7 @@ def win_matrix(votes: Votes) -> Floats:
 
 
 def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = None) -> Strengths:
-    """Fit strengths to a win matrix (models x models) by Newton's method.
+    """Fits strengths to a win matrix (models x models) by Newton's method.
 
     `start` are initial strengths, such as those before one more vote: near ones save steps. Raises `ConvergenceError`
     if the fit does not converge, ValueError for a number out of range.

@@ -31,7 +31,7 @@ class Confusions(NamedTuple):
 
 
 def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
-    """Fit the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
+    """Fits the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
     workers = int(worker.max(initial=-1)) + 1
     tasks = int(task.max(initial=-1)) + 1
     better = np.zeros((tasks, 2))

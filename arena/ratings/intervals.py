@@ -193,7 +193,7 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
 
 
 def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
-    """Yield the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
+    """Yields the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
     if clusters <= BLOCK:
         yield 0, clusters, terms
         return
@@ -278,7 +278,7 @@ class _Heavy:
         self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
 
     def score(self) -> Floats:
-        """Score of the cluster around the fit without it."""
+        """Scores of the cluster around the fit without it."""
         left = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
         return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
 
@@ -333,7 +333,7 @@ def _by_voters(
 
 
 def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
-    """Return the scores that `_spread` sums up; the many clusters that need no correction are summed sparse."""
+    """Returns the scores that `_spread` sums up; the many clusters that need no correction are summed sparse."""
     terms = _terms(fit, votes, cluster)
     m = votes.models
     light = (np.bincount(cluster) > 1) & (

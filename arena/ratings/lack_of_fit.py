@@ -51,7 +51,7 @@ class LackOfFit(NamedTuple):
     """Votes of the pair."""
 
     def in_words(self, winner: str, loser: str) -> str:
-        """Return a sentence without its full stop, with these names of the pair's models."""
+        """Returns a sentence without its full stop, with these names of the pair's models."""
         p = "p < 0.01" if self.p < 0.01 else f"p = {self.p:.2f}"
         points = 100 * self.share
         chance = "" if self.p <= SURE else ", so chance may explain it"
@@ -65,7 +65,7 @@ class LackOfFit(NamedTuple):
 def lack_of_fit(
     fit: Strengths, votes: Votes, cluster: Cluster, seed: int = SEED
 ) -> LackOfFit | None:
-    """Compare the pairs of votes with a fit to them, clustered as intervals are.
+    """Compares the pairs of votes with a fit to them, clustered as intervals are.
 
     Models that have only won or only lost are left out. None where no pair can differ, since no three models met in a
     circle, or there are too few clusters.
@@ -147,7 +147,7 @@ class _Surprises:
         return (pairs.T**2 @ (1 / self.games)).T
 
     def chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
-        """Draw what chance makes of the pairs where votes of one cluster hang together."""
+        """Draws what chance makes of the pairs where votes of one cluster hang together."""
         distances = []
         squares = np.zeros(len(self.pairs))
         for drawn in self._drawn(codes[self._counted], rounds, coin):
@@ -156,7 +156,7 @@ class _Surprises:
         return _Chance(np.concatenate(distances), squares / rounds)
 
     def _drawn(self, codes: Codes, rounds: int, coin: np.random.Generator) -> Iterator[Floats]:
-        """Yield blocks of draws: pairs x rounds."""
+        """Yields blocks of draws: pairs x rounds."""
         from scipy.sparse import csr_array
 
         clusters = int(codes.max(initial=-1)) + 1

@@ -395,7 +395,7 @@ FILES = (*_TABLES, "plots.html", "report.json")
 def write_report(
     report: RatingReport, battles: Battles, source: Path, folder: Path
 ) -> tuple[Path, ...]:
-    """Write a report on the battles of `source` into a folder; returns the files' paths."""
+    """Writes a report on the battles of `source` into a folder; returns the files' paths."""
     record = json.dumps(
         _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
     )
@@ -469,7 +469,7 @@ def _elo_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 
 
 def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
-    """Yield the rows of a chart; a model without a rating has none."""
+    """Yields the rows of a chart; a model without a rating has none."""
     for row in rows:
         if row.bt is not None:
             yield RatingRow(row.model, row.bt, row.bt_low, row.bt_high, row.rank is not None)

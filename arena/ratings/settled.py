@@ -88,7 +88,7 @@ def look(
     alpha: float = ALPHA,
     judged: bool = False,
 ) -> Look:
-    """Compare every two models of a fit to these votes, whose intervals are by clusters of items.
+    """Compares every two models of a fit to these votes, whose intervals are by clusters of items.
 
     `shown` is the number of models that the board ever had, those withdrawn too; `judged`: a judge model cast the
     votes, whose taste is asked for, not that of other voters. Raises ValueError for fewer models than the votes have or
