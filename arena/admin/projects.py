@@ -191,7 +191,10 @@ class ProjectAdmin(SeatAdmin):
         return f"{act}: ${most / 1e6:.4f} at most for {each}, ${spec.budget:,.2f} at most in all."
 
     def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
-        """Takes an item out, mostly as its picture may not be used, and says so. Raises CampaignError and DraftError."""
+        """Takes an item out, mostly as its picture may not be used, and says so.
+
+        Raises CampaignError and DraftError.
+        """
         campaign = self.store.get(name)
         if not why:
             raise DraftError("Write why the item is taken out.")

@@ -95,7 +95,10 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, self._find(connection, voter, token))
 
     def undo(self, voter: int, token: str) -> AnyBattle:
-        """Undoes the first choice and returns the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
+        """Undoes the first choice and returns the open battle.
+
+        Raises UnknownBattleError, or what `check_undo` raises.
+        """
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
