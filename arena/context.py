@@ -127,7 +127,7 @@ class ArenaContext:
         self.admin = AdminService(
             database=self.database,
             images=self.live_images,
-            who=settings.counted,
+            counted=settings.counted,
             uploads=settings.uploads_dir,
             credits=self.credits,
         )
