@@ -42,7 +42,7 @@ class WriteBatch:
                 outcomes = await asyncio.to_thread(
                     self._store.vote_all, [vote_request for vote_request, _ in cast]
                 )
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
+            except Exception as error:  # noqa: BLE001 - Any error has to reach the waiting callers.
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):
                 if answer.done():  # its request was cancelled

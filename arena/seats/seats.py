@@ -124,7 +124,7 @@ class SeatStore:
         if (
             network
             and most is not None
-            and self._days.more(connection, network, "seats", of=str(campaign.id)) > most
+            and self._days.more(connection, network, "seats", campaign=str(campaign.id)) > most
         ):
             raise CampaignLinkError(
                 "Your network has opened {} links of this campaign today, the most for one network. Go on under a link "
