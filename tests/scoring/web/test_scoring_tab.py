@@ -14,7 +14,15 @@ from playwright.sync_api import Page, expect
 from scoring.benchmarks import mmt_bench
 from scoring.benchmarks.mm_vet_questions import CAPABILITY_NAMES, SAMPLE_PREDICTIONS
 from tests.support.openai_server import Faults, OpenAIServer
-from tests.support.scoring_page import choose_benchmark, mmbench_rows, reply, upload, write_csv
+from tests.support.scoring_page import (
+    choose_benchmark,
+    mmbench_rows,
+    open_tab,
+    reply,
+    scoring_visitor,
+    upload,
+    write_csv,
+)
 from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, lose_answer, shoot
 from tests.support.servers import ROOT, AppServer
 from tests.support.voter import Voter
@@ -51,15 +59,8 @@ def scoring(judge, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    """A fresh visitor at "Score a model"."""
-    with fresh_page(browser, DESK) as page:
-        open_tab(page, scoring)
+    with scoring_visitor(browser, scoring) as page:
         yield page
-
-
-def open_tab(page: Page, scoring: AppServer) -> None:
-    page.goto(f"{scoring.address}/score")
-    expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
 
 
 def unfold(page: Page) -> None:

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from tests.support.bard_sets import made_up_bard_set
 from tests.support.openai_server import OpenAIServer
-from tests.support.scoring_page import reply, upload, write_csv
-from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.scoring_page import reply, scoring_visitor, upload, write_csv
+from tests.support.screens import shoot
 from tests.support.servers import AppServer
 
 FAILED = "Failed to obtain answer via API."
@@ -37,9 +37,7 @@ def scoring(judge, data, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
