@@ -98,7 +98,9 @@ def servers(bank, database_url) -> Iterator[list[Battles]]:
 
 
 @pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    "design", ["fixed", "settle", pytest.param("balanced", marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(
     "database_url", ["postgresql", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
 )
