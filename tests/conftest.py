@@ -1,6 +1,7 @@
 """What the tests share: real databases, a real server process, a real browser, and the shared data."""
 
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
@@ -9,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import certifi
 import pgserver
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import settings
-from playwright.sync_api import Browser, Expect, Page, sync_playwright
+from playwright.sync_api import Browser, Expect, Page
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
@@ -24,10 +25,17 @@ from sqlalchemy.util import LRUCache
 from starlette.testclient import TestClient
 
 import arena.database
+import arena.io.tables
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
+from tests.support.screens import (
+    PHONE,
+    PlaywrightLoop,
+    PolledAssertions,
+    chromium,
+    fresh_page,
+)
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 # importing and collecting make much that stays: looking through it takes long
@@ -149,6 +157,25 @@ def tables_written_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tables_read_once() -> Iterator[None]:
+    """A workbook or Parquet file that was read before gives the same rows: a process of its own reads it anew."""
+    rows: dict[tuple[object, ...], list[tuple[int, Any]]] = {}
+    read = arena.io.tables._bounded_rows
+
+    def read_as_before(reader: Path, file: BinaryIO, *how: object) -> Iterator[tuple[int, Any]]:
+        content = file.read()
+        file.seek(0)
+        key = (reader, hashlib.sha256(content).digest(), *how)
+        if key not in rows:
+            rows[key] = [*read(reader, file, *how)]
+        yield from rows[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arena.io.tables, "_bounded_rows", read_as_before)
+        yield
+
+
 def _noted(connection: Connection, work: Callable[[Connection], None]) -> list[tuple[str, Any]]:
     """Do the work; return its statements that are no questions, with their values."""
     noted: list[tuple[str, Any]] = []
@@ -242,17 +269,34 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
+@pytest.fixture(scope="session")
+def playwright_loop() -> Iterator[PlaywrightLoop]:
+    """Playwright's event loop; it begins with the first file that looks at pages."""
+    begun = PlaywrightLoop()
+    yield begun
+    begun.close()
+
+
+@pytest.fixture(scope="session")
+def run_browser(playwright_loop) -> Iterator[Browser]:
+    """Chromium without windows, or the one that CHROMIUM names: to start it takes longer than most tests."""
     once = Expect.__call__
-    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
             Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual))
         )
-        opened = chromium(playwright)
+        with playwright_loop.running():
+            opened = chromium(playwright_loop.playwright)
         yield opened
-        opened.close()
+        with playwright_loop.running():
+            opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(playwright_loop, run_browser) -> Iterator[Browser]:
+    """The run's Chromium; its event loop rests between files, where tests run loops of their own."""
+    with playwright_loop.running():
+        yield run_browser
 
 
 @pytest.fixture

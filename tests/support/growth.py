@@ -48,17 +48,9 @@ def texts(units: Iterable[str] = UNITS, every: bool = True) -> Iterator[Callable
             yield made
 
 
-def slow(
-    call: Callable[[str], object],
-    units: Iterable[str] = (),
-    soak: bool = False,
-    every: int = 4,
-) -> list[str]:
-    """Return texts of the usual units, and of these, whose work grows too fast: in the suite short ones, of few.
-
-    There one of `every` so many usual units is tried.
-    """
-    made = [*texts(UNITS if soak else UNITS[::every], every=soak), *texts(units, every=soak)]
+def slow(call: Callable[[str], object], units: Iterable[str] = (), soak: bool = False) -> list[str]:
+    """Return texts of the usual units, and of these, whose work grows too fast: in the suite short ones, of few."""
+    made = [*texts(UNITS if soak else UNITS[::7], every=soak), *texts(units, every=soak)]
     return [
         found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))
     ]

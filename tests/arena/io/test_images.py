@@ -198,12 +198,13 @@ def test_a_long_picture_stays_readable_or_is_refused(size, kept):
     assert kept[0] * kept[1] <= LONG_PIXELS
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize(
+    "kind", ["JPEG", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("PNG", "WEBP"))]
+)
 def test_a_long_screenshot_is_decoded_at_the_size_that_is_kept(kind):
     page = Image.new("RGB", (1080, 12000), "white")
     page.paste("black", (0, 6000, 1080, 12000))
-    # a method of WEBP, which else takes seconds to write
-    picture = read_picture(encoded(page, kind, exif=exif(6), method=0))
+    picture = read_picture(encoded(page, kind, exif=exif(6)))
     assert (picture.width, picture.height) == (6666, 600), "held upright, it is wide"
     kept = opened(picture)
     assert kept.getpixel((100, 300))[0] < 5 < 250 < kept.getpixel((6500, 300))[0]
@@ -310,7 +311,7 @@ on_linux = pytest.mark.skipif(
     [
         ("1", 13_000, "PNG", {"optimize": True}),
         ("P", 6_000, "GIF", {}),
-        pytest.param("RGB", 6_000, "WEBP", {"lossless": True, "method": 0}, marks=pytest.mark.soak),
+        ("RGB", 6_000, "WEBP", {"lossless": True, "method": 0}),
         pytest.param("L", 9_000, "JPEG", {}, marks=pytest.mark.soak),
         ("L", 9_000, "JPEG", {"progressive": True}),
     ],
@@ -403,11 +404,10 @@ def samples() -> list[bytes]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("cuts", [50, pytest.param(200, marks=pytest.mark.soak)])
-def test_cut_short(cuts):
+def test_cut_short():
     dice, kept = random.Random(5), 0
     for data in samples():
-        for _ in range(cuts):
+        for _ in range(200):
             cut = dice.randrange(len(data))
             try:
                 read_picture(data[:cut])
@@ -417,14 +417,13 @@ def test_cut_short(cuts):
                 kept += 1
                 # only what follows the first frame is missing
                 assert cut > 0.9 * len(data) or data.startswith(b"GIF")
-    assert kept < cuts
+    assert kept < 200
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.soak)])
-def test_mutations_raise_nothing_else(count):
+def test_mutations_raise_nothing_else():
     dice, sources, kept = random.Random(7), samples(), 0
-    for _ in range(count):
+    for _ in range(2000):
         data = bytearray(dice.choice(sources))
         for _ in range(dice.choice((1, 1, 2, 8))):
             place = dice.randrange(min(len(data), dice.choice((100, 10_000))))
@@ -438,7 +437,7 @@ def test_mutations_raise_nothing_else(count):
             continue
         kept += 1
         assert opened(picture).size == (picture.width, picture.height)
-    assert 0.1 * count < kept < 0.95 * count
+    assert 200 < kept < 1900
 
 
 def test_store(tmp_path):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.io.tables import (
@@ -30,6 +30,7 @@ from arena.io.tables import (
     read_records,
     require_columns,
 )
+from tests.support.examples import examples
 from tests.support.workbooks import workbook
 
 SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3, values=12)
@@ -431,6 +432,7 @@ def table_of(names: list[str], cells: st.SearchStrategy) -> st.SearchStrategy:
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @given(table=NAMES.flatmap(lambda names: table_of(names, TEXT)))
+@settings(max_examples=examples(150), deadline=None)
 def test_what_the_csv_module_writes_comes_back_identical(tmp_path_factory, suffix, quoting, table):
     names, rows = table
     written = io.StringIO(newline="")
@@ -457,6 +459,7 @@ JSON_VALUES = st.recursive(
     records=st.lists(st.dictionaries(TEXT, JSON_VALUES, max_size=4), max_size=5),
     ascii_only=st.booleans(),
 )
+@settings(max_examples=50, deadline=None)
 def test_what_the_json_module_writes_comes_back_identical(
     tmp_path_factory, suffix, records, ascii_only
 ):
@@ -489,10 +492,9 @@ def mutated(honest: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", HONEST)
-@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.soak)])
-def test_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix, count):
+def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix):
     dice, refused = random.Random(f"rows {suffix}"), 0
-    for _ in range(count):
+    for _ in range(500):
         try:
             records = read(tmp_path, f"a.{suffix}", mutated(HONEST[suffix].encode(), dice))
         except RowsError as error:
@@ -501,7 +503,7 @@ def test_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix
             str(error).encode()
         else:
             json.dumps(values(records), allow_nan=False, ensure_ascii=False).encode()
-    assert count / 10 < refused < count
+    assert 50 < refused < 500
 
 
 @pytest.mark.soak
@@ -529,10 +531,10 @@ def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
         list(read_records(path, PAGE))
 
 
-def test_a_row_of_100_000_cells_is_refused(tmp_path):
+def test_a_row_of_a_million_cells_is_refused(tmp_path):
     assert (
         "at most 1,000 columns"
-        in refusal(tmp_path, "a.csv", ",".join(map(str, range(100_000)))).problem
+        in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
     )
 
 
@@ -560,9 +562,7 @@ def records_of(path: str) -> list[Record]:
         ),
         ("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx", 3_127, ["index", "question", "prediction"]),
         pytest.param(
-            "vlmevalkit/vila_8b_CCBench.xlsx",
-            2_040,
-            ["index", "question", "prediction"],
+            *("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
             marks=pytest.mark.soak,
         ),
         ("vlmevalkit/vila_8b_TextVQA_VAL.csv", 1_000, ["index", "question", "prediction"]),

@@ -46,7 +46,7 @@ def judged(questions, scores, log="Succeed", **more):
     "benchmark",
     [
         "RealWorldQA",
-        *(pytest.param(name, marks=pytest.mark.soak) for name in ("MMStar", "ScienceQA_TEST")),
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("MMStar", "ScienceQA_TEST")),
     ],
 )
 def test_the_toolkits_verdicts_are_no_predictions_and_the_right_file_is_named(data, benchmark):

@@ -25,26 +25,16 @@ def base(tmp_path_factory) -> Path:
     return build(tmp_path_factory.mktemp("base") / "model")
 
 
-def trained(folder: Path, base: Path, tasks: int) -> tuple[Command, Path, Path, str]:
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
     """The command, the question file, its adapters, and what was said while they were made."""
-    questions, out = planted_tsv(folder / "planted.tsv", tasks), folder / "adapters"
+    folder = tmp_path_factory.mktemp("planted")
+    questions, out = planted_tsv(folder / "planted.tsv"), folder / "adapters"
     command = Command(folder, **FEW_THREADS)
     words = ("task-vectors", "--base", base, "--questions", questions, *LEARNING)
     done = command.run(*words, "--out", out)
     assert done.code == 0, done.err
     return command, questions, out, done.out
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
-    """Adapters of all twelve tasks."""
-    return trained(tmp_path_factory.mktemp("planted"), base, 12)
-
-
-@pytest.fixture(scope="module")
-def three_tasks(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
-    """Adapters of three tasks, one of each group: to train all of them takes half a minute."""
-    return trained(tmp_path_factory.mktemp("three"), base, 3)
 
 
 @pytest.mark.soak
@@ -62,9 +52,9 @@ def test_planted_groups_come_out_of_adapters_that_really_learned(planted, tmp_pa
     assert (tmp_path / "map" / "tree.nwk").read_text().count("task_") == 12
 
 
-def test_adapters_start_from_one_seed_and_say_it(three_tasks, base):
-    _, _, out, said = three_tasks
-    assert "3 adapters are in" in said and "numbers an adapter" in said
+@pytest.mark.soak
+def test_adapters_start_from_one_seed_and_say_it(planted, base):
+    _, _, out, _ = planted
     notices = " ".join(vector_map(out, "stacked").notices)
     assert "which seed" not in notices and "did not start" not in notices
     record = json.loads((out / "training.json").read_text())
@@ -115,35 +105,28 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
     )
 
 
+def test_a_base_without_its_commit_is_refused(tmp_path):
+    words = ("--base", "some/model", "--questions", planted_tsv(tmp_path / "planted.tsv"))
+    done = Command(tmp_path).run("task-vectors", *words, "--out", tmp_path / "new")
+    assert done.code == 2 and "give its commit with --revision" in done.err
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--base", "some/model"), "give its commit with --revision"),
-        pytest.param(
+        (
             ("--modules", "nothing"),
             "the base has no such modules in these layers; its text model has",
-            marks=pytest.mark.soak,
         ),
-        pytest.param(("--layers", "first"), "expected numbers from 0", marks=pytest.mark.soak),
-        pytest.param(
-            ("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'", marks=pytest.mark.soak
-        ),
+        (("--layers", "first"), "expected numbers from 0"),
+        (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],
 )
-def test_what_cannot_be_trained_is_said(base, tmp_path, words, told):
-    command, questions = Command(tmp_path), planted_tsv(tmp_path / "planted.tsv")
-    given = (
-        "task-vectors",
-        "--base",
-        base,
-        "--questions",
-        questions,
-        "--out",
-        tmp_path / "new",
-        "--device",
-        "cpu",
-    )
-    done = command.run(*given, *words)
+def test_what_cannot_be_trained_is_said(planted, base, tmp_path, words, told):
+    command, questions, _, _ = planted
+    given = ("--base", base, "--questions", questions, "--out", tmp_path / "new")
+    done = command.run("task-vectors", *given, "--device", "cpu", *words)
     assert done.code == 2 and told in done.err
 
 
