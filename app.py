@@ -321,6 +321,7 @@ def create_app(context: AppContext) -> FastAPI:
         image_hosts=settings.image_hosts,
         answer_hosts=settings.mturk_hosts,
         frames=settings.mturk_frames,
+        hosts=settings.hosts,
         https=settings.space,
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
@@ -479,11 +480,10 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
 
 
 def page_layout(context: AppContext) -> PageLayout:
-    oauth = context.settings.oauth
     return PageLayout(
         links=Links(READ_STYLE.address, READ_SCRIPT.address),
         doors=DOORS,
-        public=f"https://{oauth.host}" if oauth else "",
+        public=context.settings.public,
     )
 
 

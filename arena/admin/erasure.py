@@ -57,6 +57,8 @@ OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
+JOB = table("job", column("owner"), column("published"), column("slug"))
+"""A table of `scoring`, whose published reports are withdrawn: nobody would be left who could."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that own another's reports, and codes for others; their rows are deleted."""
@@ -208,10 +210,13 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 def _disown(connection: Connection, voter: int) -> None:
     """Make the jobs and submissions of a voter's cookies nobody's, and of those that a code joined to them.
 
-    Delete the daily costs of the voter's own, and unname what is held.
+    Their published reports are private again. Delete the daily costs of the voter's own, and unname what is held.
     """
     cookies = connection.scalars(_cookies([voter])).all()
     sharing = _sharing(connection, cookies)
+    if inspect(connection).has_table(JOB.name):
+        withdrawn = update(JOB).where(JOB.c.owner.in_(sharing))
+        connection.execute(withdrawn.values(published=False, slug=None))
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(
