@@ -55,8 +55,7 @@ def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> Ch
     lines = _LINE.findall(text)
     opening, closing = _front(lines)
     front = "".join(lines[opening + 1 : closing])
-    _check(front)
-    old = _loaded(front)
+    old = read_front(front)
     index = _results_of(old, result)
     added, place, column = _addition(front, model, result, bool(index))
     ending = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
@@ -89,32 +88,33 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
     return -1, 0
 
 
-def _check(front: str) -> None:
-    """Refuse front matter that could be read in more than linear time. Raises CardError."""
+def read_front(front: str) -> dict[str, Any]:
+    """Return what front matter holds; what could be read in more than linear time isn't. Raises CardError."""
     if len(front) > _MOST_FRONT:
         raise CardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
-    depth = 0
     try:
-        for event in yaml.parse(front, _LOADER):
-            depth += isinstance(event, CollectionStartEvent)
-            depth -= isinstance(event, CollectionEndEvent)
-            is_anchored = isinstance(event, NodeEvent) and event.anchor is not None
-            if depth > _DEEPEST or is_anchored or isinstance(event, AliasEvent):
-                raise CardError(f"The card's front matter can't be read here. {_BY_HAND}")
-    except yaml.YAMLError:
-        raise CardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
-
-
-def _loaded(front: str) -> dict[str, Any]:
-    try:
+        if not _is_plain(front):
+            raise CardError(f"The card's front matter can't be read here. {_BY_HAND}")
         data = yaml.load(front, _LOADER)
-    except (yaml.YAMLError, ValueError, TypeError):
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        if isinstance(error, CardError):
+            raise
         raise CardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
-    if data is None:
-        return {}
-    if not isinstance(data, dict):
+    if data is not None and not isinstance(data, dict):
         raise CardError(f"The card's front matter is no mapping. {_BY_HAND}")
-    return data
+    return data or {}
+
+
+def _is_plain(front: str) -> bool:
+    """Whether YAML has no anchors, and not many levels."""
+    depth = 0
+    for event in yaml.parse(front, _LOADER):
+        depth += isinstance(event, CollectionStartEvent)
+        depth -= isinstance(event, CollectionEndEvent)
+        is_anchored = isinstance(event, NodeEvent) and event.anchor is not None
+        if depth > _DEEPEST or is_anchored or isinstance(event, AliasEvent):
+            return False
+    return True
 
 
 def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
@@ -203,7 +203,7 @@ def _verify(
     front = "".join(lines[opening + 1 : closing])
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
     more = {**first, "results": [*first["results"], result]}
-    if _loaded(front) != {**old, _INDEX: [more, *others]}:
+    if read_front(front) != {**old, _INDEX: [more, *others]}:
         raise CardError(f"The card's model-index is written in another way. {_BY_HAND}")
 
 
