@@ -124,6 +124,7 @@ Your reports stay under their links, without an owner. If you don't want that, d
 model*. On devices that you joined by a code, \
 this covers the reports and uploaded files of all of them, but only the votes of this one.""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
+    "reports_link": "Published reports",
     "reports_elsewhere": "Your reports on another device",
     "reports_code": "A code opens your scored reports in another browser. It works once, within 10 minutes. Whoever "
     "enters it can read, change and delete your reports.",
