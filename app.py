@@ -33,6 +33,7 @@ from arena.inference.catalogue import CatalogueError
 from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
+from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
 from arena.seats.campaigns import CampaignStore
@@ -97,6 +98,7 @@ from scoring.web import (
     marking_task,
     owners_page,
     people_api,
+    published_page,
     report_page,
     scoring_api,
     task_map_api,
@@ -106,8 +108,9 @@ from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.owners_page import OwnersPage
+from scoring.web.published_page import PublishedPages, PublishedReports
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_page import PublishedReports, ReportPages
+from scoring.web.report_page import ReportPages
 from scoring.web.scoring_tab import ScoringTab
 
 ROOT = Path(__file__).parent
@@ -184,7 +187,7 @@ class AppContext:
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
-        self.published = PublishedReports(self.scoring.jobs)
+        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,
@@ -388,7 +391,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
-        *report_routes(context, heads, layout),
+        *report_routes(context, layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard, arena.facts),
         preview_api.routes(heads, arena.scaled),
@@ -397,7 +400,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     )
 
 
-def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, ...]:
     """Return the reports, what people say of them, the task map, and whose reports they are."""
     scoring = context.scoring
     owners = OwnersPage(
@@ -410,15 +413,17 @@ def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tupl
         jobs=scoring.jobs,
         pictures=context.question_pictures,
         marking=scoring.marking,
-        head=heads.of,
+        published=context.published,
         layout=layout,
         delete=scoring.service.delete,
     )
+    published = PublishedPages(scoring.jobs, context.published, layout, Kept(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
     maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (
         scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
+        published_page.routes(published),
         report_page.routes(reports),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
@@ -494,7 +499,6 @@ def page_heads(context: AppContext) -> Heads:
         outcomes=arena.outcomes,
         leaderboard=arena.leaderboard,
         overview=context.models.overview,
-        report=context.published.words,
     )
 
 

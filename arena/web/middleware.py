@@ -76,10 +76,10 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
-_REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*", re.DOTALL)
+_REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*|/reports", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports?|r|badge|embed|automatic|agreement|preview)/.*|/task-map(/.*)?",
+    r"/(boards|export|reports?|r|badge|embed|automatic|agreement|preview)/.*|/reports|/task-map(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large

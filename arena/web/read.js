@@ -30,6 +30,12 @@
   });
 })();
 
+// An address that ends in the name of a sheet opens it, as after the button that led there.
+addEventListener("DOMContentLoaded", () => {
+  const sheet = location.hash && byId(decodeURIComponent(location.hash.slice(1)));
+  if (sheet && sheet.matches("details.sheet")) sheet.open = true;
+});
+
 // A form or link with data-part brings that part of its address alone, and the address with it; chosen boxes send their form.
 (() => {
   const isSame = (one, other) => ["name", "value", "textContent"].every((what) => one[what] === other[what]);
