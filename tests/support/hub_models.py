@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-TOKENS = {"hf_ada": "ada", "hf_eve": "eve"}
-"""Who a token belongs to."""
+TOKENS = {"hf_ada_token": "ada", "hf_eve_token": "eve"}
+"""Who a token belongs to; that of a login says it itself."""
 
 
 @dataclass
@@ -63,7 +63,9 @@ class ModelRepositories:
         self.tokens.add(authorization.removeprefix("Bearer "))
 
     def _user(self, request: Request) -> str:
-        return TOKENS.get(request.headers.get("authorization", "").removeprefix("Bearer "), "")
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        by_login = token.partition("-")[2] if token.startswith("hf_oauth_") else ""
+        return TOKENS.get(token, by_login)
 
     def _named(self, request: Request) -> tuple[str, Repository | None]:
         name = f"{request.path_params['owner']}/{request.path_params['name']}"

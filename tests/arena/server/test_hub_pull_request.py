@@ -16,7 +16,7 @@ from tests.support.hub_models import Pull, Repository
 from tests.support.hub_server import HubServer
 
 REPO = "llava-hf/llava-1.5-13b-hf"
-TOKEN = Secret("hf_ada")
+TOKEN = Secret("hf_ada_token")
 SCORE = HubScore(
     edition="mm-vet",
     protocol="paper",
@@ -166,7 +166,7 @@ class TestReadBack:
         }
 
 
-def says(models: HubModels, token: str = "hf_ada") -> str:
+def says(models: HubModels, token: str = "hf_ada_token") -> str:
     proposal = models.propose(REPO, SCORE)
     with pytest.raises(PullRequestError) as raised:
         models.offer(proposal, Secret(token))
@@ -235,8 +235,8 @@ class TestRefusals:
         says(models)
         hub.faults.planned[f"{MODEL}/discussions"] = ["403"]
         says(models)
-        assert "hf_ada" in hub.hub_models.tokens
-        assert "hf_ada" not in caplog.text
+        assert "hf_ada_token" in hub.hub_models.tokens
+        assert "hf_ada_token" not in caplog.text
         assert "PullRequestError" not in caplog.text
 
 
