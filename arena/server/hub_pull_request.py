@@ -112,7 +112,10 @@ class HubModels:
         return f"{self._api.endpoint}/{repository}/discussions/{number}"
 
     def propose(self, repository: str, score: HubScore) -> Proposal:
-        """Return what a repository would be offered, read without any token. Raises PullRequestError, ModelCardError."""
+        """Return what a repository would be offered, read without any token.
+
+        Raises PullRequestError and ModelCardError.
+        """
         return _asked(repository, lambda: self._proposal(repository, score), is_anonymous=True)
 
     def offer(self, proposal: Proposal, token: Secret, user: str = "") -> PullRequest:
