@@ -44,6 +44,7 @@ from arena.seats.task import SeatTask
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubError
+from arena.server.hub_pull_request import HubModels
 from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import (
@@ -84,6 +85,7 @@ from arena.web.reveal import Reveal
 from arena.web.run_forms import MOST_FORM
 from arena.web.run_page import RunPage
 from arena.web.scenes import BattleScenes
+from arena.web.signer import Signer
 from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
 from arena.web.writing_task import WritingTask
@@ -98,6 +100,7 @@ from scoring.web import (
     marking_task,
     owners_page,
     people_api,
+    publish_api,
     published_page,
     report_page,
     scoring_api,
@@ -108,6 +111,7 @@ from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.owners_page import OwnersPage
+from scoring.web.publish_api import HubPages, PublishErrand
 from scoring.web.published_page import PublishedPages, PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import ReportPages
@@ -187,6 +191,8 @@ class AppContext:
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
+        self.signer = Signer(self.arena.database.secret_key("signer"))
+        self.hub_models = HubModels()
         self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
@@ -369,6 +375,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     )
     health = health_api.Health(arena.database, votes_folders(settings))
     run = run_of(context, layout)
+    hub_pages = hub_pages_of(context, layout)
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -383,8 +390,11 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             operators=operators,
             layout=layout,
             credits=arena.credits,
+            signer=context.signer,
+            errand=PublishErrand(hub_pages),
             logged_in=scoring.jobs.owners.log_in,
         ),
+        publish_api.routes(hub_pages),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
         live.router(arena.voters),
@@ -429,6 +439,22 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         task_map_api.routes(maps, layout),
         export_api.routes(context.arena.public_files, layout, owners.part),
         owners_page.routes(owners),
+    )
+
+
+def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
+    """Return what published reports give to the Hub."""
+    return HubPages(
+        jobs=context.scoring.jobs,
+        published=context.scoring.published,
+        hub=context.hub_models,
+        facts=context.arena.facts,
+        layout=layout,
+        cookies=context.cookies,
+        signer=context.signer,
+        has_login=context.settings.oauth is not None,
+        https=context.settings.space,
+        turns=asyncio.Semaphore(publish_api.AT_ONCE),
     )
 
 
