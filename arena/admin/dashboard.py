@@ -54,6 +54,8 @@ class Dashboard:
     """How many can answer now."""
     live_problems: Sequence[str]
     """Why others can't."""
+    failed_models: Mapping[str, str]
+    """Why live models couldn't be loaded, by name."""
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
@@ -124,6 +126,7 @@ class DashboardService:
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,
                 live_problems=self.live_models.problems,
+                failed_models=self.live_models.failed,
                 days=_days(connection, present),
                 queues=queues,
                 stopped=stopped,

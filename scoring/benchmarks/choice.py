@@ -141,12 +141,21 @@ class ChoiceReport:
 def decided(
     rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
 ) -> tuple[Decided, ...]:
-    """The rows with their letters; one chosen by likelihood stands alone, and leaves nothing to a protocol or judge."""
-    rules = protocol if chosen_by == "text" else "strict"
+    """The rows with their letters. Letters chosen by likelihood are the same under every protocol."""
     return tuple(
-        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, rules))
-        for row in rows
+        Decided(row.question, row.prediction, _decision(row, protocol, chosen_by)) for row in rows
     )
+
+
+def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decision:
+    if chosen_by == "text":
+        return extract(row.prediction, row.question.options, protocol)
+    letter = row.prediction.strip()
+    if not letter:
+        return Decision(None, (Clue(Rule.TIED, None, ""),))
+    if letter in row.question.options:
+        return Decision(letter, (Clue(Rule.LIKELIEST, letter, letter),))
+    return extract(row.prediction, row.question.options, "strict")
 
 
 def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
@@ -248,6 +257,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         )
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
+        if file.chosen_by == "likelihood":
+            return failures(decided(file.rows, "strict", file.chosen_by), "strict")
         return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:

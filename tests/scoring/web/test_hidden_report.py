@@ -17,6 +17,7 @@ from tests.support.hidden_questions import (
     page_rows,
     told_by,
 )
+from tests.support.published_reports import public_addresses, published
 from tests.support.scoring_page import upload
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
@@ -87,8 +88,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         expect(page.locator("main")).to_contain_text("Groups with fewer than 20 scored answers")
         expect(page.get_by_role("heading", name="Human ratings")).to_have_count(0)
         shoot(page, "hidden-report", whole=True)
-        page.get_by_role("button", name="Publish report").click()
-        expect(page.locator("main")).to_contain_text("Published.")
+        slug = published(page)
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
         second = scored(page, site, pages, "left for you today: 4 of 5")
         expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
@@ -103,9 +103,10 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     compared = f"{first}?with={first.rpartition('/')[2]}"
     paths = [*PUBLIC, first, second, third, compared]
     paths += [f"{path}/answers" for path in (first, second)]
+    paths += public_addresses(slug)
     for path in (first, second):
         link = path.rpartition("/")[2]
-        paths += [f"/preview{path}.png", f"{path}/people", f"{path}/people/labels.csv"]
+        paths += [f"{path}/people", f"{path}/people/labels.csv"]
         paths += [f"/reports/{link}/{name}" for name in ("audit.jsonl", "mine-audit.jsonl")]
     own = crawled(site.address, paths, cookies)
     others = crawled(site.address, paths, "")
