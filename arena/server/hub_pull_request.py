@@ -14,7 +14,13 @@ from threading import Lock
 from typing import Any, Literal, TypeVar
 
 from huggingface_hub import CommitOperationAdd, HfApi
-from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_status
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import (
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+    validate_repo_id,
+)
 
 from arena.model_facts import is_repository
 from arena.server.hub_evaluations import HubScore, card_result, eval_results
@@ -126,7 +132,7 @@ class HubModels:
         return _asked(proposal.repository, lambda: self._offer(proposal, token.reveal(), user))
 
     def _proposal(self, repository: str, score: HubScore) -> Proposal:
-        if not is_repository(repository):
+        if not _is_valid(repository):
             raise PullRequestError("missing", repository[:100])
         self._api.model_info(repository, expand=["author"], token=False)
         if score.task in self._tasks_of(score.dataset):
@@ -204,6 +210,14 @@ class HubModels:
                 if len(content) > most:
                     raise ModelCardError(f"{path.rpartition('/')[2]} is too long to be read here.")
         return bytes(content)
+
+
+def _is_valid(repository: str) -> bool:
+    try:
+        validate_repo_id(repository)
+    except HFValidationError:
+        return False
+    return is_repository(repository)
 
 
 def _tasks_in(content: bytes) -> frozenset[str]:

@@ -118,7 +118,7 @@ class _Writer:
         """Return the record and its rows by their paths in the store."""
         place = f"data/{self._collection}/{self._about.model}/{self._about.id}"
         lines = [_json(row) for row in self._rows()]
-        rows = "".join(f"{line}\n" for line in lines).encode()
+        rows = _bytes("".join(f"{line}\n" for line in lines))
         detailed = {
             "format": "jsonl",
             "file_path": f"{place}_samples.jsonl",
@@ -138,7 +138,7 @@ class _Writer:
             "detailed_evaluation_results": detailed,
         }
         text = json.dumps(record, indent=2, ensure_ascii=False)
-        return {f"{place}.json": f"{text}\n".encode(), f"{place}_samples.jsonl": rows}
+        return {f"{place}.json": _bytes(f"{text}\n"), f"{place}_samples.jsonl": rows}
 
     def _source(self) -> dict[str, Any]:
         parts = urlsplit(self._about.url)
@@ -274,7 +274,7 @@ class _Writer:
             "evaluation_name": self._edition.name,
             "evaluation_result_id": self._result_id(_ALL),
             "sample_id": answer.id,
-            "sample_hash": hashlib.sha256(sample.encode("utf-8", "replace")).hexdigest(),
+            "sample_hash": hashlib.sha256(_bytes(sample)).hexdigest(),
             "interaction_type": "single_turn",
             "input": {
                 "raw": answer.question if has_texts else _hashed(answer.question),
@@ -292,7 +292,12 @@ def _metadata(groups: Sequence[str]) -> dict[str, str]:
 
 
 def _hashed(text: str) -> str:
-    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+    return f"sha256:{hashlib.sha256(_bytes(text)).hexdigest()}"
+
+
+def _bytes(text: str) -> bytes:
+    """Return a text as UTF-8; a half of a surrogate pair, which an answer may hold, is a question mark."""
+    return text.encode("utf-8", "replace")
 
 
 def _json(value: Any) -> str:

@@ -201,7 +201,7 @@ class TestRefusals:
         assert len(hub.hub_models.bodies) == (kind == "reset after")
 
     def test_no_public_model(self, hub, models):
-        for name in ("llava-hf/none", "no-owner", "../etc", "a/b/c", ""):
+        for name in ("llava-hf/none", "no-owner", "../etc", "a/..", "a/b--c", "a/b/c", ""):
             with pytest.raises(PullRequestError, match=r"There is no public model"):
                 models.propose(name, SCORE)
         hub.faults.planned[f"GET {MODEL}"] = ["403"]
@@ -229,16 +229,6 @@ class TestRefusals:
         with pytest.raises(PullRequestError, match=r"already has this file"):
             models.offer(proposal, TOKEN)
 
-    def test_nothing_of_the_token_is_told(self, hub, models, caplog):
-        caplog.set_level(logging.DEBUG)
-        hub.faults.planned[f"{MODEL}/commit"] = ["503"]
-        says(models)
-        hub.faults.planned[f"{MODEL}/discussions"] = ["403"]
-        says(models)
-        assert "hf_ada_token" in hub.hub_models.tokens
-        assert "hf_ada_token" not in caplog.text
-        assert "PullRequestError" not in caplog.text
-
 
 @pytest.mark.parametrize(
     "card",
@@ -265,3 +255,14 @@ def test_a_card_without_results_keeps_what_it_says(card):
     assert (card or b"").endswith(parsed.text.encode())
     assert (b"\r\n" in changed) == (b"\r\n" in (card or b""))
     assert changed.count(b"\r") == (changed.count(b"\n") if card and b"\r" in card else 0)
+
+
+def test_nothing_of_the_token_is_told(hub, models, caplog):
+    caplog.set_level(logging.DEBUG)
+    hub.faults.planned[f"{MODEL}/commit"] = ["503"]
+    says(models)
+    hub.faults.planned[f"{MODEL}/discussions"] = ["403"]
+    says(models)
+    assert "hf_ada_token" in hub.hub_models.tokens
+    assert "hf_ada_token" not in caplog.text
+    assert "PullRequestError" not in caplog.text

@@ -139,6 +139,13 @@ class TestEveryEvalEver:
         assert "llm_scoring" not in result["metric_config"]
         assert [row["evaluation"]["is_correct"] for row in rows].count(False) == 1
 
+    def test_half_a_surrogate_pair_is_no_error(self):
+        report = mm_vet_report(title="LLaVA \ud83d")
+        rows = (replace(report.rows[0], prediction="\ud83d"), *report.rows[1:])
+        for has_texts in (False, True):
+            checked(replace(report, rows=rows), replace(ABOUT, with_texts=has_texts))
+        assert hub_score(replace(report, rows=rows), URL).value == 62.5
+
     def test_a_second_download_is_the_same(self):
         report = mm_vet_report()
         assert every_eval_zip(report, ABOUT) == every_eval_zip(report, ABOUT)

@@ -187,15 +187,6 @@ class TestPullRequest:
         assert (pull.author, sorted(pull.files)) == ("Anna", ["README.md"])
         assert pull.files["README.md"].startswith(b"---\nlicense: llama2\nmodel-index:\n")
 
-    def test_by_a_pasted_token(self, site, visitor):
-        shown = previewed(visitor, site)["shown"]
-        for number in range(2):
-            sent = visitor.post(f"/hub/{site.slug}", data={"shown": shown, "token": TOKEN})
-            assert sent.status_code == 303
-            assert "pull=1" in sent.headers["location"], number
-            assert TOKEN not in f"{sent.headers} {visitor.get(sent.headers['location']).text}"
-        assert [pull.author for pull in site.pulls] == ["ada"]
-
     @pytest.mark.parametrize("trouble", ["login", "forbidden", "busy", "unknown"])
     def test_what_the_hub_refuses_is_said_on_the_page(self, site, visitor, trouble):
         status = {"login": "401", "forbidden": "403", "busy": "429", "unknown": "503"}[trouble]
@@ -225,26 +216,6 @@ class TestPullRequest:
         site.change(True)
         assert site.pulls == []
 
-    def test_nobody_is_led_past_the_preview(self, site, visitor):
-        ways = previewed(visitor, site)
-        form = {"shown": ways["shown"], "token": TOKEN}
-        with httpx.Client(base_url=site.server.address, timeout=30) as other:
-            answers = [
-                visitor.get(f"/login/publish?slug={site.slug}&repo={REPO}"),
-                visitor.get(ways["login"].replace(site.slug, site.refused)),
-                visitor.get(ways["login"].replace("1.5-13b", "1.5-7b")),
-                other.get(ways["login"]),
-                other.post(f"/hub/{site.slug}", data=form),
-                visitor.post(f"/hub/{site.refused}", data=form),
-                visitor.post(f"/hub/{site.slug}", data={"token": TOKEN}),
-            ]
-        for answer in answers:
-            assert answer.status_code == 303
-            assert answer.headers["location"].startswith("/hub/")
-            assert "problem=unseen" in answer.headers["location"]
-        assert UNSEEN in visitor.get(answers[0].headers["location"]).text
-        assert site.pulls == []
-
     def test_an_errand_that_was_changed_on_its_way_is_none(self, site, visitor):
         there = visitor.get(previewed(visitor, site)["login"])
         errand = visitor.cookies[ERRAND_COOKIE]
@@ -262,3 +233,34 @@ class TestPullRequest:
             page = visitor.get(f"/hub/{site.slug}", params={"repo": name})
             assert f"There is no public model {name}." in unescape(page.text)
             assert "Send it" not in page.text
+
+
+def test_nobody_is_led_past_the_preview(site, visitor):
+    ways = previewed(visitor, site)
+    form = {"shown": ways["shown"], "token": TOKEN}
+    with httpx.Client(base_url=site.server.address, timeout=30) as other:
+        answers = [
+            visitor.get(f"/login/publish?slug={site.slug}&repo={REPO}"),
+            visitor.get(ways["login"].replace(site.slug, site.refused)),
+            visitor.get(ways["login"].replace("1.5-13b", "1.5-7b")),
+            other.get(ways["login"]),
+            other.post(f"/hub/{site.slug}", data=form),
+            visitor.post(f"/hub/{site.refused}", data=form),
+            visitor.post(f"/hub/{site.slug}", data={"token": TOKEN}),
+        ]
+    for answer in answers:
+        assert answer.status_code == 303
+        assert answer.headers["location"].startswith("/hub/")
+        assert "problem=unseen" in answer.headers["location"]
+    assert UNSEEN in visitor.get(answers[0].headers["location"]).text
+    assert site.pulls == []
+
+
+def test_by_a_pasted_token(site, visitor):
+    shown = previewed(visitor, site)["shown"]
+    for number in range(2):
+        sent = visitor.post(f"/hub/{site.slug}", data={"shown": shown, "token": TOKEN})
+        assert sent.status_code == 303
+        assert "pull=1" in sent.headers["location"], number
+        assert TOKEN not in f"{sent.headers} {visitor.get(sent.headers['location']).text}"
+    assert [pull.author for pull in site.pulls] == ["ada"]
