@@ -265,6 +265,18 @@ def test_of_devices_that_a_code_joined_reports_and_files_are_forgotten_together(
 
 
 @pytest.mark.locks_or_dialect
+def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgetting):
+    Visitor(bank, COOKIE).decide()
+    jobs = Jobs(bank)
+    slugs = {}
+    for owner in (COOKIE, OTHER):
+        link = jobs.add_done(owner, mm_vet_report(0.2)).link
+        slugs[owner] = jobs.publish(owner, link, True).slug
+    forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
+    assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
+
+
+@pytest.mark.locks_or_dialect
 def test_a_worker_is_found_by_the_seat_and_forgotten_with_its_place_in_the_platforms_list(
     bank, forgetting
 ):
