@@ -38,6 +38,7 @@ from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from arena.types import Names
 from scoring.jobs.owners import ReportOwners
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SUBMISSION
@@ -274,6 +275,7 @@ def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgettin
         slugs[owner] = jobs.publish(owner, link, True).slug
     forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
     assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
+    assert PublishedJobs(bank).benchmarks() == {"mm-vet": 1}
 
 
 @pytest.mark.locks_or_dialect
