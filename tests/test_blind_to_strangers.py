@@ -148,6 +148,9 @@ class Site:
             f"/embed/{self.slug}",
             "/reports?benchmark=visit-bench",
         )
+        yield f"/hub/{self.slug}"
+        for file in ("eval.yaml", "model-index.yaml", "eee.zip"):
+            yield f"/r/{self.slug}/{file}?repo=owner/name&texts=yes"
         for name in (self.link, self.slug):
             yield from self._of_report(name)
 

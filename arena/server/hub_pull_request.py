@@ -19,7 +19,7 @@ from huggingface_hub.utils import build_hf_headers, get_session, hf_raise_for_st
 from arena.model_facts import is_repository
 from arena.server.hub_evaluations import HubScore, card_result, eval_results
 from arena.server.hub_requests import Sleep, may_have_committed, send_again, status_of
-from arena.server.model_card import CARD, MOST_CARD, CardError, read_front, with_result
+from arena.server.model_card import CARD, MOST_CARD, ModelCardError, read_front, with_result
 from arena.types import Secret
 
 Trouble = Literal["login", "forbidden", "missing", "busy", "unknown", "there", "refused"]
@@ -112,7 +112,10 @@ class HubModels:
         return f"{self._api.endpoint}/{repository}/discussions/{number}"
 
     def propose(self, repository: str, score: HubScore) -> Proposal:
-        """Return what a repository would be offered, read without any token. Raises PullRequestError, CardError."""
+        """Return what a repository would be offered, read without any token.
+
+        Raises PullRequestError and ModelCardError.
+        """
         return _asked(repository, lambda: self._proposal(repository, score), is_anonymous=True)
 
     def offer(self, proposal: Proposal, token: Secret, user: str = "") -> PullRequest:
@@ -186,7 +189,7 @@ class HubModels:
         return names
 
     def _read(self, path: str, most: int) -> bytes | None:
-        """Return a small public file; None where there is none. Raises CardError for a large one."""
+        """Return a small public file; None where there is none. Raises ModelCardError for a large one."""
         headers = build_hf_headers(token=False)
         address = f"{self._api.endpoint}/{path}"
         content = bytearray()
@@ -199,24 +202,24 @@ class HubModels:
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > most:
-                    raise CardError(f"{path.rpartition('/')[2]} is too long to be read here.")
+                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to be read here.")
         return bytes(content)
 
 
 def _tasks_in(content: bytes) -> frozenset[str]:
     try:
         tasks = read_front(content.decode()).get("tasks")
-    except (CardError, UnicodeDecodeError):
+    except (ModelCardError, UnicodeDecodeError):
         return frozenset()
     named = tasks if isinstance(tasks, list) else ()
     return frozenset(str(task.get("id")) for task in named if isinstance(task, dict))
 
 
 def _asked(repository: str, call: Callable[[], Result], is_anonymous: bool = False) -> Result:
-    """Return what the Hub answers. Raises PullRequestError, which holds nothing of the requests, and CardError."""
+    """Return what the Hub answers. Raises PullRequestError, which holds nothing of the requests, and ModelCardError."""
     try:
         return call()
-    except (PullRequestError, CardError):
+    except (PullRequestError, ModelCardError):
         raise
     except Exception as error:  # noqa: BLE001 - the request that it holds has the token
         log.warning("%s at the Hub: %s", repository[:100], type(error).__name__)

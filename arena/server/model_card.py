@@ -27,11 +27,11 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BY_HAND = "Download model-index.yaml and add it there."
 
 
-class CardError(ValueError):
+class ModelCardError(ValueError):
     """A card cannot take a result; the message says why and what to do."""
 
 
-class OtherValueError(CardError):
+class OtherValueError(ModelCardError):
     """A card has another value for the same metric, or this one."""
 
 
@@ -50,7 +50,7 @@ def front_matter(value: Any) -> str:
 
 
 def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> ChangedCard:
-    """Add a result of a model to its card; None: there is no card yet. Raises CardError."""
+    """Add a result of a model to its card; None: there is no card yet. Raises ModelCardError."""
     text = _decoded(card or b"")
     lines = _LINE.findall(text)
     opening, closing = _front(lines)
@@ -74,7 +74,7 @@ def _decoded(card: bytes) -> str:
     try:
         return card.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise CardError(f"The card is not UTF-8. {_BY_HAND}") from None
+        raise ModelCardError(f"The card is not UTF-8. {_BY_HAND}") from None
 
 
 def _front(lines: Sequence[str]) -> tuple[int, int]:
@@ -89,19 +89,19 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def read_front(front: str) -> dict[str, Any]:
-    """Return what front matter holds; what could be read in more than linear time isn't. Raises CardError."""
+    """Return what front matter holds; what could be read in more than linear time isn't. Raises ModelCardError."""
     if len(front) > _MOST_FRONT:
-        raise CardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
     try:
         if not _is_plain(front):
-            raise CardError(f"The card's front matter can't be read here. {_BY_HAND}")
+            raise ModelCardError(f"The card's front matter can't be read here. {_BY_HAND}")
         data = yaml.load(front, _LOADER)
     except (yaml.YAMLError, ValueError, TypeError) as error:
-        if isinstance(error, CardError):
+        if isinstance(error, ModelCardError):
             raise
-        raise CardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
+        raise ModelCardError(f"The card's front matter is no valid YAML. {_BY_HAND}") from None
     if data is not None and not isinstance(data, dict):
-        raise CardError(f"The card's front matter is no mapping. {_BY_HAND}")
+        raise ModelCardError(f"The card's front matter is no mapping. {_BY_HAND}")
     return data or {}
 
 
@@ -118,7 +118,7 @@ def _is_plain(front: str) -> bool:
 
 
 def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
-    """Return the card's results. Raises CardError where one is of the same metric."""
+    """Return the card's results. Raises ModelCardError where one is of the same metric."""
     index = data.get(_INDEX)
     if index is None:
         return []
@@ -126,7 +126,7 @@ def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]
     for model in index if isinstance(index, list) else [index]:
         own = model.get("results") if isinstance(model, dict) else None
         if not isinstance(own, list) or not own:
-            raise CardError(f"The card's model-index is written in another way. {_BY_HAND}")
+            raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
         results += own
     for other in results:
         for metric in _metrics(other):
@@ -175,7 +175,7 @@ def _addition(
         return text, len(_LINE.findall(front)), column
     results = _node(_first(_node(root, _INDEX)), "results")
     if not isinstance(results, SequenceNode) or results.flow_style:
-        raise CardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
     lines = _LINE.findall(front)
     place = results.value[-1].end_mark.line
     place += results.value[-1].end_mark.column > 0
@@ -198,13 +198,13 @@ def _first(node: Node | None) -> Node | None:
 def _verify(
     lines: Sequence[str], old: Mapping[str, Any], model: str, result: Mapping[str, Any]
 ) -> None:
-    """See that a changed card says what it said, and the result. Raises CardError."""
+    """See that a changed card says what it said, and the result. Raises ModelCardError."""
     opening, closing = _front(lines)
     front = "".join(lines[opening + 1 : closing])
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]
     more = {**first, "results": [*first["results"], result]}
     if read_front(front) != {**old, _INDEX: [more, *others]}:
-        raise CardError(f"The card's model-index is written in another way. {_BY_HAND}")
+        raise ModelCardError(f"The card's model-index is written in another way. {_BY_HAND}")
 
 
 def _diff(lines: Sequence[str], at: int, added: Sequence[str]) -> str:

@@ -76,8 +76,12 @@ class Errand(Protocol):
     @property
     def scopes(self) -> str: ...
 
-    def wanted(self, request: Request) -> str:
-        """Return what is to be done. Raises LoginError for a request that does not come from our own page."""
+    def wanted(self, request: Request) -> str | None:
+        """Return what is to be done; None for a request that does not come from our own page in this browser."""
+        ...
+
+    def again(self, request: Request) -> str:
+        """Return the path of the page to come from."""
         ...
 
     async def run(self, wanted: str, grant: Grant, request: Request) -> str:
@@ -182,10 +186,9 @@ class _Login:
     async def begin_errand(self, request: Request) -> Response:
         """Begin a login that also asks for the errand's act."""
         assert self._errand is not None, "its route is there only with it"
-        try:
-            wanted = self._errand.wanted(request)
-        except LoginError as error:
-            return self._failed(error, request)
+        wanted = self._errand.wanted(request)
+        if wanted is None:
+            return self._redirect(request, self._errand.again(request), {})
         return await self._begin(request, self._errand.scopes, "", wanted)
 
     async def _begin(

@@ -20,6 +20,8 @@
     if (what === "address") copy(target, new URL(address, location).href);
     if (text) copy(target, text);
     if (target.closest?.("[data-print]")) print();
+    const login = target.closest?.('a[href^="/login"]');
+    if (login && window.top !== window.self) login.target = "_blank";  // no login runs inside a frame
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(target)) menu.open = false;
   });
   document.addEventListener("keydown", ({ key }) => {

@@ -19,7 +19,7 @@ from arena.items.fact_store import FactStore
 from arena.model_facts import is_repository
 from arena.server.hub_evaluations import eval_results, model_index
 from arena.server.hub_pull_request import TROUBLES, HubModels, Proposal, PullRequestError
-from arena.server.model_card import CardError
+from arena.server.model_card import ModelCardError
 from arena.templates import macros
 from arena.types import Secret
 from arena.web.addresses import NAME
@@ -34,10 +34,11 @@ from arena.web.cookies import (
 )
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from arena.web.oauth import PUBLISH_SCOPES, Grant, LoginError
+from arena.web.oauth import PUBLISH_SCOPES, Grant
 from arena.web.signer import Signer
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
+from scoring.publish.editions import edition_of
 from scoring.publish.every_eval import RELATIONSHIPS, Evaluation, every_eval_zip
 from scoring.publish.hub_files import PublishError, hub_score
 from scoring.report import AnyReport
@@ -47,13 +48,14 @@ from scoring.web.share_texts import shared
 HTML: Any = macros("hub.html")
 LOGIN = "/login/publish"
 CHANGED = "The report has changed. Look at it again."
-UNSEEN = "Look at the preview first, then open the pull request there."
+UNSEEN = "Look at the preview in this window, then open the pull request."
 GONE = "This report is not public."
 REPOSITORY = "Name the model's repository: add ?repo=OWNER/NAME to this address."
-PROBLEMS = {**TROUBLES, "changed": CHANGED}
+PROBLEMS = {**TROUBLES, "changed": CHANGED, "unseen": UNSEEN}
 """What the page says after an attempt, by the word in its address."""
 _DOWNLOAD = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 _MOST_REPOSITORY = 200
+_MOST_SLUG = 200
 MOST_FIELD = 4_000
 """Letters of a form's field."""
 AT_ONCE = 4
@@ -176,16 +178,18 @@ class HubPages:
             return self._says(request, HTML.page(shown, opened=address, repository=repository))
         problem = PROBLEMS.get(query.get("problem", ""), "").format(repository)
         proposal = None
+        edition = edition_of(published.report)
         if repository:
             try:
                 proposal = await self._asked(self.hub.propose, repository, score)
-            except (PullRequestError, CardError) as error:
+            except (PullRequestError, ModelCardError) as error:
                 problem = problem or str(error)
         body = HTML.page(
             shown,
             repository=repository or self._known(published.report),
             problem=problem,
             proposal=proposal,
+            is_checked=bool(edition and edition.checked),
             signed=self._signed(published.slug, proposal, cookie) if proposal else "",
             login=self._login_address(published.slug, proposal, cookie) if proposal else "",
         )
@@ -211,7 +215,8 @@ class HubPages:
         form = form_of(await request.body(), MOST_FIELD)
         shown = self.shown(request, form.get("shown", ""))
         if shown is None or shown[0] != slug:
-            return self._says(request, HTML.alone(UNSEEN, slug), 403)
+            repository = shown[1] if shown else ""
+            return _sent_to(_after(slug, repository, Attempted(problem="unseen")))
         _, repository, digest = shown
         token = form.get("token", "").strip()
         attempted = Attempted(problem="login")
@@ -238,7 +243,7 @@ class HubPages:
                 return Attempted(problem="changed")
             pull = await self._asked(self.hub.offer, proposal, token, user)
             return Attempted(pull.number)
-        except (PublishError, CardError):
+        except (PublishError, ModelCardError):
             return Attempted(problem="changed")
         except PullRequestError as error:
             return Attempted(problem=error.trouble)
@@ -279,12 +284,17 @@ class PublishErrand:
     path: str = LOGIN
     scopes: str = PUBLISH_SCOPES
 
-    def wanted(self, request: Request) -> str:
+    def wanted(self, request: Request) -> str | None:
         query = request.query_params
         shown = self.pages.shown(request, query.get("shown", ""))
         if shown is None or shown[:2] != [query.get("slug"), query.get("repo")]:
-            raise LoginError(UNSEEN)
+            return None
         return json.dumps(shown)
+
+    def again(self, request: Request) -> str:
+        query = request.query_params
+        repository = query.get("repo", "")[:_MOST_REPOSITORY]
+        return _after(query.get("slug", "")[:_MOST_SLUG], repository, Attempted(problem="unseen"))
 
     async def run(self, wanted: str, grant: Grant, request: Request) -> str:
         slug, repository, digest = json.loads(wanted)

@@ -1,10 +1,9 @@
 """Share sheet: all that one takes along of a report, behind one button at its top."""
 
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-from arena.network import is_public
 from arena.templates import macros
+from scoring.publish.hub_files import is_open
 from scoring.web.share_texts import Shared, badge_markdown, latex, markdown
 
 SHARE = macros("share.html")
@@ -27,13 +26,4 @@ def share_html(at: str, shown: Shared | None, is_owner: bool, is_own: bool) -> s
     if shown is None:
         return SHARE.sheet(at, None, is_owner, is_owner and not is_own, is_own, False, None)
     texts = ShareTexts(markdown(shown), latex(shown), badge_markdown(shown))
-    return SHARE.sheet(at, shown, is_owner, False, is_own, is_near(shown.base), texts)
-
-
-def is_near(base: str) -> bool:
-    """Whether an address opens on one machine or network alone."""
-    host = urlsplit(base).hostname or ""
-    try:
-        return not is_public(host)
-    except ValueError:  # a name
-        return "." not in host or host.endswith((".local", ".localhost"))
+    return SHARE.sheet(at, shown, is_owner, False, is_own, not is_open(shown.base), texts)

@@ -10,7 +10,7 @@ from huggingface_hub import HfApi, ModelCard, parse_eval_result_entries
 
 from arena.server.hub_evaluations import HubScore, card_result, eval_results, model_index
 from arena.server.hub_pull_request import TROUBLES, HubModels, PullRequestError
-from arena.server.model_card import CardError, OtherValueError, with_result
+from arena.server.model_card import ModelCardError, OtherValueError, with_result
 from arena.types import Secret
 from tests.support.hub_models import Pull, Repository
 from tests.support.hub_server import HubServer
@@ -253,7 +253,7 @@ class TestRefusals:
     ],
 )
 def test_a_card_that_cannot_be_extended_is_left_alone(card):
-    with pytest.raises(CardError, match=r"Download model-index\.yaml and add it there\."):
+    with pytest.raises(ModelCardError, match=r"Download model-index\.yaml and add it there\."):
         with_result(card.encode(), "m", card_result(SCORE))
 
 

@@ -9,7 +9,7 @@ from arena.drawing_png import png
 from scoring.report import Grade, Report
 from scoring.web.article import preview_drawing, shared_drawing
 from scoring.web.badges import WITHDRAWN, Badge, badge_svg
-from scoring.web.share_sheet import SHARE, is_near
+from scoring.web.share_sheet import SHARE
 from scoring.web.share_texts import badge_markdown, latex, markdown, shared
 from tests.support.markup import PAYLOADS
 from tests.support.mm_vet_reports import mm_vet_report
@@ -106,16 +106,3 @@ def test_a_badge_is_small_and_its_words_are_text(words):
     ]
     assert not any(len(text) for text in root.iter(f"{SVG}text")), "one text node"
     assert b"withdrawn" in badge_svg(WITHDRAWN)
-
-
-def test_addresses_of_one_machine_or_network_are_known():
-    near = (
-        "http://127.0.0.1:7860",
-        "http://localhost",
-        "http://[::1]:1",
-        "http://192.168.1.5:7860",
-    )
-    assert all(
-        map(is_near, (*near, "http://laptop:7860", "http://laptop.local", "http://x.localhost"))
-    )
-    assert not any(map(is_near, ("https://arena.example", "https://8.8.8.8", "http://a.b:1")))
