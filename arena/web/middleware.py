@@ -180,7 +180,8 @@ class RequestMiddleware:
         host = headers.get("host", "").lower()
         if not self._hosts or not host or _PORT.sub("", host) in self._hosts:
             return None
-        text = "This server answers as localhost and 127.0.0.1 alone. To open it by another name, set PUBLIC_URL to it."
+        text = "This server is for this machine alone: open it as localhost or 127.0.0.1. Behind a proxy, set "
+        text += "PUBLIC_URL to the https address, or TRUSTED_HOPS to the number of proxies."
         return PlainTextResponse(text, status_code=421)
 
     def _nowhere(self, scope: Scope, headers: Headers) -> Response | None:

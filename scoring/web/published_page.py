@@ -3,6 +3,8 @@
 All of them end with the publication: nothing made of a report is shown before the database said that it is public.
 """
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from arena.drawing_png import png
-from arena.drawings import svg, svg_file
+from arena.drawings import shortened, svg, svg_file
 from arena.kept import Kept
 from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE
@@ -27,15 +29,21 @@ from scoring.report import AnyReport
 from scoring.serialize import ReportError
 from scoring.web.article import nearest_drawing, preview_drawing, shared_drawing
 from scoring.web.badges import PUBLISHED, WARNING, WITHDRAWN, Badge, badge_svg
-from scoring.web.share_texts import Shared, shared
+from scoring.web.share_texts import TITLE_LETTERS, Shared, shared
 
 LIST = "/reports"
 MOST_OF_MODEL = 5
 """Reports that a model's page links to."""
+LIST_SECONDS = 1.0
+"""How long the list reads reports that nobody has looked at for a while; those left show no number until later."""
 FRESH = {"cache-control": "public, max-age=300"}
 """How long READMEs may keep a picture of a report."""
 EMBEDDED = {"cache-control": "no-cache", "x-robots-tag": "noindex"}
 SVG = "image/svg+xml"
+
+
+class LateError(Exception):
+    """A report was not read: others took the time."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,16 @@ class PublishedReports:
     def of(cls, jobs: Jobs, published: PublishedJobs) -> "PublishedReports":
         return cls(jobs, published, Kept(2_000, 3_600))
 
-    def shared(self, job: Job) -> Shared | None:
-        """Return what a published job's report says; None where the report cannot be read any more."""
-        return self.kept.of((job.link, job.slug), lambda: self._shared(job))
+    def shared(self, job: Job, until: float = math.inf) -> Shared | None:
+        """Return what a published job's report says; None where the report cannot be read any more.
 
-    def _shared(self, job: Job) -> Shared | None:
+        Raises LateError where it would have to be read after `until`, by the monotonic clock.
+        """
+        return self.kept.of((job.link, job.slug), lambda: self._shared(job, until))
+
+    def _shared(self, job: Job, until: float) -> Shared | None:
+        if time.monotonic() > until:
+            raise LateError
         try:
             report = self.jobs.report(job.link)
         except ReportError:
@@ -141,16 +154,24 @@ class PublishedPages:
         page = int(typed) if typed.isascii() and typed.isdecimal() else 1
         found = self.reports.published.page(benchmark, page)
         choices = [(key, f"{benchmark_named(key).name} ({n:,})") for key, n in counts.items()]
-        rows = [row for job in found.jobs if (row := self._row(job))]
+        until = time.monotonic() + LIST_SECONDS
+        rows = [row for job in found.jobs if (row := self._row(job, until))]
         body = PUBLISHED.listing(rows, choices, benchmark, _pager(benchmark, found))
         told = "Scores of vision-language models that people have published here."
         return self.layout.page(request, Head(f"Published reports · {NAME}", told), body)
 
-    def _row(self, job: Job) -> ListedReport | None:
-        shown = self.reports.shared(job)
-        if shown is None or job.finished is None:
-            return None
+    def _row(self, job: Job, until: float) -> ListedReport | None:
+        """Return a report's row; without its number, which may need a warning, where there is no time to read it."""
         day = f"{job.finished:%Y-%m-%d}"
+        try:
+            shown = self.reports.shared(job, until)
+        except LateError:
+            title = shortened(job.title, TITLE_LETTERS)
+            return ListedReport(
+                job.slug or "", title, benchmark_named(job.benchmark).name, "", False, day
+            )
+        if shown is None:
+            return None
         return ListedReport(
             shown.slug, shown.title, shown.edition, shown.value, bool(shown.kind), day
         )

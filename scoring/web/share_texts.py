@@ -60,6 +60,12 @@ class Shared:
         return tuple(one.reason for one in stopped(self.refused, "number"))
 
     @property
+    def how(self) -> str:
+        """What makes the score comparable: "as in the paper; judge gpt-4, 3 runs; n 218"."""
+        judge = f"judge {', '.join(self.judge)}" if self.judge else ""
+        return "; ".join(filter(None, (self.protocol, judge, self.n)))
+
+    @property
     def kind(self) -> str:
         """What stands in place of the bare number; "" where nothing does."""
         return ", ".join(one.kind for one in stopped(self.refused, "number"))
@@ -86,7 +92,7 @@ def shared(report: AnyReport, slug: str) -> Shared:
         interval=bracketed(head.low, head.high, head.form) if head else "",
         protocol="as in the paper" if report.protocol == "paper" else f"{report.protocol} protocol",
         judge=_judge(report),
-        n=_n(head) if head else "",
+        n=_n(head) if head and head.mean is not None else "",
         sentence=benchmark.sentence(report),
         refused=tuple(refusals(report)),
     )
@@ -108,11 +114,9 @@ def markdown(shown: Shared) -> str:
     """Return a sentence for a README or a model card."""
     before = "".join(f"{markdown_text(warning)} " for warning in shown.warnings)
     interval = f" {shown.interval}" if shown.interval else ""
-    judge = f"judge {', '.join(shown.judge)}" if shown.judge else ""
-    how = markdown_text("; ".join(filter(None, (shown.protocol, judge, shown.n))))
     return (
         f"{before}{markdown_text(shown.title)}: **{markdown_text(shown.score)}** on "
-        f"{markdown_text(shown.edition)}{interval} ({how}). [Report]({shown.address})"
+        f"{markdown_text(shown.edition)}{interval} ({markdown_text(shown.how)}). [Report]({shown.address})"
     )
 
 

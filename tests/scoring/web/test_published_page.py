@@ -10,13 +10,21 @@ from xml.etree import ElementTree
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from playwright.sync_api import Browser, Page, expect
 
 from arena.database import Database, now
+from arena.kept import Kept
 from arena.markdown import answer_html
 from arena.web.cookies import COOKIE, cookie_hash
+from arena.web.layout import PageLayout
+from arena.web.static_files import Links
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Job, Jobs
 from scoring.report import AnyReport, Grade
+from scoring.web import published_page
+from scoring.web.published_page import PublishedPages, PublishedReports
 from tests.support.axe import faults
 from tests.support.elsewhere import page_elsewhere
 from tests.support.mm_vet_reports import mm_vet_report
@@ -223,7 +231,7 @@ def test_an_owner_publishes_and_takes_it_into_a_readme_and_a_frame(site, browser
 def sheet(client: httpx.Client, slug: str) -> dict[str, str]:
     """Return the rows of a report's sheet, as text."""
     page = client.get(f"/r/{slug}").text
-    rows = re.findall(r'<div class="share-row"><h2>(.*?)</h2>(.*?)</div>', page, re.DOTALL)
+    rows = re.findall(r'<div class="share-row"><h2[^>]*>(.*?)</h2>(.*?)</div>', page, re.DOTALL)
     return {name: unescape(re.sub(r"<[^>]*>", " ", html)) for name, html in rows}
 
 
@@ -274,3 +282,21 @@ def test_the_public_list_is_newest_first_by_benchmark_and_in_pages(
         shoot(phone, "reports")
         phone.get_by_role("link", name="of another benchmark").click()
         expect(phone.locator("h1")).to_contain_text("of another benchmark")
+
+
+def test_the_list_is_there_before_every_report_was_read(tmp_path, monkeypatch):
+    """What was not read shows no number, since it may need a warning."""
+    monkeypatch.setattr(published_page, "LIST_SECONDS", -1.0)
+    with closing(Database(f"sqlite:///{tmp_path / 'arena.db'}")) as database:
+        jobs = Jobs(database)
+        link = jobs.add_done("owner", mm_vet_report(0.2, title="<late>")).link
+        jobs.publish("owner", link, True)
+        reports = PublishedReports.of(jobs, PublishedJobs(database))
+        layout = PageLayout(Links("/read.css", "/read.js"))
+        app = FastAPI()
+        app.include_router(published_page.routes(PublishedPages(jobs, reports, layout, Kept(10))))
+        client = TestClient(app)
+        late = client.get("/reports").text
+        assert ">&lt;late&gt;</a>" in late and "32.5" not in late
+        reports.head(jobs.find(link))
+        assert "32.5" in client.get("/reports").text
