@@ -96,6 +96,7 @@ from scoring.jobs.uploads import PAGE_BYTES
 from scoring.people.spec import MarkSpec
 from scoring.web import (
     agreement_page,
+    benchmarks_page,
     judges_page,
     marking_task,
     owners_page,
@@ -107,6 +108,7 @@ from scoring.web import (
     task_map_api,
 )
 from scoring.web.agreement_page import AgreementPage
+from scoring.web.benchmarks_page import BenchmarksPage
 from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
@@ -435,6 +437,7 @@ def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, .
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         published_page.routes(published),
         report_page.routes(reports),
+        benchmarks_page.routes(BenchmarksPage(scoring.service, layout)),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
         export_api.routes(context.arena.public_files, layout, owners.part),

@@ -67,7 +67,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Make models ready in the background while the server runs."""
+        """Makes models ready in the background while the server runs."""
         self._downloads.start()
         try:
             async with self.routed.running():

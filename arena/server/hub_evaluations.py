@@ -45,7 +45,7 @@ class HubScore:
 
 
 def eval_results(score: HubScore, user: str = "") -> bytes:
-    """Return the file for `.eval_results`; `user`: who hands it in."""
+    """Returns the file for `.eval_results`; `user`: who hands it in."""
     entry = EvalResultEntry(
         dataset_id=score.dataset,
         task_id=score.task,
@@ -60,12 +60,12 @@ def eval_results(score: HubScore, user: str = "") -> bytes:
 
 
 def model_index(score: HubScore, model: str) -> bytes:
-    """Return the part of a model card's front matter that holds the score alone."""
+    """Returns the part of a model card's front matter that holds the score alone."""
     return front_matter({"model-index": _index(score, model)}).encode()
 
 
 def card_result(score: HubScore) -> dict[str, Any]:
-    """Return the score as a result of a `model-index`."""
+    """Returns the score as a result of a `model-index`."""
     return _index(score, "")[0]["results"][0]
 
 

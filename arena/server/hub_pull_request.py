@@ -91,7 +91,7 @@ class Proposal:
         return hashlib.sha256(self.content).hexdigest()
 
     def content_of(self, user: str) -> bytes:
-        """Return the file as this person hands it in."""
+        """Returns the file as this person hands it in."""
         return self.content if self.is_card else eval_results(self.score, user)
 
 
@@ -114,18 +114,18 @@ class HubModels:
         self._benchmarks: tuple[float, frozenset[str]] | None = None
 
     def address(self, repository: str, number: int) -> str:
-        """Return the address of a pull request."""
+        """Returns the address of a pull request."""
         return f"{self._api.endpoint}/{repository}/discussions/{number}"
 
     def propose(self, repository: str, score: HubScore) -> Proposal:
-        """Return what a repository would be offered, read without any token.
+        """Returns what a repository would be offered, read without any token.
 
         Raises PullRequestError and ModelCardError.
         """
         return _asked(repository, lambda: self._proposal(repository, score), is_anonymous=True)
 
     def offer(self, proposal: Proposal, token: Secret, user: str = "") -> PullRequest:
-        """Open a pull request, or renew the open one of the same person and title. Raises PullRequestError.
+        """Opens a pull request, or renews the open one of the same person and title. Raises PullRequestError.
 
         The token is used for this alone; without `user`, it is asked whose it is.
         """
@@ -169,7 +169,7 @@ class HubModels:
         return PullRequest(int(number), self.address(proposal.repository, int(number)))
 
     def _tasks_of(self, dataset: str) -> frozenset[str]:
-        """Return the tasks of a dataset that is one of the Hub's benchmarks, read once a day."""
+        """Returns the tasks of a dataset that is one of the Hub's benchmarks, read once a day."""
         if dataset not in self._official():
             return frozenset()
         with self._lock:
@@ -183,7 +183,7 @@ class HubModels:
         return tasks
 
     def _official(self) -> frozenset[str]:
-        """Return the Hub's benchmarks, read once a day."""
+        """Returns the Hub's benchmarks, read once a day."""
         with self._lock:
             kept = self._benchmarks
         if kept and time.monotonic() - kept[0] < DAY:
@@ -195,7 +195,7 @@ class HubModels:
         return names
 
     def _read(self, path: str, most: int) -> bytes | None:
-        """Return a small public file; None where there is none. Raises ModelCardError for a large one."""
+        """Returns a small public file; None where there is none. Raises ModelCardError for a large one."""
         headers = build_hf_headers(token=False)
         address = f"{self._api.endpoint}/{path}"
         content = bytearray()
@@ -230,7 +230,7 @@ def _tasks_in(content: bytes) -> frozenset[str]:
 
 
 def _asked(repository: str, call: Callable[[], Result], is_anonymous: bool = False) -> Result:
-    """Return what the Hub answers. Raises PullRequestError, which holds nothing of the requests, and ModelCardError."""
+    """Returns what the Hub answers. Raises ModelCardError, and PullRequestError, which holds nothing of a request."""
     try:
         return call()
     except (PullRequestError, ModelCardError):

@@ -45,12 +45,12 @@ class ChangedCard:
 
 
 def front_matter(value: Any) -> str:
-    """Return YAML as the Hub's library writes it."""
+    """Returns YAML as the Hub's library writes it."""
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))
 
 
 def with_result(card: bytes | None, model: str, result: Mapping[str, Any]) -> ChangedCard:
-    """Add a result of a model to its card; None: there is no card yet. Raises ModelCardError."""
+    """Adds a result of a model to its card; None: there is no card yet. Raises ModelCardError."""
     text = _decoded(card or b"")
     lines = _LINE.findall(text)
     opening, closing = _front(lines)
@@ -78,7 +78,7 @@ def _decoded(card: bytes) -> str:
 
 
 def _front(lines: Sequence[str]) -> tuple[int, int]:
-    """Return where the front matter's two lines of dashes are; -1 and 0 without them."""
+    """Returns where the front matter's two lines of dashes are; -1 and 0 without them."""
     opening = next((place for place, line in enumerate(lines) if line.strip()), -1)
     if opening < 0 or lines[opening].strip() != "---":
         return -1, 0
@@ -89,7 +89,7 @@ def _front(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def read_front(front: str) -> dict[str, Any]:
-    """Return what front matter holds; what could be read in more than linear time isn't. Raises ModelCardError."""
+    """Returns what front matter holds; what could be read in more than linear time isn't. Raises ModelCardError."""
     if len(front) > _MOST_FRONT:
         raise ModelCardError(f"The card's front matter is too long to be read here. {_BY_HAND}")
     try:
@@ -118,7 +118,7 @@ def _is_plain(front: str) -> bool:
 
 
 def _results_of(data: Mapping[str, Any], result: Mapping[str, Any]) -> list[Any]:
-    """Return the card's results. Raises ModelCardError where one is of the same metric."""
+    """Returns the card's results. Raises ModelCardError where one is of the same metric."""
     index = data.get(_INDEX)
     if index is None:
         return []
@@ -142,7 +142,7 @@ def _metrics(result: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _compare(result: Mapping[str, Any], metric: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-    """Raise OtherValueError for a metric of the same dataset, name, kind and protocol."""
+    """Raises OtherValueError for a metric of the same dataset, name, kind and protocol."""
     own = ours["metrics"][0]
     dataset = result.get("dataset")
     if not isinstance(dataset, dict) or dataset.get("type") != ours["dataset"]["type"]:
@@ -158,7 +158,7 @@ def _compare(result: Mapping[str, Any], metric: Mapping[str, Any], ours: Mapping
 
 
 def _protocol(metric: Mapping[str, Any]) -> str:
-    """Return the first clause of a metric's notes."""
+    """Returns the first clause of a metric's notes."""
     args = metric.get("args")
     notes = args.get("notes") if isinstance(args, dict) else ""
     return notes.partition(";")[0] if isinstance(notes, str) else ""
@@ -167,7 +167,7 @@ def _protocol(metric: Mapping[str, Any]) -> str:
 def _addition(
     front: str, model: str, result: Mapping[str, Any], has_results: bool
 ) -> tuple[str, int, int]:
-    """Return what is added, before which line of the front matter, and how far it is moved in."""
+    """Returns what is added, before which line of the front matter, and how far it is moved in."""
     root = yaml.compose(front, _LOADER)
     if not has_results:
         column = root.start_mark.column if isinstance(root, MappingNode) else 0
@@ -186,7 +186,7 @@ def _addition(
 
 
 def _node(node: Node | None, key: str) -> Node | None:
-    """Return the value of a mapping's key; None without it."""
+    """Returns the value of a mapping's key; None without it."""
     pairs = node.value if isinstance(node, MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
 
@@ -198,7 +198,7 @@ def _first(node: Node | None) -> Node | None:
 def _verify(
     lines: Sequence[str], old: Mapping[str, Any], model: str, result: Mapping[str, Any]
 ) -> None:
-    """See that a changed card says what it said, and the result. Raises ModelCardError."""
+    """Checks that a changed card says what it said, and the result. Raises ModelCardError."""
     opening, closing = _front(lines)
     front = "".join(lines[opening + 1 : closing])
     first, *others = old.get(_INDEX) or [{"name": model, "results": []}]

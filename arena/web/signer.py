@@ -16,12 +16,12 @@ class Signer:
         self._key = key
 
     def signed(self, text: str, holder: str) -> str:
-        """Return a text in letters that cookies and addresses take, with a signature for this holder."""
+        """Returns a text in letters that cookies and addresses take, with a signature for this holder."""
         value = _encoded(text.encode())
         return f"{value}.{self._signature(value, holder)}"
 
     def read(self, signed: str, holder: str) -> str | None:
-        """Return a text that was signed for this holder; None of anything else."""
+        """Returns a text that was signed for this holder; None of anything else."""
         found = _SHAPE.fullmatch(signed[: 2 * _MOST])
         if found is None or not hmac.compare_digest(found[2], self._signature(found[1], holder)):
             return None

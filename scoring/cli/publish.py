@@ -45,7 +45,7 @@ def publish(
 
 
 def _score(link: str, settings: Settings) -> HubScore:
-    """Return the score of a report of this machine. Raises PublishError."""
+    """Returns the score of a report of this machine. Raises PublishError."""
     parts = urlsplit(link[:500])
     name = parts.path.rstrip("/").rpartition("/")[2]
     with closing(Database(settings.database_url)) as database:
@@ -63,7 +63,7 @@ def _score(link: str, settings: Settings) -> HubScore:
 
 
 def _files(score: HubScore, repo: str) -> Iterator[str]:
-    """Yield both files that may come of a score; which of them it will be, the Hub tells."""
+    """Yields both files that may come of a score; which of them it will be, the Hub tells."""
     yield f"# {score.path}, if {score.dataset} is a benchmark of the Hub with the task {score.task}"
     yield eval_results(score).decode()
     yield f"# else in the front matter of {CARD}"

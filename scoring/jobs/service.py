@@ -156,7 +156,8 @@ class JobService:
     def own_look(self, owner: str, token: str) -> OwnLook | None:
         """An upload's columns, with the fields of an own benchmark as far as they tell; None for one with a spec."""
         arrived = self._upload(owner, token)
-        return self._read(Source.of(arrived), own_look, arrived)
+        read = partial(self._read, Source.of(arrived), own_look, self._given(arrived))
+        return self.kept.of(("own look", [file.path for file in arrived.files]), read)
 
     def own_check(
         self, owner: str, token: str, chosen: FileChoice, judge: OwnJudge | None

@@ -59,7 +59,7 @@ class Evaluation:
 
 
 def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
-    """Return a report's record and rows in folders as the shared store has them. Raises PublishError."""
+    """Returns a report's record and rows in folders as the shared store has them. Raises PublishError."""
     against = stopped(refusals(report), "hub")
     edition = edition_of(report)
     if against or edition is None:
@@ -80,7 +80,7 @@ def every_eval_zip(report: AnyReport, about: Evaluation) -> bytes:
 
 
 def judge_prompt(report: AnyReport) -> str:
-    """Return the fixed text of what the judge was asked; a sentence where it is not known."""
+    """Returns the fixed text of what the judge was asked; a sentence where it is not known."""
     prompts: list[str] = []
     benchmark = benchmark_of(report)
     if isinstance(report, Report) and isinstance(benchmark, MMVet):
@@ -115,7 +115,7 @@ class _Writer:
         self._is_share = edition.highest == 100 and edition.metric != "score"
 
     def files(self) -> dict[str, bytes]:
-        """Return the record and its rows by their paths in the store."""
+        """Returns the record and its rows by their paths in the store."""
         place = f"data/{self._collection}/{self._about.model}/{self._about.id}"
         lines = [_json(row) for row in self._rows()]
         rows = _bytes("".join(f"{line}\n" for line in lines))
@@ -165,7 +165,7 @@ class _Writer:
         }
 
     def _results(self) -> Iterator[dict[str, Any]]:
-        """Yield the headline, then the scores of what the questions test."""
+        """Yields the headline, then the scores of what the questions test."""
         head = self._benchmark.headline(self._report)
         assert head is not None, "a report without a score was refused"
         yield self._result(head, _ALL, self._edition.name)
@@ -296,7 +296,7 @@ def _hashed(text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Return a text as UTF-8; a half of a surrogate pair, which an answer may hold, is a question mark."""
+    """Returns a text as UTF-8; a half of a surrogate pair, which an answer may hold, is a question mark."""
     return text.encode("utf-8", "replace")
 
 

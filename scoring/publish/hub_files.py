@@ -25,7 +25,7 @@ class PublishError(ValueError):
 
 
 def hub_score(report: AnyReport, url: str) -> HubScore:
-    """Return a report's score for the Hub, with the report's public address. Raises PublishError."""
+    """Returns a report's score for the Hub, with the report's public address. Raises PublishError."""
     against = stopped(refusals(report), "hub")
     edition = edition_of(report)
     head = benchmark_of(report).headline(report)
@@ -49,7 +49,7 @@ def hub_score(report: AnyReport, url: str) -> HubScore:
 
 
 def notes(report: AnyReport, edition: HubBenchmark, head: ScoreLine) -> str:
-    """Return how a score came about: "paper protocol; judge gpt-4, 3 runs; n 218; 95% 30.5-42.0"."""
+    """Returns how a score came about: "paper protocol; judge gpt-4, 3 runs; n 218; 95% 30.5-42.0"."""
     judged = [f"judge {judge_name(report.judge)}"] if report.judge else []
     if isinstance(report, Report):
         judged.append(f"{report.runs} run{'s' if report.runs > 1 else ''}")
@@ -67,12 +67,12 @@ def notes(report: AnyReport, edition: HubBenchmark, head: ScoreLine) -> str:
 
 
 def scored_at(report: AnyReport) -> datetime:
-    """Return when a report was made, in UTC."""
+    """Returns when a report was made, in UTC."""
     return datetime.fromisoformat(report.created).astimezone(UTC)
 
 
 def judge_name(judge: JudgeStamp) -> str:
-    """Return the name that the judge gave itself, else the requested one, as one line."""
+    """Returns the name that the judge gave itself, else the requested one, as one line."""
     name = judge.versions[0] if judge.versions else judge.model
     shown = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(shown.split())[:_MOST_NAME]

@@ -124,7 +124,7 @@ def _judges(report: AnyReport) -> Iterator[Refusal]:
 
 
 def _unchecked(report: AnyReport) -> Iterator[Refusal]:
-    """Yield why a report has no edition."""
+    """Yields why a report has no edition."""
     if isinstance(report, SealedReport):
         yield Refusal("Its questions are sealed, so nobody else can check it.", "sealed", _HUB)
     elif isinstance(report, HiddenReport):

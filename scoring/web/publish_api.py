@@ -203,14 +203,14 @@ class HubPages:
         return f"{LOGIN}?{urlencode({**asked, 'shown': self._signed(slug, proposal, cookie)})}"
 
     def _signed(self, slug: str, proposal: Proposal, cookie: str) -> str:
-        """Return what was previewed, signed for the holder of a cookie: nobody is led past the preview."""
+        """Returns what was previewed, signed for the holder of a cookie: nobody is led past the preview."""
         shown = json.dumps([slug, proposal.repository, proposal.digest])
         return self.signer.signed(shown, cookie_hash(cookie))
 
     # The pull request
 
     async def sends(self, slug: str, request: Request) -> Response:
-        """Open the pull request that was previewed, with the token in the form."""
+        """Opens the pull request that was previewed, with the token in the form."""
         check_charset(request)
         form = form_of(await request.body(), MOST_FIELD)
         shown = self.shown(request, form.get("shown", ""))
@@ -225,7 +225,7 @@ class HubPages:
         return _sent_to(_after(slug, repository, attempted))
 
     def shown(self, request: Request, signed: str) -> list[str] | None:
-        """Return slug, repository and digest of what this browser was shown; None if it was not."""
+        """Returns slug, repository and digest of what this browser was shown; None if it was not."""
         cookie = sent_cookie(request.headers)
         text = self.signer.read(signed, cookie_hash(cookie)) if cookie else None
         return json.loads(text) if text is not None else None
@@ -249,12 +249,12 @@ class HubPages:
             return Attempted(problem=error.trouble)
 
     async def _asked(self, call: Callable[..., Any], *args: object) -> Any:
-        """Ask the Hub, when it is our turn."""
+        """Asks the Hub, when it is our turn."""
         async with self.turns:
             return await asyncio.to_thread(call, *args)
 
     def _at(self, slug: str, request: Request) -> Published | None:
-        """Return the report of a slug, while it is published."""
+        """Returns the report of a slug, while it is published."""
         job = self.published.at(slug)
         try:
             report = self.jobs.report(job.link) if job else None
@@ -264,7 +264,7 @@ class HubPages:
         return Published(slug, url, report) if report else None
 
     def _repository(self, request: Request, report: AnyReport) -> str:
-        """Return the repository in the query, else the one that the model's facts name; "" for none."""
+        """Returns the repository in the query, else the one that the model's facts name; "" for none."""
         typed = request.query_params.get("repo", "").strip()[:_MOST_REPOSITORY]
         return typed if is_repository(typed) else self._known(report)
 
@@ -305,7 +305,7 @@ class PublishErrand:
 
 
 def _after(slug: str, repository: str, attempted: Attempted) -> str:
-    """Return the page's address after an attempt."""
+    """Returns the page's address after an attempt."""
     came = {"pull": str(attempted.pull)} if attempted.pull else {"problem": attempted.problem}
     return f"/hub/{quote(slug, safe='')}?{urlencode({'repo': repository, **came})}"
 
