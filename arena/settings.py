@@ -364,8 +364,8 @@ class Settings:
     @property
     def public(self) -> str:
         """The address at which the world reaches this server; empty if it is not known."""
-        is_known = self.oauth is not None and self.oauth.host
-        return self.public_url or (f"https://{self.oauth.host}" if is_known else "")
+        space = self.oauth.host if self.oauth else ""
+        return self.public_url or (f"https://{space}" if space else "")
 
     @property
     def hosts(self) -> frozenset[str]:

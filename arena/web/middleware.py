@@ -79,13 +79,13 @@ _FILE = re.compile(
 _REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*|/reports", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports?|r|badge|embed|automatic|agreement|preview)/.*|/reports|/task-map(/.*)?",
+    r"/(boards|export|reports?|r|embed|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
 and lie in memory while they are read, so that they are limited in number as large bodies are."""
-_BOARDS = re.compile(r"/model/.*|/(results|judges|agreement)(/.*)?", re.DOTALL)
-"""Pages of boards, which may have to be counted first: they take turns too."""
+_BOARDS = re.compile(r"/(model|badge)/.*|/reports|/(results|judges|agreement)(/.*)?", re.DOTALL)
+"""Pages of boards, which may have to be counted first, and badges, which are small: they take turns too."""
 
 
 class RequestMiddleware:

@@ -67,8 +67,8 @@ class Shared:
 
     @property
     def kind(self) -> str:
-        """What stands in place of the bare number; "" where nothing does."""
-        return ", ".join(one.kind for one in stopped(self.refused, "number"))
+        """What stands in place of the bare number, the gravest reason; "" where nothing does."""
+        return next((one.kind for one in stopped(self.refused, "number")), "")
 
     @property
     def value(self) -> str:
