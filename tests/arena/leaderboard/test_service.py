@@ -482,7 +482,7 @@ def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
 
 
 def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.KEPT_BOARDS", 2)
+    monkeypatch.setattr("arena.leaderboard.service.CACHED_BOARDS", 2)
     poll.vote("m1", "m2")
     first = kept.board(SINGLE, PATIENCE)
     kept.board(MULTI, PATIENCE)
@@ -691,7 +691,7 @@ def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
 
 def test_a_history_that_cannot_be_read_is_read_anew_at_the_next_call(poll, kept, monkeypatch):
     first = kept.history(SINGLE)
-    kept._keep(SINGLE).history_at -= 7200
+    kept._cached(SINGLE).history_at -= 7200
     with monkeypatch.context() as patch:
 
         def refuse(*_: object) -> None:
@@ -904,7 +904,7 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
 
 
 def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.KEPT_BOARDS", 3)
+    monkeypatch.setattr("arena.leaderboard.service.CACHED_BOARDS", 3)
     poll, service = Poll(bank), Leaderboard(bank, VoteTable(bank))
     poll.vote("m1", "m2")
     let_pass(bank, 60)
