@@ -334,7 +334,7 @@ class _Run(Generic[T]):
                 ask = _seeded(ask, task)
                 judge = self._judge
                 key = reply_key(
-                    judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal
+                    judge.spec, judge.address.address, judge.address.owner, ask, task.run, ordinal
                 )
                 reply = await asyncio.to_thread(self._cache.get, key)
                 new = None
