@@ -79,7 +79,7 @@ def _judged(
     serving = request.serving()
     spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
-    draft = benchmark.stamped(report, spec, serving.address.shown)
+    draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
         asked = request.questions

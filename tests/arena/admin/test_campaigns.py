@@ -262,7 +262,6 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
     assert state.votes == 48
 
 
-@pytest.mark.locks_or_dialect
 def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     """Four workers on the same six tuples, of whom one always chooses the other model than three."""
     keys = [item.key for item in ItemBank(bank).bank().items.values()]

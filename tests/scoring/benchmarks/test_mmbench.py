@@ -618,7 +618,12 @@ def toolkits_rule(rows):
         (1164, "mmbench-paper"),
         *(
             pytest.param(*rest, marks=pytest.mark.soak)
-            for rest in ((1164, "strict"), (1176, "mmbench-paper"), (1164, "mmt-paper"))
+            for rest in (
+                (1164, "strict"),
+                (1176, "mmbench-paper"),
+                (1164, "mmt-paper"),
+                (1176, "mmt-paper"),
+            )
         ),
     ],
 )

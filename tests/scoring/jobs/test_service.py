@@ -429,7 +429,7 @@ def test_a_judge_that_nobody_can_read_stops_its_job_which_goes_on_with_another(
     address = Endpoint("https://api.example.org/v1", Secret("sk-own-12345678"), OWNER)
     other = visit.service.with_another_judge(OWNER, job.link, OwnJudge("gpt-4o", address, False))
     assert (other.state, other.model, other.own_key) == ("quoted", "gpt-4o", True)
-    assert (other.address, other.quote.calls) == (address.shown, 30)
+    assert (other.address, other.quote.calls) == (address.address, 30)
     drafted = visit.bench.jobs.draft(other.link)
     before = visit.bench.jobs.draft(job.link)
     assert drafted and before and drafted[0].rows == before[0].rows

@@ -15,17 +15,13 @@ SOAKED = (
     "judge passes half of the wrong, 30 of 1000",
     "judge says nothing, 25 of 3000",
     "judge fails half of the right, 15 of 60",
-    "two models, judge passes half of the wrong, 120 of 218, 80% alike",
     "judge passes half of the wrong, 120 of 1000",
     "judge fails half of the right, 60 of 218",
     "judge has one in 20 upside down, 20 of 100",
     "judge is noisy, 30 of 218, with tenths",
     "two models, judge has one in 20 upside down, 60 of 218, 0% alike",
     "two models, judge is noisy, 20 of 218, 80% alike",
-    "judge says nothing, 25 of 3000",
-    "judge passes half of the wrong, 30 of 1000",
     "judge has one in 7 upside down, 30 of 218",
-    "judge passes half of the wrong, 30 of 218, stratified",
     "two models, judge fails half of the right, 120 of 1000, 80% alike",
 )
 """Names of simulations that are near others."""
