@@ -179,17 +179,33 @@ def wrong_answers(answers: Iterable[ScoredAnswer]) -> list[ScoredAnswer]:
 def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
     """The paper's table with the report in it, bold, best first."""
     own = PublishedRow(title, board.own, board.own_spread)
-    first = board.columns[0]
-    ordered = sorted((*board.rows, own), key=lambda row: -(row.scores.get(first) or 0))
-    rows = [
-        {"model": row.model, **row.scores, "runs": row.spread, "own": row is own} for row in ordered
-    ]
-    columns = [Column(name, name, "score") for name in board.columns]
-    columns[0] = replace(columns[0], runs="runs", places=board.places)
     caption = f"{board.source[0].upper()}{board.source[1:]}"
-    frame = pd.DataFrame(rows, columns=["model", *board.columns, "runs", "own"])
-    shown = (Column("model", "Model"), *columns)
-    return Sheet(name, caption, frame, shown, board.note, bold="own")
+    rows = (*board.rows, own)
+    sheet = models_sheet(name, caption, board.columns, rows, board.places, board.note)
+    sheet.frame["own"] = [row is own for row in _best_first(board.columns, rows)]
+    return replace(sheet, bold="own")
+
+
+def models_sheet(
+    name: str,
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[PublishedRow],
+    places: int = 1,
+    note: str = "",
+) -> Sheet:
+    """A paper's table of models, best first; `places` are the digits behind the point of its first column."""
+    cells = [
+        {"model": row.model, **row.scores, "runs": row.spread} for row in _best_first(columns, rows)
+    ]
+    shown = [Column(column, column, "score") for column in columns]
+    shown[0] = replace(shown[0], runs="runs", places=places)
+    frame = pd.DataFrame(cells, columns=["model", *columns, "runs"])
+    return Sheet(name, caption, frame, (Column("model", "Model"), *shown), note)
+
+
+def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[PublishedRow]:
+    return sorted(rows, key=lambda row: -(row.scores.get(columns[0]) or 0))
 
 
 class PairedLine(NamedTuple):

@@ -99,6 +99,7 @@ from scoring.report import (
     safe_name,
 )
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
+from scoring.specs.facts import BenchmarkFact, spec_facts
 from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
@@ -184,9 +185,20 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def line(self) -> str:
         return self.spec.line
 
+    def facts(self) -> Iterator[BenchmarkFact]:
+        return spec_facts(self.spec, self.notes)
+
     @property
     def question_files(self) -> Sequence[QuestionFile]:
         return self.spec.questions
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        return self.spec.called
+
+    @property
+    def licence(self) -> str:
+        return self.spec.licence
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:

@@ -234,7 +234,7 @@ class JobWorker:
                 claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures
             )
         job = claim.job
-        if operator is None or (operator.address.shown, operator.spec.model) != (
+        if operator is None or (operator.address.address, operator.spec.model) != (
             job.address,
             job.model,
         ):

@@ -253,7 +253,7 @@ class BatchJudge(Judge):
         name = secrets.token_hex(16)
         row = {
             "name": name,
-            "address": self.address.shown,
+            "address": self.address.address,
             "model": self.spec.model,
             "remote": None,
         }
@@ -264,7 +264,7 @@ class BatchJudge(Judge):
         return name
 
     def _left(self, digests: frozenset[str]) -> list[Any]:
-        mine = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
+        mine = (BATCH.c.address == self.address.address) & (BATCH.c.model == self.spec.model)
         with self._database.read() as connection:
             rows = connection.execute(select(BATCH).where(mine).order_by(BATCH.c.created)).all()
         return [

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from arena.kept import Kept
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
 from scoring.task_map.types import ModelAccuracies
 
@@ -36,15 +37,16 @@ class PooledReport:
 class ReportAccuracies:
     """Accuracies of one server's reports; a finished report never changes, so each is read once."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs, published: PublishedJobs) -> None:
         self._jobs = jobs
+        self._published = published
         self._kept: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
 
     def of(self, link: str) -> PooledReport | None:
-        """A report's, for whoever holds its link; None without an MMT-Bench report that scored something."""
+        """A report's, for whoever has its link or its slug; None without an MMT-Bench report that scored something."""
         job = self._jobs.find(link)
         return (
-            self._read(link)
+            self._read(job.link)
             if job and job.state == "done" and job.benchmark == MMT_BENCH.key
             else None
         )
@@ -52,7 +54,7 @@ class ReportAccuracies:
     def pools(self) -> Mapping[Pool, tuple[PooledReport, ...]]:
         """The published reports, the newest of each title in a pool."""
         found: dict[Pool, dict[str, PooledReport]] = {}
-        for job in self._jobs.published(MMT_BENCH.key, MOST_REPORTS):
+        for job in self._published.newest(MMT_BENCH.key, MOST_REPORTS):
             if one := self._read(job.link):
                 found.setdefault(one.pool, {}).setdefault(job.title, one)
         return {pool: tuple(reports.values()) for pool, reports in found.items()}

@@ -98,7 +98,10 @@ def servers(bank, database_url) -> Iterator[list[Battles]]:
 
 
 @pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    "design",
+    ["settle", *(pytest.param(one, marks=pytest.mark.soak) for one in DESIGNS if one != "settle")],
+)
 @pytest.mark.parametrize(
     "database_url", ["postgresql", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
 )
