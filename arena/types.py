@@ -228,7 +228,7 @@ class ModelCard:
     name: str
     """Display name, also used in the item bank."""
     kind: str
-    """Key of `KINDS` in `arena/inference/registry.py`: api, local."""
+    """Key of `KINDS` in `arena/inference/catalogue.py`: api, local."""
     model: str
     """Model id on the server; for a local model, its folder or its id on the Hub."""
     address: str = ""

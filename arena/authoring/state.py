@@ -21,8 +21,7 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.kinds import ITEM_KINDS, STEPS, ItemKind, Step
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.spec import ITEM_KINDS, STEPS, ItemKind, ProjectSpec, Step
 
 MOST_ROUNDS = 2
 """The most captions of a draft, and answers to a caption; a fault in the last one rejects the draft."""

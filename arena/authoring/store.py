@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
-from arena.authoring.kinds import STEPS, Step
-from arena.authoring.spec import ProjectSpec, project_of, project_of_seat
+from arena.authoring.spec import STEPS, ProjectSpec, Step, project_of, project_of_seat
 from arena.authoring.state import DraftState, draft_state
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT, DRAFT_PICTURE
 from arena.battles.voters import lock

@@ -23,7 +23,7 @@ from arena.ratings.assignment import (
     settle,
 )
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.seats.task import SeatProgress

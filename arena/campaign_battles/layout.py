@@ -11,7 +11,7 @@ from arena.battles.store import Seen
 from arena.campaign_battles.spec import BattleSpec
 from arena.items.store import Bank
 from arena.ratings.assignment import pair_number
-from arena.seats.overlap import is_overlap, lot
+from arena.seats.quality import is_overlap, lot
 from arena.seats.spec import CampaignError
 from arena.types import Contestant, Item
 

@@ -14,11 +14,10 @@ from arena.campaign_battles.votes import holders, seat_progress
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import wanted_checks
+from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
-from arena.seats.task import SeatProgress
-from arena.seats.times import MeasuredTimes
+from arena.seats.task import MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 

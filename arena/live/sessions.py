@@ -19,13 +19,12 @@ from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
+from arena.inference.catalogue import KINDS
 from arena.inference.limits import check_limits
-from arena.inference.registry import KINDS
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.live.models import LiveModels
-from arena.live.pairs import can_replace, fitting_pairs
+from arena.live.models import LiveModels, can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides

@@ -3,7 +3,8 @@
 Errors are `VoterError`s, which the worker reads. `words` are those of the page's language.
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -12,6 +13,10 @@ from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
 Words = Mapping[str, str]
+ENOUGH = 30
+"""The fewest answers for a median time."""
+FRESH_SECONDS = 60.0
+"""Seconds until a time is measured again."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +137,22 @@ class SeatTask(Protocol):
 
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
         return None
+
+
+class MeasuredTimes:
+    """The seconds of a question in each campaign, which a worker sees before consent; measured once a minute."""
+
+    def __init__(self, measure: Callable[[Campaign], float | None]) -> None:
+        self._measure = measure
+        self._measured: dict[int, tuple[float, float | None]] = {}
+
+    def of(self, campaign: Campaign) -> float | None:
+        """Returns the seconds of a campaign's question; None if nothing is known."""
+        present = time.monotonic()
+        if campaign.id in self._measured:
+            measured_at, seconds = self._measured[campaign.id]
+            if present - measured_at <= FRESH_SECONDS:
+                return seconds
+        seconds = self._measure(campaign)
+        self._measured[campaign.id] = (present, seconds)
+        return seconds
