@@ -396,7 +396,7 @@ _MARKDOWN = re.compile(r"([\\`*_~&\[\]<>|])")
 
 
 def markdown_text(text: str) -> str:
-    """Return a text on one line of Markdown, without any of its signs."""
+    """Returns a text on one line of Markdown, with its special characters escaped."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 

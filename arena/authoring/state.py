@@ -87,7 +87,7 @@ class DraftState:
         return 2 * sum(opinions) <= len(opinions) if opinions else None
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
-        """Whether people wait for the project's model, which answers each caption or question once."""
+        """Returns whether people wait for the project's model, which answers each caption or question once."""
         answered = self.blind if spec.is_choice else self.answers
         is_its_turn = bool(spec.first_model) and self.step == spec.item_kind.model_step
         return is_its_turn and not answered and not self.failure

@@ -172,7 +172,7 @@ class DraftStore:
             return _progress(connection, seat)
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a draft may come to this person later, since others or a model are at work on it."""
+        """Returns whether a draft may come to this person later, since others or a model are at work on it."""
         with self._database.read() as connection:
             return any(
                 draft.state.is_open and seat.voter not in draft.acted
@@ -314,7 +314,7 @@ def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
 
 
 def _is_for(draft: Draft, seat: Seat) -> bool:
-    """Whether this person may act on a draft now."""
+    """Returns whether this person may act on a draft now."""
     state = draft.state
     return (
         state.is_open

@@ -121,7 +121,9 @@ class PairSampler:
         )
 
     def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen]) -> bool:
-        """Whether a held draw is still possible: its answers are in use, and the voter has not had it meanwhile."""
+        """Returns whether a held draw is still possible: its answers are in use, and the voter has not had it
+        meanwhile.
+        """
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
             return False

@@ -84,7 +84,7 @@ def drawn_battle(
 
 
 def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
-    """Whether stored votes and battles held by seats together are all that the campaign takes."""
+    """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
@@ -112,7 +112,7 @@ def _next(
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
-    """Whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
+    """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
     mine = connection.execute(judged(seat.voter)).all()
     cast = state.collected.cast
     if cast.sum() >= battle_spec(seat.campaign).stop.votes:

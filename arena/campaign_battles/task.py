@@ -69,8 +69,8 @@ class BattleWork:
         )
 
     def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: Seen) -> bool:
-        """Whether a battle still has its place. An unanswered one loses it after the seat's minutes, once others have
-        taken its tuple, or the campaign has all its votes or has ended.
+        """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
+        others have taken its tuple, or the campaign has all its votes or has ended.
         """
         place = state.layout.place(tuple_)
         if place is None or not _is_late(seat, battle):
@@ -84,7 +84,7 @@ class BattleWork:
             return holding < state.layout.wanted[place]
 
     def is_full(self, campaign: Campaign) -> bool:
-        """Whether all votes are stored or in progress, including pending ones."""
+        """Returns whether all votes are stored or in progress, including pending ones."""
         state = self.states.of(campaign)
         if not state.served.wanted.any():
             return True
@@ -92,7 +92,9 @@ class BattleWork:
             return is_full(connection, campaign, state)
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a tuple lacks votes that this worker may give later: others hold it, or the worker skipped it."""
+        """Returns whether a tuple lacks votes that this worker may give later: others hold it, or the worker skipped
+        it.
+        """
         with self._database.read() as connection:
             return may_still_come(connection, seat, self.states.of(seat.campaign))
 
@@ -166,6 +168,6 @@ class BattleWork:
 
 
 def _is_late(seat: Seat, battle: Battle) -> bool:
-    """Whether a battle has waited for its answer longer than the seat's minutes."""
+    """Returns whether a battle has waited for its answer longer than the seat's minutes."""
     away = now() - battle.began_at
     return battle.phase is Phase.OPEN and away > timedelta(minutes=seat.campaign.spec.seat.minutes)

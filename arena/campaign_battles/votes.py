@@ -201,5 +201,5 @@ def _coded(ids: Codes, code: Mapping[int, int]) -> Codes:
 
 
 def _is_fresh(campaign: Campaign):
-    """Whether a battle without an answer still holds its tuple."""
+    """Returns whether a battle without an answer still holds its tuple."""
     return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

@@ -203,7 +203,7 @@ class FlagService:
         """The number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Review all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
+        """Reviews all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
         list; raise and lift flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.

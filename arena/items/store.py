@@ -283,7 +283,7 @@ class ItemBank:
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
     def is_model(self, name: str, closed: Collection[str]) -> bool:
-        """Whether a model has this name or display name; a model that only answers in `closed` sources doesn't
+        """Returns whether a model has this name or display name; a model that only answers in `closed` sources doesn't
         count.
         """
         models = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
@@ -401,7 +401,7 @@ def _state(item: Item, hosts: Sequence[str]) -> ItemState:
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
-    """Whether a browser can show the image: it is stored here, or on a host that the operator allows."""
+    """Returns whether a browser can show the image: it is stored here, or on a host that the operator allows."""
     return image.sha256 is not None or (
         image.url is not None and urlsplit(image.url).hostname in hosts
     )

@@ -236,7 +236,7 @@ class LiveSessions:
         return self._beginning.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
-        """Whether a question waits for answers that are not in progress here."""
+        """Returns whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:

@@ -11,7 +11,7 @@ from arena.seats.spec import ChecksSpec
 
 
 def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
-    """Whether a tuple is judged several times: always the same tuples, in any order of draws."""
+    """Returns whether a tuple is judged several times: always the same tuples, in any order of draws."""
     return lot(campaign, member) < share * 2**64
 
 
@@ -58,5 +58,5 @@ def wanted_checks(spec: ChecksSpec, votes: int, there_are: int) -> int:
 
 
 def is_check_due(votes_left: int, checks_left: int, coin: random.Random) -> bool:
-    """Whether the next piece is a check: all orders of the remaining pieces are equally likely."""
+    """Returns whether the next piece is a check: all orders of the remaining pieces are equally likely."""
     return coin.random() * (votes_left + checks_left) < checks_left

@@ -101,11 +101,13 @@ class SeatTask(Protocol):
         ...
 
     def is_full(self, campaign: Campaign) -> bool:
-        """Whether nothing is left for new workers, although the campaign has not ended."""
+        """Returns whether nothing is left for new workers, although the campaign has not ended."""
         return False
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a seat without a piece may get one later, since others hold the rest, or the seat skipped it."""
+        """Returns whether a seat without a piece may get one later, since others hold the rest, or the seat skipped
+        it.
+        """
         return False
 
     def dock(
