@@ -85,7 +85,7 @@ class Writing:
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
         """Returns the usual seconds of all of a seat's steps; None if there is nothing to measure."""
-        seconds = self._times.of(campaign)
+        seconds = self._times.seconds(campaign)
         return None if seconds is None else seconds * campaign.spec.seat.votes
 
     def next(self, seat: Seat) -> OpenStep | None:

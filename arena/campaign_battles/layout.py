@@ -7,7 +7,7 @@ from heapq import nsmallest
 
 import numpy as np
 
-from arena.battles.store import Seen
+from arena.battles.store import ItemPair
 from arena.campaign_battles.spec import BattleSpec
 from arena.items.store import Bank
 from arena.ratings.assignment import pair_number
@@ -43,7 +43,7 @@ class Layout:
     def item_code(self) -> Mapping[int, int]:
         return {item.id: code for code, item in enumerate(self.items)}
 
-    def place(self, battle: Seen) -> tuple[int, int] | None:
+    def place(self, battle: ItemPair) -> tuple[int, int] | None:
         """Returns the row and the column of a tuple; None if it is none of the campaign's."""
         low = self.model_code.get(battle.low)
         high = self.model_code.get(battle.high)

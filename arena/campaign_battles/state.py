@@ -121,7 +121,7 @@ class CampaignStates:
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="campaigns")
 
-    def of(self, campaign: Campaign) -> CampaignState:
+    def state_of(self, campaign: Campaign) -> CampaignState:
         """Returns the state of a campaign; the first call reads it.
 
         Raises CampaignError if the bank lacks its items.

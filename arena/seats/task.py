@@ -148,7 +148,7 @@ class MeasuredTimes:
         self._measure = measure
         self._measured: dict[int, tuple[float, float | None]] = {}
 
-    def of(self, campaign: Campaign) -> float | None:
+    def seconds(self, campaign: Campaign) -> float | None:
         """Returns the seconds of a campaign's question; None if nothing is known."""
         present = time.monotonic()
         if campaign.id in self._measured:
