@@ -171,7 +171,7 @@ class Crowd:
             is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
             is_left = ~CHOSEN & (BATTLE.c.began_at < now() - minutes)
             for row in connection.execute(query.where(SKIPPED | is_left | is_lost)):
-                if place := state.layout.place(ItemPair.of(row)):
+                if place := state.layout.place(ItemPair.of_row(row)):
                     again[place] = True
         return Sight(state, active, battle_spec(self.campaign).per_tuple, again)
 
