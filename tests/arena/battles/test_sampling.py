@@ -25,7 +25,7 @@ from arena.battles.sampling import (
     draw,
     pair_chances,
 )
-from arena.battles.store import BattleStore, Seen
+from arena.battles.store import BattleStore, ItemPair
 from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.clock import CLOCK, SECOND
@@ -179,7 +179,7 @@ def test_a_draw_tells_the_probability_that_it_had():
         replace(item, contestants=item.contestants[: 3 if item.id < 3 else 4]) for item in items()
     ]
     votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
-    taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
+    taken = frozenset(ItemPair(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
     coin = random.Random(8)
     grid = PairGrid(lacking)
     drawn = [
@@ -199,7 +199,7 @@ def test_what_the_voter_had_is_never_drawn_again():
     coin, seen = random.Random(4), set()
     grid = PairGrid(items())
     while one := draw(grid, {}, frozenset(seen), coin):
-        key = Seen(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
+        key = ItemPair(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
         assert key not in seen
         seen.add(key)
     assert len(seen) == 6 * 6

@@ -5,10 +5,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from arena.ratings.bootstrap import bootstrap
 from arena.ratings.bradley_terry import bradley_terry, win_matrix
 from arena.ratings.elo_orders import elo_orders
-from arena.ratings.intervals import intervals
+from arena.ratings.intervals import bootstrap, intervals
 from arena.ratings.votes import elo
 from tests.support.arenas import decided, even_votes, voter_arena, votes_of_wins
 
