@@ -14,6 +14,7 @@ ActionKind = Literal[
     "showed an item again",
     "kept an upload",
     "took an upload down",
+    "withdrew a published report",
     "forgot a voter",
     "made a board the official one",
     "made a campaign",

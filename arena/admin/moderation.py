@@ -1,14 +1,27 @@
 """Moderation: operators hide items, and keep or take down the images that visitors let us keep.
 
 A hidden item is no longer served or found in searches, and neither is a picture that only hidden items have. Its votes
-stay, and it can be shown again.
+stay, and it can be shown again. A published report that they withdraw is private for good.
 """
 
 from datetime import datetime
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Column, Connection, ForeignKey, Table, delete, func, insert, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    ForeignKey,
+    Table,
+    column,
+    delete,
+    func,
+    insert,
+    inspect,
+    select,
+    table,
+    update,
+)
 
 from arena.admin.actions import AdminCommandError
 from arena.database import METADATA, Moment, bump_counter, now, take_turn
@@ -23,6 +36,11 @@ SEEN_IMAGE = Table(
     Column("seen_at", Moment, nullable=False),
 )
 """Images that an operator has reviewed and kept."""
+JOB = table("job", column("slug"), column("published"), column("withdrawn"))
+"""A table of `scoring`, which is not imported here; `withdrawn`: why a report is private for good, which its owner reads."""
+MOST_REASON = 300
+"""Letters of the reason."""
+_MOST_ADDRESS = 500
 _MOST_UPLOADS = 24
 
 
@@ -129,6 +147,37 @@ def check_upload(connection: Connection, upload: int) -> None:
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
         raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")
+
+
+def report_slug(address: str) -> str:
+    """Returns the public name of a report from itself or from its address. Raises AdminCommandError."""
+    try:
+        path = urlsplit(address.strip()[:_MOST_ADDRESS]).path
+    except ValueError:  # an address whose brackets don't match
+        path = ""
+    slug = path.rpartition("/r/")[2].strip("/")
+    if not slug or "/" in slug:
+        raise AdminCommandError(
+            "That isn't the address of a published report. Copy the one with /r/ from its page."
+        )
+    return slug
+
+
+def withdraw(connection: Connection, slug: str, reason: str) -> bool:
+    """Makes a report private for good; returns whether it wasn't so before. Raises AdminCommandError."""
+    if not reason:
+        raise AdminCommandError("Say why: the report's owner reads it.")
+    if len(reason) > MOST_REASON:
+        raise AdminCommandError(f"The reason has at most {MOST_REASON} characters. Shorten it.")
+    is_it = JOB.c.slug == slug
+    query = select(JOB.c.slug, JOB.c.withdrawn).where(is_it)
+    row = connection.execute(query).first() if inspect(connection).has_table(JOB.name) else None
+    if row is None:
+        raise AdminCommandError(f"No report has the public address /r/{slug[:100]}. Check it.")
+    if row.withdrawn is not None:
+        return False
+    connection.execute(update(JOB).where(is_it).values(published=False, withdrawn=reason))
+    return True
 
 
 def _item(connection: Connection, key: str) -> int:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from arena.admin.actions import ActionKind, AdminCommandError, record_action
 from arena.admin.erasure import Erasure, UnknownVoterError
-from arena.admin.moderation import check_upload, hide, keep, show
+from arena.admin.moderation import check_upload, hide, keep, report_slug, show, withdraw
 from arena.database import Database, DatabaseError
 from arena.fraud.eligibility import make_official
 from arena.live.credits import Credits
@@ -66,6 +66,16 @@ class AdminService:
         if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
             raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
         return self._deeds[order](operator, about)
+
+    def withdraw_report(self, operator: str, address: str, reason: str) -> str:
+        """Makes a published report private for good, for a reason that its owner reads. Raises one of `ADMIN_ERRORS`."""
+        told = " ".join(reason.split())
+        return self._done(
+            operator,
+            "withdrew a published report",
+            report_slug(address),
+            lambda connection, slug: withdraw(connection, slug, told),
+        )
 
     def _done(
         self, operator: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]

@@ -39,6 +39,8 @@ from arena.web.run_forms import (
 from arena.web.run_view import RunInputs, places, run_html, stranger_html
 
 HEAD = Head(f"Run · {NAME}", "The operators' page.", is_private=True)
+REPORTS = "/run/reports"
+"""Where the form that withdraws a report is sent."""
 MOST_WANTED = 200
 """Most characters of what is searched for."""
 _ERRORS = (*ADMIN_ERRORS, CampaignError, DraftError, RowsError)
@@ -160,6 +162,16 @@ def routes(page: RunPage) -> APIRouter:
         about = sent.fields.get("about", "")
         given = partial(page.service.do, order=order, about=about)
         return await run_in_threadpool(page.do, request, sent, given)
+
+    @router.post(REPORTS)
+    async def withdraw(request: Request) -> Response:
+        sent = await sent_form(request)
+        withdrawn = partial(
+            page.service.withdraw_report,
+            address=sent.fields.get("address", ""),
+            reason=sent.fields.get("reason", ""),
+        )
+        return await run_in_threadpool(page.do, request, sent, withdrawn)
 
     @router.get("/run/uploads/{image}")
     def upload(image: str, request: Request) -> Response:

@@ -48,6 +48,7 @@ WORK: Mapping[str, str] = {
     "flagged": "Flagged voters",
     "items": "Items",
     "images": "Visitors' images",
+    "reports": "Published reports",
     "forget": "Forget a visitor",
     "acts": "What operators did",
 }
@@ -155,6 +156,7 @@ def _work(given: RunInputs) -> dict[str, str]:
         "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged, hidden),
         "items": HTML.items(given.wanted, first, len(found) - len(first), seen.hidden),
         "images": HTML.images(seen.uploads),
+        "reports": HTML.reports(given.sent),
         "forget": HTML.forget(given.sent),
         "acts": _acts(seen.acts),
     }

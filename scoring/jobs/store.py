@@ -82,6 +82,7 @@ JOB = Table(
     Field("network", Text),
     Field("published", Boolean, nullable=False),
     Field("slug", Text, unique=True),
+    Field("withdrawn", Text),
     Field("score", Text),
     Index("job_queue", "state", "queued"),
 )
@@ -145,6 +146,8 @@ class Job:
     """Whether anybody may read it under its slug."""
     slug: str | None
     """Its public name, from its first publication on."""
+    withdrawn: str | None
+    """Why the operators made it private for good; None unless they did."""
     score: str | None
     """Its report's main number as text; None without a report."""
 
@@ -307,7 +310,10 @@ class Jobs:
         return job
 
     def publish(self, owner: str, link: str, published: bool) -> Job:
-        """Publish a finished report, or make it private again. Raises JobError."""
+        """Publish a finished report, or make it private again. Raises JobError.
+
+        One that the operators withdrew stays private (`arena.admin.moderation`).
+        """
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
             if job.state != "done":
@@ -317,6 +323,10 @@ class Jobs:
             if is_own(job.benchmark):
                 raise JobError(
                     f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
+                )
+            if published and job.withdrawn is not None:
+                raise JobError(
+                    f"{job.title!r} was made private by the operators, and can't be published again"
                 )
             slug = job.slug or free_slug(
                 job.title,

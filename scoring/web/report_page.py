@@ -205,6 +205,7 @@ class ReportPages:
             shown=replace(shown, base=self.layout.at(request)) if shown else None,
             is_owner=self._owner(request) == job.owner,
             is_own=is_own(job.benchmark),
+            withdrawn=job.withdrawn,
         )
 
     def _body(self, opened: Opened, request: Request) -> str:

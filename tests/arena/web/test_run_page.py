@@ -433,6 +433,7 @@ def assert_reads_and_does_nothing(stranger: TestClient) -> None:
         for path in (
             *("campaigns", "projects", "campaigns/pilot/links", "campaigns/pilot/end"),
             *("campaigns/nobody/end", "projects/pets/reject", "projects/pets/samples"),
+            "reports",
         )
     ]
     for path, fields in forms:

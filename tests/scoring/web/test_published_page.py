@@ -13,7 +13,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import select
 
+from arena.admin.actions import ACT
 from arena.database import Database, now
 from arena.kept import Kept
 from arena.markdown import answer_html
@@ -30,6 +32,7 @@ from tests.support.elsewhere import page_elsewhere
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 from tests.support.published_reports import public_addresses, published
+from tests.support.run_desk import RunDesk
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -132,6 +135,36 @@ def test_unpublished_or_deleted_it_is_gone_at_once_everywhere(site, owner, stran
     badge = stranger.get(f"/badge/{job.slug}.svg")
     assert "withdrawn" in ElementTree.fromstring(badge.content).itertext()
     assert badge.headers["content-type"] == "image/svg+xml" and len(badge.content) < 500
+
+
+def test_operators_withdraw_a_report_and_its_owner_reads_why(site, owner, stranger):
+    job = site.add(mmt_report("A slander", 0.5))
+    link = f"/report/{job.link}"
+    with closing(Database(f"sqlite:///{site.server.data_dir / 'arena.db'}")) as database:
+        desk = RunDesk.of(database, site.server.data_dir)
+        for odd in ("", "/r/", "https://[", f"/r/{job.link}", "/r/nothing-mm-vet-0000", link):
+            page = desk.post("reports", "reports", address=odd, reason="Names a person")
+            assert 'role="alert"' in page, odd
+        page = desk.post("reports", "reports", address=f"/r/{job.slug}", reason=" ")
+        assert "Say why: the report's owner reads it." in page
+        assert stranger.get(f"/r/{job.slug}").status_code == 200, "nothing was done yet"
+        form = {"address": f"{PUBLIC}/r/{job.slug}", "reason": "Names a <b>person</b>\n."}
+        page = desk.post("reports", "reports", **form)
+        assert f"Done: withdrew a published report {job.slug}." in page
+        page = desk.post("reports", "reports", address=job.slug, reason="Another")
+        assert "That is so already." in page
+        with database.read() as connection:
+            acts = connection.execute(select(ACT.c.deed, ACT.c.about)).all()
+    assert acts == [("withdrew a published report", job.slug)]
+    gone = [stranger.get(one, follow_redirects=True).status_code for one in addresses(job)]
+    assert gone == [404] * len(gone) and "A slander" not in stranger.get("/reports").text
+    again = owner.post(f"{link}/publish")
+    assert again.status_code == 409 and "made private by the operators" in again.text
+    assert stranger.get(f"/r/{job.slug}").status_code == 404
+    seen = owner.get(link).text
+    assert "Their reason: Names a &lt;b&gt;person&lt;/b&gt; ." in seen
+    assert f'action="{link}/publish"' not in seen
+    assert "Their reason" not in stranger.get(link).text
 
 
 def test_each_address_has_its_headers(site, stranger):
