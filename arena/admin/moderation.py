@@ -37,7 +37,7 @@ SEEN_IMAGE = Table(
 )
 """Images that an operator has reviewed and kept."""
 JOB = table("job", column("slug"), column("published"), column("withdrawn"))
-"""A table of `scoring`, which is not imported here; `withdrawn`: why a report is private for good, which its owner reads."""
+"""A table of `scoring`, which is not imported here; `withdrawn`: why a report is private for good, for its owner."""
 MOST_REASON = 300
 """Letters of the reason."""
 _MOST_ADDRESS = 500

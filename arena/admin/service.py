@@ -68,7 +68,7 @@ class AdminService:
         return self._deeds[order](operator, about)
 
     def withdraw_report(self, operator: str, address: str, reason: str) -> str:
-        """Makes a published report private for good, for a reason that its owner reads. Raises one of `ADMIN_ERRORS`."""
+        """Makes a published report private for good; its owner reads the reason. Raises one of `ADMIN_ERRORS`."""
         told = " ".join(reason.split())
         return self._done(
             operator,
