@@ -170,12 +170,16 @@ class QuestionStamp:
     """Empty where it holds right answers that nobody may read: who knows most of them could find the others by it."""
     is_published: bool
     """Whether it is one that the benchmark's authors publish, byte for byte."""
+    reworded: int = 0
+    """Rows of the answers that show another question than it has, so that the model may have read that."""
 
     @property
     def words(self) -> str:
+        name = f"{self.name}, md5 {self.md5}" if self.md5 else self.name
         if self.is_published:
-            return f"{self.name}, as its authors publish it"
-        return f"{self.name}, md5 {self.md5}" if self.md5 else self.name
+            name = f"{self.name}, as its authors publish it"
+        others = f"; {self.reworded:,} of the answers' rows show another question"
+        return f"{name}{others if self.reworded else ''}"
 
 
 class AnyReport(typing.Protocol):

@@ -6,7 +6,7 @@ A draft is a file's report before any judge call; it holds everything that shape
 from abc import ABC, abstractmethod
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -503,7 +503,8 @@ class OpenedFile:
             "title": shown,
             "file": self.name,
         }
-        rest = {"created": made, "judge": None, "questions": self.stamp}
+        stamp = self.stamp and replace(self.stamp, reworded=self.file.reworded)
+        rest = {"created": made, "judge": None, "questions": stamp}
         return self.benchmark.reported(self, head | rest)
 
 

@@ -75,6 +75,8 @@ class ReadFile(Generic[T]):
     mode: str = ""
     """The mode that all of it was asked in, maybe with what drew its pictures; "" if the file names none."""
     chosen_by: ChosenBy = "text"
+    reworded: int = 0
+    """Rows that say of themselves that the model read another question than the question file's."""
 
     @property
     def scorable(self) -> bool:
@@ -104,7 +106,7 @@ def read_choices(
         next(iter(names)) if len(names) == 1 else "" for names in (reader.models, reader.modes)
     )
     chosen_by: ChosenBy = "likelihood" if reader.weighed else "text"
-    return ReadFile(tuple(reader.rows), problems, model, mode, chosen_by)
+    return ReadFile(tuple(reader.rows), problems, model, mode, chosen_by, reader.reworded)
 
 
 class _Reader:
@@ -118,6 +120,8 @@ class _Reader:
         self.modes: Counter[str] = Counter()
         self.weighed = 0
         """Rows whose option was chosen by likelihood."""
+        self.reworded = 0
+        """Rows with another question, hint or fewer options than the question file."""
         self._questions = questions
         self._turns = any(index >= PASS for index in questions or ())
         """Whether the question file has passes of its own."""
@@ -408,7 +412,19 @@ class _Reader:
         ]
         if other:
             self._tell_other(known)
+        self.reworded += self._is_reworded(record, known, options)
         return known
+
+    def _is_reworded(
+        self, record: Record, known: ChoiceQuestion, options: Mapping[str, str]
+    ) -> bool:
+        """Whether a row shows another question, hint or fewer options than the question file; no cell shows nothing."""
+        texts = {"question": known.text, "hint": known.hint}
+        for column, published in texts.items():
+            written = _folded(self._text(record, (column,)) or "")
+            if written not in ("", *EMPTY_CELLS) and written != _folded(published):
+                return True
+        return bool(options) and len(options) < len(known.options)
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The options that exist: in columns A, B, ..., else in one list, else in the question's text."""

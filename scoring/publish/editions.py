@@ -44,7 +44,8 @@ def edition_of(report: AnyReport) -> HubBenchmark | None:
     """The published set that the report's ids and right answers were compared with; None if they were not.
 
     A question file tells by its md5: its right answers counted, and rows that have others are refused when a file is
-    read beside it. Sets whose right answers are not public have no edition, since the file's own would count.
+    read beside it. Answers whose rows show another question have no edition, nor have sets whose right answers are not
+    public, since the file's own would count.
     """
     if report.benchmark not in SHIPPED:
         return None
@@ -66,7 +67,8 @@ def _published_file(report: AnyReport) -> str:
 
 def _known_file(benchmark: str, stamp: QuestionStamp) -> str:
     record = BENCHMARKS[benchmark]
-    if not (isinstance(record, FileBenchmark) and stamp.is_published):
+    is_same = stamp.is_published and not stamp.reworded
+    if not (isinstance(record, FileBenchmark) and is_same):
         return ""
     for file in record.question_files:
         if file.md5 == stamp.md5 and file.answers == "there":

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from scoring.benchmarks.base import Benchmark, FileBenchmark
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.benchmarks.choice_answers import failures
 from scoring.benchmarks.hidden import HiddenReport
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.multiple_choice.metrics import undecided_is_wrong
+from scoring.multiple_choice.types import PASS
 from scoring.publish.editions import edition_of
 from scoring.registry import SHIPPED, benchmark_of
 from scoring.report import AnyReport, Report, ScoreLine, remembered
@@ -101,6 +102,10 @@ def _asked(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int
     """How many questions the report's question file has."""
     if isinstance(report, Report):
         return len(report.rows)
+    if isinstance(report, ChoiceReport) and isinstance(benchmark, MultipleChoice):
+        missing = benchmark.tabulated(report).missing
+        questions = (*missing, *(row.question for row in report.rows))
+        return len({question.index % PASS for question in questions})
     lacking = benchmark.lacking(report) if isinstance(benchmark, FileBenchmark) else 0
     return max(unanswered, lacking + len(benchmark.scored_answers(report)))
 

@@ -171,6 +171,7 @@ class _RowReader:
         self._there: dict[str, None] = {}
         """Columns that some row has, by the spec's names."""
         self._counted = False
+        self._reworded = 0
 
     def take(self, record: Record) -> None:
         layout = self._layout(record)
@@ -227,7 +228,7 @@ class _RowReader:
         ]
         problems = sorted(self._problems, key=lambda problem: problem.row)
         model = next(iter(self._models)) if len(self._models) == 1 else ""
-        return ReadFile(tuple(rows), tuple(problems), model)
+        return ReadFile(tuple(rows), tuple(problems), model, reworded=self._reworded)
 
     def _layout(self, record: Record) -> Mapping[str, str]:
         key = tuple(record.values)
@@ -249,7 +250,10 @@ class _RowReader:
     def _compare(
         self, known: Mapping[str, Any], cells: Mapping[str, Any], id: str, row: int
     ) -> None:
-        """Tell where a file has other options than the question file, or another truth where that has one."""
+        """Tell where a file has other options than the question file, or another truth where that has one.
+
+        Another question or fewer options are counted: the model may have been asked something else.
+        """
         truth = self._spec.columns.truth or ""
         ours = options_of(self._spec, cells)
         theirs = options_of(self._spec, known)
@@ -258,6 +262,9 @@ class _RowReader:
         if differ or (ours and theirs and ours != theirs):
             text = f"index {id} has other options or another answer than in the question file"
             self._tell(f"{text}; choose the right one", row)
+        asked = cell_text(cells.get(self._spec.columns.question)).split()
+        published = cell_text(known.get(self._spec.columns.question)).split()
+        self._reworded += bool(asked) and asked != published
 
     def _tell_columns(self) -> None:
         """Tell which of the columns that the spec names the file does not have, and what is left out for that."""

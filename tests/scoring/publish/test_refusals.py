@@ -1,5 +1,6 @@
 """What keeps a score from being published: one row of the table each."""
 
+import csv
 from dataclasses import replace
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 from scoring.benchmarks.spec_benchmark import own_benchmark, spec_benchmark
 from scoring.publish.editions import edition_of, hub_benchmarks
 from scoring.publish.refusals import refusals
-from scoring.questions.opening import opened_beside
+from scoring.questions.library import QuestionLibrary
+from scoring.questions.opening import joined, opened_beside
 from scoring.registry import BENCHMARKS
 from scoring.report import Grade
 from scoring.specs.files import load_spec
+from tests.support.choice_tables import table_file
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.open_answers import open_report
 from tests.support.own_benchmarks import zoo
@@ -39,6 +42,12 @@ def without_answers(report, count):
 
 def unscored(report, count):
     return with_grades(report, lambda grade: replace(grade, score=None), count)
+
+
+def cells_of(path):
+    """The rows of a table with tabs."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def kinds(report):
@@ -138,6 +147,37 @@ class TestFilesOfAnswers:
         published_questions(tmp_path / "questions", monkeypatch)
         report = checked_report(tmp_path / "questions", circular([3, 241, 252, 1050]))
         assert reasons(report)[0] == "Partial: 1 of 5 questions has no answer."
+
+    def test_a_question_without_one_of_its_passes_is_one_of_the_five(self, tmp_path, monkeypatch):
+        published_questions(tmp_path / "questions", monkeypatch)
+        said = circular()
+        del said["3000003"]
+        report = checked_report(tmp_path / "questions", said)
+        assert reasons(report)[0] == "Partial: 1 of 5 questions has no answer."
+
+    @pytest.mark.parametrize(
+        ("changes", "is_checked"),
+        [
+            ({}, True),
+            ({"question": "  What is it,  241? ", "hint": "nan"}, True),
+            ({"question": "An easier question?"}, False),
+            ({"hint": "The answer is B."}, False),
+            ({"C": "", "D": ""}, False),
+        ],
+    )
+    def test_answers_beside_another_question_were_not_checked(
+        self, tmp_path, monkeypatch, changes, is_checked
+    ):
+        path = published_questions(tmp_path / "questions", monkeypatch)
+        rows = [{**one, "prediction": one["answer"]} for one in cells_of(path)]
+        rows[4] |= changes
+        table_file(tmp_path / "model.tsv", rows, [*rows[0], "hint"])
+        opened = joined(QuestionLibrary(tmp_path / "questions"), tmp_path / "model.tsv").file
+        report = opened.report("strict")
+        assert kinds(report) == ([] if is_checked else [("not checked", "h")])
+        assert is_checked or "; 1 of the answers' rows show another question" in (
+            report.questions.words
+        )
 
     def test_a_changed_question_file_gives_no_edition(self, tmp_path, monkeypatch):
         path = published_questions(tmp_path / "questions", monkeypatch)
