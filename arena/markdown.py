@@ -60,7 +60,9 @@ _UNSEEN = re.compile(
 _SPACES = re.compile("[\xa0\u2000-\u200a\u202f\u205f\u2800]")
 _NEWLINES = re.compile("\r\n?|[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_HIDDEN = re.compile(f"(?!\r)(?:{_UNSEEN.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff])")
+_HIDDEN = re.compile(
+    f"(?!\r)(?:{_UNSEEN.pattern}|[\u200c\u200d\u2028\u2029\u2800\ud800-\udfff\ufffe\uffff])"
+)
 _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u200d])*+")
 
 
@@ -171,7 +173,7 @@ def visible_text(text: str) -> str:
 def visible_name(text: str) -> str:
     """Replaces invisible characters in a title or a name by codes, as in `gpt-4<U+200B>`. Idempotent.
 
-    They could reverse letters or imitate another name. Joiners stay where `visible_text` leaves them.
+    They could reverse letters or imitate another name, and XML, as of drawings, takes some of them nowhere. Joiners stay where `visible_text` leaves them.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -110,6 +110,8 @@ class HubModels:
         send_again(sleep)
         self._api = hub or HfApi()
         self._lock = Lock()
+        self._offering = Lock()
+        """Held while a pull request is looked for and opened: a form that is sent twice opens one."""
         self._tasks: dict[str, tuple[float, frozenset[str]]] = {}
         self._benchmarks: tuple[float, frozenset[str]] | None = None
 
@@ -129,7 +131,8 @@ class HubModels:
 
         The token is used for this alone; without `user`, it is asked whose it is.
         """
-        return _asked(proposal.repository, lambda: self._offer(proposal, token.reveal(), user))
+        with self._offering:
+            return _asked(proposal.repository, lambda: self._offer(proposal, token.reveal(), user))
 
     def _proposal(self, repository: str, score: HubScore) -> Proposal:
         if not _is_valid(repository):

@@ -3,6 +3,7 @@
 import base64
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import yaml
@@ -126,6 +127,13 @@ class TestWhatIsSent:
         models.offer(proposal, TOKEN, "ada")
         assert hub.hub_models.bodies == [commit("README.md", changed)]
         assert "GET /api/whoami-v2" not in hub.hub_models.requests
+
+    def test_a_form_that_is_sent_twice_at_once_opens_one(self, hub, models):
+        proposal = models.propose(REPO, SCORE)
+        with ThreadPoolExecutor(2) as pool:
+            pulls = list(pool.map(lambda _: models.offer(proposal, TOKEN), range(2)))
+        assert [pull.number for pull in pulls] == [1, 1]
+        assert len(hub.hub_models.repositories[REPO].pulls) == 1
 
     def test_the_open_request_of_the_same_person_is_renewed(self, hub, models):
         proposal = models.propose(REPO, SCORE)

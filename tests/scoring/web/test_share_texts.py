@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from arena.drawing_png import png
+from arena.drawings import svg_file
 from scoring.report import Grade, Report
 from scoring.web.article import preview_drawing, shared_drawing
 from scoring.web.badges import WITHDRAWN, Badge, badge_svg
@@ -76,7 +77,8 @@ def test_what_is_unscored_brings_the_worst_and_the_best_case():
 
 
 @pytest.mark.parametrize(
-    "title", [*PAYLOADS, "a | b\n& $x_1$ % {c} \\d ~e ^f #g", "[x](http://y) `z` *w*"]
+    "title",
+    [*PAYLOADS, "a | b\n& $x_1$ % {c} \\d ~e ^f #g", "[x](http://y) `z` *w*", "a\ufffe\uffffb"],
 )
 def test_a_title_is_one_line_of_text_in_every_form(title):
     badge, sentence, row, frame = texts(mm_vet_report(0.2, title=title))
@@ -88,13 +90,15 @@ def test_a_title_is_one_line_of_text_in_every_form(title):
     model = row.partition(" & $32.5")[0].replace("\\\\", "")
     for sign in "&%$#_":
         assert model.count(sign) - model.count("$<$") == model.count(f"\\{sign}"), sign
+    ElementTree.fromstring(svg_file(shared_drawing(mm_vet_report(0.2, title=title))))
     element = ElementTree.fromstring(frame)
     assert element.tag == "iframe" and len(element) == 0
     assert element.get("title", "").endswith(" on MM-Vet") and element.get("srcdoc") is None
 
 
 @pytest.mark.parametrize(
-    "words", [*PAYLOADS, "多" * 60, "&" * 60, '"' * 60, "\x00\u202e\ud800", "MM-Vet"]
+    "words",
+    [*PAYLOADS, "多" * 60, "&" * 60, '"' * 60, "\x00\u202e\ud800", "\ufffe\uffff", "MM-Vet"],
 )
 def test_a_badge_is_small_and_its_words_are_text(words):
     content = badge_svg(Badge(words, words, words))
