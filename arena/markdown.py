@@ -173,7 +173,8 @@ def visible_text(text: str) -> str:
 def visible_name(text: str) -> str:
     """Replaces invisible characters in a title or a name by codes, as in `gpt-4<U+200B>`. Idempotent.
 
-    They could reverse letters or imitate another name, and XML, as of drawings, takes some of them nowhere. Joiners stay where `visible_text` leaves them.
+    They could reverse letters or imitate another name, and drawings can't hold some of them. Joiners stay
+    where `visible_text` leaves them.
     """
     if text.isascii() and text.isprintable():
         return text

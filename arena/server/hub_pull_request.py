@@ -26,6 +26,7 @@ from arena.model_facts import is_repository
 from arena.server.hub_evaluations import HubScore, card_result, eval_results
 from arena.server.hub_requests import Sleep, may_have_committed, send_again, status_of
 from arena.server.model_card import CARD, MOST_CARD, ModelCardError, read_front, with_result
+from arena.sheets import markdown_text
 from arena.types import Secret
 
 Trouble = Literal["login", "forbidden", "missing", "busy", "unknown", "there", "refused"]
@@ -79,9 +80,10 @@ class Proposal:
 
     @property
     def description(self) -> str:
+        """Markdown; the judge's name in the notes is anybody's words."""
         score = self.score
         return (
-            f"{score.name}, {score.figure}: {score.value:g} ({score.notes}).\n\n"
+            f"{score.name}, {score.figure}: {score.value:g} ({markdown_text(score.notes)}).\n\n"
             f"The answers and how they were graded: {score.url}"
         )
 

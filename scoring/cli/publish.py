@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Annotated
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from typer import Argument, Option, Typer
 
@@ -58,8 +58,14 @@ def _score(link: str, settings: Settings) -> HubScore:
         )
     if not job.published or not job.slug:
         raise PublishError("This report is private. Publish it on its page first, under Share.")
-    base = settings.public or (f"{parts.scheme}://{parts.netloc}" if parts.netloc else "")
+    base = settings.public or _server(parts)
     return hub_score(report, f"{base}/r/{quote(job.slug, safe='')}")
+
+
+def _server(parts: SplitResult) -> str:
+    """Returns the server of a web address, without a name and password that it may hold; "" of anything else."""
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}" if parts.scheme in ("http", "https") and host else ""
 
 
 def _files(score: HubScore, repo: str) -> Iterator[str]:

@@ -1,9 +1,11 @@
-"""Slugs: public names of reports, made of letters, digits and hyphens whatever their titles hold."""
+"""Slugs: public names of reports, made of letters, digits and hyphens whatever their titles hold, and who gets none."""
 
 import re
 import secrets
 import unicodedata
 from collections.abc import Callable
+
+from scoring.benchmarks.spec_benchmark import is_own
 
 _TITLE = 40
 _BENCHMARK = 24
@@ -33,3 +35,17 @@ def _plain(text: str, most: int) -> str:
     apart = unicodedata.normalize("NFKD", text[:200]).lower()
     bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return _OTHERS.sub("-", bare)[: most + 1].strip("-")[:most].rstrip("-")
+
+
+def hindrance_to_publish(state: str, benchmark: str, is_withdrawn: bool) -> str:
+    """Return what keeps a report from a public name, to be read after its title; "" for nothing.
+
+    `is_withdrawn`: operators made it private for good (`arena.admin.moderation`).
+    """
+    if state != "done":
+        return f"is {state}; only a finished report can be published"
+    if is_own(benchmark):
+        return "is scored by a benchmark of your own, which stays private; share its link"
+    if is_withdrawn:
+        return "was made private by the operators, and can't be published again"
+    return ""

@@ -40,10 +40,9 @@ from arena.battles.voters import LOGIN
 from arena.clock import present
 from arena.database import METADATA, Database, Moment, now, take_turn
 from arena.kept import Kept
-from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
-from scoring.jobs.slugs import free_slug
+from scoring.jobs.slugs import free_slug, hindrance_to_publish
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -310,24 +309,12 @@ class Jobs:
         return job
 
     def publish(self, owner: str, link: str, published: bool) -> Job:
-        """Publish a finished report, or make it private again. Raises JobError.
-
-        One that the operators withdrew stays private (`arena.admin.moderation`).
-        """
+        """Publish a finished report, or make it private again. Raises JobError."""
         with self._database.write() as connection:
             job = self._own(connection, owner, link)
-            if job.state != "done":
-                raise JobError(
-                    f"{job.title!r} is {job.state}; only a finished report can be published"
-                )
-            if is_own(job.benchmark):
-                raise JobError(
-                    f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
-                )
-            if published and job.withdrawn is not None:
-                raise JobError(
-                    f"{job.title!r} was made private by the operators, and can't be published again"
-                )
+            is_withdrawn = published and job.withdrawn is not None
+            if hindrance := hindrance_to_publish(job.state, job.benchmark, is_withdrawn):
+                raise JobError(f"{job.title!r} {hindrance}")
             slug = job.slug or free_slug(
                 job.title,
                 job.benchmark,

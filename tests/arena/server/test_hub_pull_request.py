@@ -4,6 +4,7 @@ import base64
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -127,6 +128,11 @@ class TestWhatIsSent:
         models.offer(proposal, TOKEN, "ada")
         assert hub.hub_models.bodies == [commit("README.md", changed)]
         assert "GET /api/whoami-v2" not in hub.hub_models.requests
+
+    def test_a_judges_name_is_no_link_in_the_description(self, models):
+        notes = "judge [free](https://evil.example) <b>, n 2"
+        description = models.propose(REPO, replace(SCORE, notes=notes)).description
+        assert "(judge \\[free\\](https://evil.example) \\<b\\>, n 2)" in description
 
     def test_a_form_that_is_sent_twice_at_once_opens_one(self, hub, models):
         proposal = models.propose(REPO, SCORE)

@@ -73,6 +73,12 @@ def test_a_dry_run_prints_the_files_and_asks_nobody(hub, publish, slug):
     assert hub.hub_models.requests == []
 
 
+def test_the_source_is_a_web_address_without_a_password(hub, publish, slug):
+    done = publish(f"https://ada:secret@arena.example/r/{slug}", "--dry-run")
+    assert f"    url: {HOST}/r/{slug}" in done.out and "secret" not in done.out
+    assert publish(f"ftp://arena.example/r/{slug}", "--dry-run").code == 2
+
+
 def test_what_hinders_it_is_said(hub, publish, slug, jobs):
     for address in (f"http://127.0.0.1:7860/r/{slug}", slug):
         done = publish(address, "--yes")
