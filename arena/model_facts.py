@@ -29,7 +29,10 @@ ON_HUB = "on_hub"
 _SIZE = re.compile(r"([0-9]{1,13}(?:\.[0-9]{1,3})?) ?([MBT]?)", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "M": 10**6, "B": 10**9, "T": 10**12}
 _DAY = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}", re.ASCII)
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}", re.ASCII)
+_REPOSITORY = re.compile(
+    r"(?!.*(?:\.\.|--))[A-Za-z0-9](?:[\w.-]{0,94}\w)?/\w(?:[\w.-]{0,94}\w)?", re.ASCII
+)
+"""OWNER/NAME by the rules of the Hub; it becomes part of paths, so that no name may be dots."""
 _LICENCES = {
     "apache-2.0": "Apache-2.0",
     "mit": "MIT",

@@ -158,8 +158,9 @@ class TestFiles:
         assert reason in page.text
         assert "<form" not in page.text
 
-    def test_a_record_needs_a_repository(self, site, visitor):
-        answer = visitor.get(f"/r/{site.slug}/eee.zip?repo=no-owner")
+    @pytest.mark.parametrize("name", ["no-owner", "a/..", "a/.", "a../b", "a/b--c", "a/b."])
+    def test_a_record_needs_a_repository_that_may_be_a_folder(self, site, visitor, name):
+        answer = visitor.get(f"/r/{site.slug}/eee.zip", params={"repo": name})
         assert answer.status_code == 409
         assert "repo=OWNER/NAME" in answer.text
 
