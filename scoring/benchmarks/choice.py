@@ -88,7 +88,7 @@ from scoring.multiple_choice.types import (
     Protocol,
     Rule,
 )
-from scoring.no_answers import fate, named
+from scoring.no_answers import fate, no_answer_sentences
 from scoring.report import (
     JudgeStamp,
     QuestionStamp,
@@ -251,7 +251,7 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:
-        return named(
+        return no_answer_sentences(
             failures(report.rows, report.protocol), len(report.rows), fate(report.protocol)
         )
 

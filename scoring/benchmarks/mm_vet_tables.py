@@ -24,7 +24,7 @@ from scoring.benchmarks.mm_vet_questions import (
     truth_parts,
     truth_words,
 )
-from scoring.no_answers import fate, named
+from scoring.no_answers import fate, no_answer_sentences
 from scoring.report import (
     Grade,
     Report,
@@ -133,7 +133,7 @@ def told_no_answers(report: Report) -> tuple[str, ...]:
     reasons = {row.question.id: row.no_answer for row in report.rows}
     graded = report.protocol == "paper" and not report.judge.prompt
     then = "The file's grades count all the same." if graded else fate(report.protocol)
-    return named(reasons, len(report.rows), then)
+    return no_answer_sentences(reasons, len(report.rows), then)
 
 
 def told_cuts(report: Report) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from scoring.people.agreement_files import (
     read_scores,
 )
 from scoring.people.agreement_sheets import TITLE, coefficient_sheet, level_sheet, measure_sheet
-from scoring.people.text_metrics import KEPT, MetricName
+from scoring.people.text_metrics import INSTALLED, MetricName
 from scoring.web.agreement_view import reproduction_plot
 
 METRICS = get_args(MetricName)
@@ -68,7 +68,7 @@ def agreement(
             metavar="NAME...",
             help=f"of the answers' texts, from {', '.join(METRICS)}",
         ),
-    ] = ",".join(KEPT),
+    ] = ",".join(INSTALLED),
 ) -> Iterator[str]:
     check_unread((out / name for name in FILES), *files, answers, scores)
     chosen = tuple(name for name in METRICS if name in metrics.split(","))

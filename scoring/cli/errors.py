@@ -23,7 +23,7 @@ from scoring.people.error_sample import PER_GROUP, KnownErrors, draw, known_erro
 from scoring.people.error_shares import LabelsError, error_shares, without_annotation_errors
 from scoring.people.errors import ERROR_KINDS, ErrorKey, Label
 from scoring.people.label_agreement import compare_errors, doubted_questions, label_agreement
-from scoring.people.label_files import draw_csv, labels_csv, named_items, read_labels
+from scoring.people.label_files import draw_csv, drawn_items, labels_csv, read_labels
 from scoring.people.label_sheets import (
     agreement_sheet,
     bounds_text,
@@ -113,7 +113,7 @@ def proposes(
     serving = progress.CommandJudge(Settings.from_env(), judge, base_url, False, yes, budget)
     answers = _answers(file, protocol)
     errors = _errors(file, answers).by_item
-    named = {*(named_items(drawn) if drawn else errors)}
+    named = {*(drawn_items(drawn) if drawn else errors)}
     if drawn and (other := len(named - errors.keys())):
         yield f"{drawn.name}: {other:,} of its {len(named):,} items are no wrong answers of {file.name}"
     wanted = {item: error for item, error in errors.items() if item in named}

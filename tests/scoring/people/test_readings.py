@@ -23,7 +23,7 @@ from scoring.people.readings import (
     option_of,
     people_choose,
 )
-from scoring.people.store import Said
+from scoring.people.store import MarkEntry
 from tests.support.marked_reports import OWNER, MarkedReport
 from tests.support.open_answers import JUDGE, open_report
 
@@ -236,5 +236,5 @@ def test_a_person_who_takes_everything_back_has_read_nothing(database):
     marked = MarkedReport.on(database, report)
     seat = marked.seat(kind="readings")
     (token,) = marked.mark(seat, "B")
-    marked.marking.store.say(seat, token, Said(""))
+    marked.marking.store.enter(seat, token, MarkEntry(""))
     assert reading_results(marked.marking, marked.job, report) is None
