@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scoring.benchmarks.submission import Form, ServerSubmission, SubmittedAnswer
 from scoring.multiple_choice.circular_eval import is_circular, missing_passes
 from scoring.multiple_choice.metrics import Node
-from scoring.multiple_choice.reader import Problem, ReadFile, turned_letter
+from scoring.multiple_choice.reader import Problem, ReadFile, rotated_letter
 from scoring.multiple_choice.types import LETTERS, NONE, PASS, Answered, ChoiceQuestion, Decided
 from scoring.report import file_stem
 from scoring.score_sheets import TreeTable
@@ -43,7 +43,7 @@ def _sighted(question: ChoiceQuestion, questions: Questions) -> ChoiceQuestion:
     known = questions.get(question.index)
     base = questions[question.index % PASS]
     return replace(
-        question, answer=known.answer if known else turned_letter(base, question.options)
+        question, answer=known.answer if known else rotated_letter(base, question.options)
     )
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema, prompt_text
-from scoring.multiple_choice.extract import asked, closed_ask
+from scoring.multiple_choice.extract import ask_until_read, closed_ask
 from scoring.multiple_choice.types import Rule
 from scoring.rules.base import (
     TOOLKITS,
@@ -39,7 +39,7 @@ class JudgedKind(RuleKind, ABC):
     """A kind whose answers a judge can copy out."""
 
     form: ClassVar[str]
-    """What the judge is asked for: "one number"."""
+    """The content of the judge's reply, in words: "one number"."""
     choices: ClassVar[Sequence[str]] = ()
     """All that it may reply, beside `UNKNOWN`; empty for any text."""
 
@@ -61,7 +61,7 @@ class JudgedKind(RuleKind, ABC):
             reading = self.replied(item, said, protocol)
             return reading if reading.read or protocol in TOOLKITS else None
 
-        found = yield from asked(ask, read)
+        found = yield from ask_until_read(ask, read)
         reading = found.read or unread(protocol, str(Rule.UNREAD).replace("a letter", self.form))
         return Judged(self._checked(item, reading), found.replies, found.model)
 

@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from scoring.judges.spec import Ask, JudgeSpec, Reply
 from scoring.multiple_choice.extract import (
     PROMPTS,
-    asked,
+    ask_until_read,
     closed_ask,
     extract,
     judged_letter,
@@ -221,7 +221,7 @@ class LetterRule(RuleKind):
             said = extracted(text, finish)
             return None if said is None else nearest(said, options)
 
-        found = yield from asked(ask, read)
+        found = yield from ask_until_read(ask, read)
         truth = self._toolkit_truth(item, protocol)
         if not found.read:
             reading = unread(protocol, str(Rule.UNREAD))

@@ -15,7 +15,7 @@ from arena.inference.messages import ending
 from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol, cell_of, unread
 from scoring.rules.prompted import PromptedRule
 
@@ -96,14 +96,14 @@ class PairwiseRule(PromptedRule):
         baseline = cell_of(item, self.baseline) or ""
         if protocol == "strict":
             ask = self._ask(item, (answer, baseline) if turn else (baseline, answer), spec)
-            found = yield from asked(ask, self._strict, ATTEMPTS)
+            found = yield from ask_until_read(ask, self._strict, ATTEMPTS)
             reading = self._reading(found.read, turn) if found.read else self._unread(protocol)
             return Judged(reading, found.replies, found.model)
         ask = self.plain_ask(item, dict(zip(self.places, (baseline, answer), strict=True)))
         if protocol == "vlmevalkit":
-            found = yield from asked(ask, _only_label, 2)
+            found = yield from ask_until_read(ask, _only_label, 2)
         else:
-            found = yield from asked(ask, _contained_label, 1)
+            found = yield from ask_until_read(ask, _contained_label, 1)
         reading = self._reading(found.read) if found.read else self._unread(protocol)
         return Judged(reading, found.replies, found.model)
 

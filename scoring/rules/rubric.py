@@ -14,7 +14,7 @@ from arena.reasoning import answer_of
 from scoring.intervals import Ends
 from scoring.judges.replies import Scale, read_score
 from scoring.judges.spec import Ask, JudgeSpec, Reply, closed_schema
-from scoring.multiple_choice.extract import ATTEMPTS, asked
+from scoring.multiple_choice.extract import ATTEMPTS, ask_until_read
 from scoring.rules.base import Item, Judged, Reading, RuleProtocol
 from scoring.rules.prompted import PromptedRule
 
@@ -93,7 +93,9 @@ class RubricRule(PromptedRule):
         plain = self.plain_ask(item, {"answer": answer})
         ask = fenced if protocol == "strict" else plain
         read = self._read_marks if self.marks == 2 else self._read_grade
-        found = yield from asked(ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS)
+        found = yield from ask_until_read(
+            ask, self._kit if is_kit else read, 1 if is_kit else ATTEMPTS
+        )
         reading = found.read or self._unread(protocol)
         return Judged(reading, found.replies, found.model)
 
