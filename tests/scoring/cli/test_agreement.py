@@ -117,7 +117,7 @@ def test_planted_files_give_the_planted_figures(tmp_path, command):
     backed = battles(
         tmp_path / "backed.jsonl",
         [(n, "m1", "m2", pair) for n, pair in enumerate(turned)],
-        needs_reference=True,
+        backed=True,
     )
     keys = [vote.item for vote in read_poll([free]).verdicts]
     answers = table(
