@@ -1,4 +1,4 @@
-"""Two files of multiple-choice answers: whether they answer the same questions."""
+"""The check that two files of multiple-choice answers answer the same questions."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from scoring.multiple_choice.types import ChoiceQuestion, Decided
 
 
 class ComparisonError(ValueError):
-    """Two reports cannot be compared; the message says why."""
+    """Two reports that cannot be compared; the message says why."""
 
 
 def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alike: bool) -> None:
-    """Raise ComparisonError for files that share no question, or whose questions differ under one index.
+    """Raises ComparisonError for files without a shared question, or with different questions under the same index.
 
-    `worded_alike`: False for languages and modes, which word a question in their own ways.
+    `worded_alike` is False for languages and modes, which word a question differently.
     """
     known = {row.question.index: row.question for row in first}
     shared = [row.question for row in second if row.question.index in known and row.question.answer]
@@ -22,10 +22,16 @@ def check_pairs(first: Sequence[Decided], second: Sequence[Decided], worded_alik
         raise ComparisonError(
             "the files share no question with an answer; choose two files of one question set"
         )
-    others = [one.index for one in shared if one.answer != known[one.index].answer]
+    others = [
+        question.index for question in shared if question.answer != known[question.index].answer
+    ]
     _check_none(others, "have another answer")
     if worded_alike:
-        others = [one.index for one in shared if _asked(one) != _asked(known[one.index])]
+        others = [
+            question.index
+            for question in shared
+            if _content(question) != _content(known[question.index])
+        ]
         _check_none(others, "ask another question")
 
 
@@ -37,6 +43,6 @@ def _check_none(indices: Sequence[int], words: str) -> None:
         )
 
 
-def _asked(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:
-    """What a question asks, however a table pads its cells, and in whatever order its options stand."""
+def _content(question: ChoiceQuestion) -> tuple[str, Sequence[str]]:
+    """A question's text and options, without padding and without the options' order."""
     return folded(question.text), sorted(map(plain_option, question.options.values()))

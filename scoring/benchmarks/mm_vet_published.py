@@ -1,6 +1,6 @@
-"""MM-Vet's published tables: the paper's Tables 2 to 5, 9 and 10, each with what it was measured on and how.
+"""MM-Vet's published tables: the paper's Tables 2 to 5, 9 and 10, each with the conditions of its measurement.
 
-`mm_vet_published.csv` lists the tables with their conditions; each has a file of its own, a line a model.
+`mm_vet_published.csv` lists the tables with their conditions; each table has its own file, with a line for each model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,15 +21,15 @@ TOTAL = "Total"
 
 @dataclass(frozen=True)
 class TableConditions:
-    """A table of the paper, and how its numbers were measured."""
+    """A table of the paper, with the conditions of its measurement."""
 
     table: int
     questions: str
-    """The questions, as a report's edition names them."""
+    """The questions, by the name of a report's edition."""
     groups: Groups
     judge: str
     runs: int
-    """Runs of the judge that a number is the mean of."""
+    """Runs of the judge behind each mean."""
     note: str = ""
 
 
@@ -42,11 +42,11 @@ class PublishedScores:
     std: float
     """Standard deviation of the total over the runs."""
     prompt: str = ""
-    """The file of the prompt that was set before each question; "" for none."""
+    """The file of the prompt before each question; "" for none."""
 
     @property
-    def asked(self) -> str:
-        """What the model read before each question."""
+    def prompt_text(self) -> str:
+        """The prompt that the model read before each question."""
         return prompt_text(self.prompt) if self.prompt else ""
 
 
@@ -58,7 +58,9 @@ def published_tables() -> tuple[TableConditions, ...]:
 @cache
 def published(table: int) -> tuple[PublishedScores, ...]:
     """The lines of a table of the paper, in its order."""
-    (groups,) = (one.groups for one in published_tables() if one.table == table)
+    (groups,) = (
+        conditions.groups for conditions in published_tables() if conditions.table == table
+    )
     columns = CAPABILITIES if groups == "capabilities" else tuple(integrations())
     return read_table(PublishedScores, f"mm_vet_table_{table}.csv", (*columns, "total"))
 
@@ -66,17 +68,24 @@ def published(table: int) -> tuple[PublishedScores, ...]:
 def published_board(
     report: Report, edition: str, groups: Groups, scored: ScoreTable
 ) -> PublishedBoard | None:
-    """The published models on a report's questions, with what sets them apart from it; None for other questions."""
-    tables = [one for one in published_tables() if (one.questions, one.groups) == (edition, groups)]
+    """The published models on a report's questions, with the differences in conditions; None for other questions."""
+    tables = [
+        conditions
+        for conditions in published_tables()
+        if conditions.questions == edition and conditions.groups == groups
+    ]
     if not tables:
         return None
-    # a model that stands in two tables has one line
-    lines = {line.model: line for one in tables for line in published(one.table)}
+    # a model in two tables has one line
+    lines = {line.model: line for conditions in tables for line in published(conditions.table)}
     names = {name: _head(name, groups) for name in next(iter(lines.values())).scores}
     own = {line.name: line.mean for line in scored.lines}
-    notes = [*_prompts(lines.values(), report.asked), *(one.note for one in tables if one.note)]
+    notes = [
+        *_prompts(lines.values(), report.asked),
+        *(conditions.note for conditions in tables if conditions.note),
+    ]
     return PublishedBoard(
-        source=_source([one.table for one in tables]),
+        source=_source([conditions.table for conditions in tables]),
         columns=(TOTAL, *(head for head in names.values() if head != TOTAL)),
         rows=tuple(
             PublishedRow(
@@ -87,7 +96,7 @@ def published_board(
             for line in lines.values()
         ),
         own={head: own.get(name) for name, head in names.items()},
-        apart=tuple(_apart(report, tables[0])),
+        apart=tuple(_differences(report, tables[0])),
         own_spread=scored.spread if report.runs > 1 else None,
         note=" ".join(notes),
     )
@@ -99,7 +108,7 @@ def _source(numbers: Sequence[int]) -> str:
 
 
 def _head(name: str, groups: Groups) -> str:
-    """What stands over a column: a capability in words, an integration in the paper's short forms."""
+    """The heading of a column: a capability in words, an integration in the paper's short forms."""
     if name == "total":
         return TOTAL
     if groups == "capabilities":
@@ -109,16 +118,16 @@ def _head(name: str, groups: Groups) -> str:
     )
 
 
-def _prompts(lines: Iterable[PublishedScores], asked: str) -> Iterator[str]:
-    """Which models were asked in other words than their questions', in sentences."""
-    by_prompt = grouped((line.asked, line.model) for line in lines if line.asked)
+def _prompts(lines: Iterable[PublishedScores], own_prompt: str) -> Iterator[str]:
+    """Yields sentences on the models with a prompt before each question."""
+    by_prompt = grouped((line.prompt_text, line.model) for line in lines if line.prompt_text)
     for prompt, models in by_prompt.items():
-        like = ", as this model" if prompt == asked else ""
+        like = ", as this model" if prompt == own_prompt else ""
         yield f"{', '.join(models)}: asked with “{prompt}” before each question{like}."
 
 
-def _apart(report: Report, table: TableConditions) -> Iterator[str]:
-    """How a report was made otherwise than a table."""
+def _differences(report: Report, table: TableConditions) -> Iterator[str]:
+    """Yields the differences between the conditions of a report and a table."""
     if {report.judge.model, *report.judge.versions}.isdisjoint({table.judge}):
         yield f"{table.judge} judged the table, {report.judge.model} this report"
     if report.protocol != "paper":

@@ -13,7 +13,7 @@ from arena.templates import plural
 from scoring.benchmarks.mm_vet import JUDGING, MM_VET, MMVet, Options, missed
 from scoring.benchmarks.mm_vet_grades import graded_report, grades_for, holds_grades
 from scoring.benchmarks.mm_vet_questions import load_mm_vet, own_sample, subset
-from scoring.benchmarks.mm_vet_tables import told_no_answers, told_zeros
+from scoring.benchmarks.mm_vet_tables import no_answer_notes, zeros_sentence
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, load_mm_vet_v2
 from scoring.benchmarks.predictions import Missing, fill, notices, read_predictions
 from scoring.cli import progress
@@ -38,7 +38,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
         report = yield from _graded(
             request.file, chosen, options.missing, request.title, options.answers
         )
-        yield from told_no_answers(report)
+        yield from no_answer_notes(report)
         judges = ", ".join(report.judge.versions)
         yield f"{chosen.name}: grades of {judges} for {plural(len(report.rows), 'question')}, runs: {report.runs}."
     else:
@@ -128,5 +128,5 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
 def _warnings(report: Report) -> Iterator[str]:
     if report.missing:
         yield f"PARTIAL: {missing_notice(report)}"
-    if zeros := told_zeros(grade for row in report.rows for grade in row.grades):
+    if zeros := zeros_sentence(grade for row in report.rows for grade in row.grades):
         yield zeros
