@@ -93,6 +93,7 @@ from scoring.jobs.uploads import PAGE_BYTES
 from scoring.people.spec import MarkSpec
 from scoring.web import (
     agreement_page,
+    benchmarks_page,
     judges_page,
     marking_task,
     owners_page,
@@ -102,6 +103,7 @@ from scoring.web import (
     task_map_api,
 )
 from scoring.web.agreement_page import AgreementPage
+from scoring.web.benchmarks_page import BenchmarksPage
 from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
@@ -419,6 +421,7 @@ def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tupl
         scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
         report_page.routes(reports),
+        benchmarks_page.routes(BenchmarksPage(scoring.service, layout)),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
         export_api.routes(context.arena.public_files, layout, owners.part),

@@ -149,7 +149,7 @@ class Budget:
     def reserve(
         self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
     ) -> int:
-        """Reserve an amount in the budgets of job, days and total, or in none; return its id. Raises BudgetError."""
+        """Reserves an amount in the budgets of job, days and total, or in none; returns its id. Raises BudgetError."""
         _check(amount)
         limits = self._limits(job, user, most, network)
         with self._database.write() as connection:
@@ -165,7 +165,7 @@ class Budget:
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace a reservation by the actual cost; a reservation that is already committed stays as it is."""
+        """Replaces a reservation by the actual cost; a reservation that is already committed stays as it is."""
         _check(amount)
         with self._database.write() as connection:
             held = connection.execute(
@@ -178,7 +178,7 @@ class Budget:
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
-        """Commit the reservations of dead servers at their upper bounds; return how many there were.
+        """Commits the reservations of dead servers at their upper bounds; returns how many there were.
 
         On SQLite there is one server: what is older than this process is of a dead one.
         """
@@ -271,7 +271,7 @@ class Budget:
 
 
 def spend_reserved(connection: Connection) -> None:
-    """Count all reservations as spent, at their upper bounds, in a restore: whoever made them is gone."""
+    """Counts all reservations as spent, at their upper bounds, in a restore: whoever made them is gone."""
     connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
 
 
@@ -328,7 +328,7 @@ class Reservation:
 
 @asynccontextmanager
 async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIterator[Reservation]:
-    """Hold an upper bound for the length of a call; commit what it cost, also when cancelled. Raises BudgetError."""
+    """Holds an upper bound for the length of a call; commit what it cost, also when cancelled. Raises BudgetError."""
     held = Reservation()
     if budget is None:
         yield held

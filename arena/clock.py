@@ -65,7 +65,7 @@ _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
 
 
 def tick(connection: Connection) -> int:
-    """Return the database time in a writing transaction; where the system clock was set back, move ahead of it."""
+    """Returns the database time in a writing transaction; where the system clock was set back, move ahead of it."""
     row = connection.execute(_READING).one()
     present = row.machine + row.ahead
     if present < row.seen:
@@ -81,12 +81,12 @@ def tick(connection: Connection) -> int:
 
 
 def present(connection: Connection) -> datetime:
-    """Return the database time of `tick`: the same for all servers of one database, however their clocks differ."""
+    """Returns the database time of `tick`: the same for all servers of one database, however their clocks differ."""
     return EPOCH + timedelta(microseconds=tick(connection))
 
 
 def clock(connection: Connection) -> int:
-    """Return the database time in a reading transaction; it stands still where the system clock was set back."""
+    """Returns the database time in a reading transaction; it stands still where the system clock was set back."""
     row = connection.execute(_READING).one()
     return max(row.machine + row.ahead, row.seen)
 

@@ -54,7 +54,7 @@ class ArenaContext:
     """The arena's services on one database, and the work in the background."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database, restore or fill it if it is empty, and make the services.
+        """Opens the database, restores or fills it if it is empty, and makes the services.
 
         Raises DatabaseError; HubError and ChangeLogError for a copy that cannot be restored; CatalogueError and
         SettingError for a wrong catalogue; LiveModelError for a model's name that is taken.
@@ -127,7 +127,7 @@ class ArenaContext:
         self.admin = AdminService(
             database=self.database,
             images=self.live_images,
-            who=settings.counted,
+            counted=settings.counted,
             uploads=settings.uploads_dir,
             credits=self.credits,
         )
@@ -138,7 +138,7 @@ class ArenaContext:
         queues: Mapping[str, Callable[[], int]],
         stopped: Callable[[], Sequence[StoppedJob]] = tuple,
     ) -> DashboardService:
-        """Return the operators' overview; `queues` maps the name of a queue beside the live one's to its length.
+        """Returns the operators' overview; `queues` maps the name of a queue beside the live one's to its length.
 
         `stopped` returns the jobs of the site's judge that stopped last.
         """
@@ -183,7 +183,7 @@ class ArenaContext:
 
 
 def models_of(settings: Settings) -> Models:
-    """Return the models that the operator has named. Raises CatalogueError and SettingError."""
+    """Returns the models that the operator has named. Raises CatalogueError and SettingError."""
     catalogue = read_catalogue(settings.models, catalogue_keys(settings))
     return Models(catalogue, settings.local_models)
 
@@ -191,7 +191,7 @@ def models_of(settings: Settings) -> Models:
 def live_models_of(
     models: Models, take_prices: Callable[[Mapping[str, Price]], None]
 ) -> LiveModels:
-    """Return the models that answer live, with the downloads of those that run here and are on the Hub."""
+    """Returns the models that answer live, with the downloads of those that run here and are on the Hub."""
     live_cards = models.catalogue.live
     return LiveModels(
         [models.vlm(card.name) for card in live_cards],
@@ -201,7 +201,7 @@ def live_models_of(
 
 
 def restored_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Return the copy on the Hub, if there is one, after an empty database was filled from it."""
+    """Returns the copy on the Hub, if there is one, after an empty database was filled from it."""
     if settings.backup is None:
         return None
     hub = HubDataset(settings.backup.dataset, settings.backup.token)

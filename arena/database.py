@@ -72,7 +72,7 @@ class Step(NamedTuple):
 
 STEPS: tuple[Step, ...] = ()
 """All migrations since the first release, in order; a database's version is the number of those it has been through."""
-DIGEST = "b80c254480cabd96"
+DIGEST = "5863c59d91966b67"
 """Digest of all table definitions, which `tests/arena/test_migrations.py` computes.
 
 Not computed here: commands import some of the tables only."""
@@ -169,12 +169,12 @@ class Database:
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Open the same database in a process that works for this one."""
+        """Opens the same database in a process that works for this one."""
         return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Run a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
+        """Runs a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
         try:
             with (
                 self._turn if self.is_sqlite else nullcontext(),
@@ -194,7 +194,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Run a read-only transaction. Raises DatabaseError if the database cannot be read."""
+        """Runs a read-only transaction. Raises DatabaseError if the database cannot be read."""
         try:
             with self._reader.begin() as connection:
                 yield connection
@@ -205,7 +205,7 @@ class Database:
             ) from error
 
     def try_write(self) -> None:
-        """Open a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
+        """Opens a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
         with self.write() as connection:
             connection.execute(update(META).where(false()).values(value=0))
 
@@ -221,11 +221,11 @@ class Database:
                 cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS}000")
 
     def insert(self, table: Table):
-        """Return this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
+        """Returns this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def secret_key(self, name: str) -> bytes:
-        """Return the random key of this name; the first call, on any server, makes it. Raises DatabaseError."""
+        """Returns the random key of this name; the first call, on any server, makes it. Raises DatabaseError."""
         fresh = (
             self.insert(SECRET_KEY)
             .values(name=name, key=secrets.token_hex(32))
@@ -239,7 +239,7 @@ class Database:
         return bytes.fromhex(key)
 
     def become_server(self) -> None:
-        """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
+        """Takes the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
         if not self.is_sqlite:
             return
         # one behind every link
@@ -253,11 +253,11 @@ class Database:
             ) from error
 
     def hold(self, name: str) -> None:
-        """Hold a name until it is released or this process ends. Raises DatabaseError."""
+        """Holds a name until it is released or this process ends. Raises DatabaseError."""
         self._holding(func.pg_advisory_lock_shared, name)
 
     def release(self, name: str) -> None:
-        """Release a name; if the database is gone, so is what was held in it."""
+        """Releases a name; if the database is gone, so is what was held in it."""
         with suppress(DatabaseError):
             self._holding(func.pg_advisory_unlock_shared, name)
 
@@ -323,12 +323,12 @@ def back_up(url: str, copy: Path) -> None:
 
 
 def counter(connection: Connection, name: str) -> int:
-    """Return a number from the meta table, 0 if it is absent."""
+    """Returns a number from the meta table, 0 if it is absent."""
     return connection.scalar(_COUNTER, {"name": name}) or 0
 
 
 def bump_counter(connection: Connection, name: str) -> None:
-    """Add one to a number in the meta table."""
+    """Adds one to a number in the meta table."""
     changed = connection.execute(
         update(META).where(META.c.name == name).values(value=META.c.value + 1)
     )
@@ -337,7 +337,7 @@ def bump_counter(connection: Connection, name: str) -> None:
 
 
 def take_turn(connection: Connection, table: Table) -> None:
-    """Take this table's lock, across all servers, until the transaction ends."""
+    """Takes this table's lock, across all servers, until the transaction ends."""
     # SQLite has one writing transaction at a time anyway
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
@@ -382,7 +382,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
 
 
 def _begin_by(engine: Engine, statement: str) -> None:
-    """Begin transactions in the driver: as a statement of SQLAlchemy's, this costs as much as one that reads."""
+    """Begins transactions in the driver: as a statement of SQLAlchemy's, this costs as much as one that reads."""
 
     def do_begin(dbapi_connection: PoolProxiedConnection) -> None:
         dbapi_connection.execute(statement)
@@ -391,7 +391,7 @@ def _begin_by(engine: Engine, statement: str) -> None:
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:
-    """Turn WAL on, waiting while another program writes: SQLite itself does not wait for this."""
+    """Turns WAL on, waiting while another program writes: SQLite itself does not wait for this."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -404,7 +404,7 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
 
 
 def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
-    """Return a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
+    """Returns a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     alone = {**pool, "pool_size": 1, "max_overflow": 0, "isolation_level": "AUTOCOMMIT"}
@@ -416,7 +416,7 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
 
 
 def _prepare_schema(engine: Engine) -> None:
-    """Take the steps that are left, each in one transaction, then create missing tables. Raises DatabaseError."""
+    """Takes the steps that are left, each in one transaction, then create missing tables. Raises DatabaseError."""
     is_current = False
     while not is_current:
         with engine.begin() as connection:
@@ -430,14 +430,14 @@ def _prepare_schema(engine: Engine) -> None:
 
 
 def _create_missing(connection: Connection) -> None:
-    """Create the tables that are not there; SQLAlchemy would ask for each of them, which was most of an opening."""
+    """Creates the tables that are not there; SQLAlchemy would ask for each of them, which was most of an opening."""
     present = set(inspect(connection).get_table_names())
     missing = [table for name, table in METADATA.tables.items() if name not in present]
     METADATA.create_all(connection, tables=missing, checkfirst=False)
 
 
 def _version(connection: Connection) -> int:
-    """Return how many steps a database has been through; an empty one needs none. Raises DatabaseError."""
+    """Returns how many steps a database has been through; an empty one needs none. Raises DatabaseError."""
     tables = METADATA.tables.keys() & set(inspect(connection).get_table_names())
     if not tables:
         SCHEMA.create(connection)
@@ -465,12 +465,12 @@ def _name(connection: Connection) -> str:
 
 
 def _digest_at(version: int) -> str:
-    """Return the digest of all table definitions after so many steps."""
+    """Returns the digest of all table definitions after so many steps."""
     return STEPS[version].digest if version < len(STEPS) else DIGEST
 
 
 def _migrate(connection: Connection, version: int) -> None:
-    """Take the step that follows this version."""
+    """Takes the step that follows this version."""
     for table, statements in STEPS[version].statements.items():
         if inspect(connection).has_table(table):
             for statement in statements:
@@ -479,12 +479,12 @@ def _migrate(connection: Connection, version: int) -> None:
 
 
 def _make_private(file: Path) -> None:
-    """Create an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
+    """Creates an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
     # an existing file is not opened: closing it would drop SQLite's locks
     file.touch(0o600, exist_ok=False)
 
 
 def _reason(error: BaseException) -> str:
-    """Return the driver's one-line reason, without the statement and its parameters."""
+    """Returns the driver's one-line reason, without the statement and its parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -51,7 +51,7 @@ class Photo(NamedTuple):
 
 
 def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> bytes:
-    """Return a drawing as a PNG file on white, at twice its size."""
+    """Returns a drawing as a PNG file on white, at twice its size."""
     size = (ceil(drawing.width * _SCALE), ceil(drawing.height * _SCALE))
     picture = Image.new("RGB", size, _PAPER)
     pen = ImageDraw.Draw(picture)
@@ -76,7 +76,7 @@ def is_drawable(text: str) -> bool:
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
-    """Draw a mark; the font has the micro sign, and not the letter mu of a model's name."""
+    """Draws a mark; the font has the micro sign, and not the letter mu of a model's name."""
     ink = _INK[mark.tone]
     x = mark.x * _SCALE
     y = mark.y * _SCALE
@@ -99,7 +99,7 @@ def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
 
 
 def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
-    """Draw a box on white, and a cell's number in it; a box without strength leaves what is below it."""
+    """Draws a box on white, and a cell's number in it; a box without strength leaves what is below it."""
     if mark.strength:
         x = mark.x * _SCALE
         y = mark.y * _SCALE
@@ -117,7 +117,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def pixels_png(rows: bytes, width: int, height: int) -> bytes:
-    """Return a PNG file of pixels: three bytes each, row by row."""
+    """Returns a PNG file of pixels: three bytes each, row by row."""
     with io.BytesIO() as file:
         Image.frombytes("RGB", (width, height), rows).save(file, "PNG", optimize=True)
         return file.getvalue()

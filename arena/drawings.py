@@ -120,22 +120,22 @@ class Drawing:
     fluid: bool = False
 
     def across(self, x: float) -> str:
-        """Return a horizontal place or distance as SVG takes it."""
+        """Returns a horizontal place or distance as SVG takes it."""
         return f"{100 * x / self.width:.5g}%" if self.fluid else f"{x:.5g}"
 
 
 def svg(drawing: Drawing, name: str) -> str:
-    """Return a drawing as part of a page; `name` tells it from the page's others."""
+    """Returns a drawing as part of a page; `name` tells it from the page's others."""
     return SVG.inside(drawing, name)
 
 
 def svg_file(drawing: Drawing) -> str:
-    """Return a drawing as a file that needs no page around it."""
+    """Returns a drawing as a file that needs no page around it."""
     return SVG.file(replace(drawing, fluid=False), MARGIN)
 
 
 def shortened(name: str, letters: int = NAME_LETTERS) -> str:
-    """Return a name on one line, without its middle if it is long: names differ at both ends."""
+    """Returns a name on one line, without its middle if it is long: names differ at both ends."""
     name = " ".join(visible_name(name[:1000]).split())
     if _within(name, letters) == name:
         return name
@@ -145,7 +145,7 @@ def shortened(name: str, letters: int = NAME_LETTERS) -> str:
 
 
 def _within(name: Iterable[str], letters: int) -> str:
-    """Return the first letters that have room; wide ones, as Chinese has them, take that of two."""
+    """Returns the first letters that have room; wide ones, as Chinese ones, take the room of two."""
     kept = []
     for letter in name:
         letters -= 2 if east_asian_width(letter) in ("W", "F") else 1
@@ -156,7 +156,7 @@ def _within(name: Iterable[str], letters: int) -> str:
 
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
-    """Return a name in short lines, broken after hyphens and blanks where it can be."""
+    """Returns a name in short lines, broken after hyphens and blanks where it can be."""
     name = shortened(name, letters * lines)
     found = [""]
     for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
@@ -174,7 +174,7 @@ def wrapped(name: str, letters: int, lines: int) -> list[str]:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers within a range, at most so many."""
+    """Returns round numbers within a range, at most so many."""
     rough = max(high - low, 1e-9) / most
     base = 10 ** floor(log10(rough))
     step = next(base * one for one in (1, 2, 5, 10) if base * one >= rough)
@@ -208,7 +208,7 @@ def grid_drawing(
     columns: Sequence[str],
     cells: Sequence[Sequence[GridCell]],
 ) -> Drawing:
-    """Lay out a heat map with its numbers in the cells, and names that are never turned."""
+    """Lays out a heat map with its numbers in the cells, and names that are never turned."""
     heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
     sides = [wrapped(name, _ROW_LETTERS, 2) for name in rows]
     left = 16 + 7 * max((len(line) for lines in sides for line in lines), default=0)
@@ -272,7 +272,9 @@ RATING_AXIS = 24
 
 
 def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], most: int) -> Drawing:
-    """Lay out ratings with their intervals, the first model on top, and how many models come after the first `most`."""
+    """Lays out ratings with their intervals, the first model on top, and how many models come after the first
+    `most`.
+    """
     width = 720
     marks, height = ratings_marks(rows[:most], width, 0)
     if len(rows) > most:
@@ -282,7 +284,7 @@ def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], mos
 
 
 def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
-    """Return the marks of the rows, at least one, and of the axis below them, and where they end."""
+    """Returns the marks of the rows, at least one, and of the axis below them, and where they end."""
     bounds = [
         bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None
     ]
@@ -309,14 +311,14 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[
 
 
 def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
-    """Return a model's name left of its row, of which `y` is the middle."""
+    """Returns a model's name left of its row, of which `y` is the middle."""
     return TextMark(
         0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name
     )
 
 
 def more_models(number: int, y: float) -> TextMark:
-    """Say how many are not drawn, from the left edge: a phone has room for it there alone."""
+    """Says how many are not drawn, from the left edge: a phone has room for it there alone."""
     return TextMark(0, y + 18, f"and {plural(number, 'model')} more in the table", tone="quiet")
 
 
@@ -339,7 +341,7 @@ class ShareRow(NamedTuple):
 def shares_drawing(
     title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]
 ) -> Drawing:
-    """Lay out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
+    """Lays out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
     width = 720
     bottom = 40 + 28 * len(rows)
 
@@ -377,7 +379,7 @@ _LEAST_TOP = 5
 def counts_drawing(
     title: str, description: str, days: Sequence[str], counts: Sequence[int]
 ) -> Drawing:
-    """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
+    """Lays out a count for each day as a bar, beside an axis of numbers and above one of dates."""
     width = 720
     top = max(max(counts), _LEAST_TOP)
     step = (width - _NUMBERS) / len(counts)
@@ -419,7 +421,7 @@ def lines_drawing(
     least: float = 1,
     decimals: int = 0,
 ) -> Drawing:
-    """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans.
+    """Lays out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans.
 
     Hovering over a point shows its number with so many decimals.
     """

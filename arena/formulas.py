@@ -61,7 +61,7 @@ class Formula(NamedTuple):
 
 
 def formula_at(text: str, start: int, end: int) -> Formula | None:
-    """Return the formula that begins at a place of a text, if one does.
+    """Returns the formula that begins at a place of a text, if one does.
 
     A single dollar begins one where no blank follows and no letter or digit stands before, and the next dollar ends it
     in the same line, without a blank before or a letter or digit after: "$5 and $6" is money.
@@ -90,7 +90,7 @@ def _is_inline(text: str, start: int, stop: int) -> bool:
 
 
 def mathml(formula: Formula) -> str | None:
-    """Return a formula as MathML, or None if it cannot be converted whole."""
+    """Returns a formula as MathML, or None if it cannot be converted whole."""
     latex = formula.latex
     braces = _BRACE.sub("", latex)
     if any(command in latex for command in _DEFINITIONS) or braces.count("{") != braces.count("}"):
@@ -128,7 +128,7 @@ def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Excepti
 
 
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
-    """Return a new element with what is allowed of another. Raises ValueError for what was not understood."""
+    """Returns a new element with what is allowed of another. Raises ValueError for what was not understood."""
     text = html.unescape(element.text or "")
     if (
         element.tag not in TAGS

@@ -34,7 +34,7 @@ class Kept(Generic[T]):
         _ALL.add(self)
 
     def of(self, made_of: object, make: Callable[[], T]) -> T:
-        """Return the value made of what `made_of` shows by `repr`: texts, numbers, records and tuples of them."""
+        """Returns the value made of what `made_of` shows by `repr`: texts, numbers, records and tuples of them."""
         key = hashlib.blake2b(repr(made_of).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
             if found := self._values.get(key):
@@ -67,7 +67,7 @@ class Kept(Generic[T]):
 
 
 def tidy() -> None:
-    """Drop what nobody has asked for in a while, and give memory that is free back to the system, where it can."""
+    """Drops what nobody has asked for in a while, and give memory that is free back to the system, where it can."""
     for kept in [*_ALL]:
         kept.drop_old()
     if sys.platform == "linux":

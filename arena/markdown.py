@@ -65,7 +65,7 @@ _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u20
 
 
 def answer_html(text: str) -> Markup:
-    """Return an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
+    """Returns an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
 
     An answer of more than 20,000 characters or 2,000 marks, or whose HTML has more than 200,000, or that would show
     nothing, is shown as plain text: the work on Markdown is unbounded. Equal text gives equal HTML, on either side.
@@ -106,7 +106,7 @@ class _Formulas:
         self._length = 0
 
     def place(self, formula: Formula, source: str) -> str:
-        """Return HTML that stands for a formula: its place, or its source if there are too many or it is none."""
+        """Returns HTML that stands for a formula: its place, or its source if there are too many or it is none."""
         made = (
             mathml(formula)
             if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML
@@ -121,19 +121,19 @@ class _Formulas:
         return f"formula{self._name}n{len(self._made) - 1}e"
 
     def put_into(self, clean: str) -> str:
-        """Return cleaned HTML with the formulas in their places."""
+        """Returns cleaned HTML with the formulas in their places."""
         return _PLACE.sub(
             lambda found: self._made[int(found[2])] if found[1] == self._name else found[0], clean
         )
 
 
 def _kept(tag: str, attribute: str, value: str) -> str | None:
-    """Drop an invalid link address: `[a]()` passes Markdown's own check."""
+    """Drops an invalid link address: `[a]()` passes Markdown's own check."""
     return None if attribute == "href" and not _LINK.match(value) else value
 
 
 def plain_html(text: str) -> Markup:
-    """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
+    """Returns the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
     shown = visible_text(text)
     return (
         Markup(f'<div class="plain" dir="auto">{html.escape(shown)}</div>')
@@ -143,7 +143,7 @@ def plain_html(text: str) -> Markup:
 
 
 def instruction_html(text: str) -> Markup:
-    """Return an instruction escaped, with its line breaks; it is never rendered as Markdown."""
+    """Returns an instruction escaped, with its line breaks; it is never rendered as Markdown."""
     return Markup(html.escape(visible_text(text)).replace("\n", "<br>"))
 
 
@@ -165,7 +165,8 @@ def visible_text(text: str) -> str:
 
 
 def visible_name(text: str) -> str:
-    """Show what cannot be seen in a title or a name, as in `gpt-4<U+200B>`: it would turn letters round or copy a name.
+    """Shows what cannot be seen in a title or a name, as in `gpt-4<U+200B>`: it would turn letters round or copy a
+    name.
 
     Joiners stay where `visible_text` leaves them. Idempotent.
     """
@@ -175,7 +176,7 @@ def visible_name(text: str) -> str:
 
 
 def seen_length(text: str) -> int:
-    """Return the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
+    """Returns the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
     return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
 
 
@@ -210,7 +211,7 @@ def _marks(text: str) -> int:
 
 
 def _most_cells(text: str) -> int:
-    """Return an upper bound on the cells of all tables: short rows are padded to the width of the delimiter row."""
+    """Returns an upper bound on the cells of all tables: short rows are padded to the width of the delimiter row."""
     lines = text.split("\n")
     return len(lines) * max(
         (line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0

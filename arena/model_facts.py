@@ -46,14 +46,14 @@ _LICENCES = {
 
 
 def parse_size(text: str) -> int | None:
-    """Return a number of parameters, as in 8B, 0.5B, 256M or 8000000000; None for anything else."""
+    """Returns a number of parameters, as in 8B, 0.5B, 256M or 8000000000; None for anything else."""
     match = _SIZE.fullmatch(text.strip()[:20])
     size = round(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     return size if 0 < size <= MOST_PARAMETERS else None
 
 
 def size_text(parameters: int) -> str:
-    """Return a number of parameters as people write it: 8B, 8.3B, 256M."""
+    """Returns a number of parameters as people write it: 8B, 8.3B, 256M."""
     unit = next((name for name in "TB" if parameters >= 0.9995 * _UNITS[name]), "M")
     size = parameters / _UNITS[unit]
     return f"{size:.0f}{unit}" if size >= 100 else f"{f'{size:.1f}'.removesuffix('.0')}{unit}"
@@ -64,7 +64,7 @@ def licence_text(licence: str) -> str:
 
 
 def is_link(text: str) -> bool:
-    """Return whether a text is an https address that a page may lead to."""
+    """Returns whether a text is an https address that a page may lead to."""
     with suppress(ValueError):
         parts = urlsplit(text)
         named = bool(parts.hostname) and "@" not in parts.netloc
@@ -98,7 +98,7 @@ def _parameters(value: object) -> object:
 
 
 def _day(value: object) -> object:
-    """Return a day that TOML knows as one as its text."""
+    """Returns a day that TOML knows as one as its text."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
     return value
@@ -159,7 +159,7 @@ FIELDS = (*StatedFacts.model_fields, ON_HUB)
 
 
 def stored(value: Any) -> str:
-    """Return a fact as the text that the database has."""
+    """Returns a fact as the text that the database has."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else str(value)

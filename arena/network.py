@@ -28,7 +28,7 @@ _SPECIAL = tuple(
 
 
 def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
-    """Return the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
+    """Returns the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
     chain = [part.strip() for line in forwarded for part in line.split(",")] + [peer]
     return chain[max(0, len(chain) - 1 - hops)]
 
@@ -39,13 +39,13 @@ def is_public(address: str) -> bool:
 
 
 def network_of(address: str) -> Network | None:
-    """Return the /24 or /48 of an address, with or without a port; None if it is not an address."""
+    """Returns the /24 or /48 of an address, with or without a port; None if it is not an address."""
     found = _parsed(address)
     return found and _around(found)
 
 
 def public_network(address: str) -> str | None:
-    """Return the network of a public address; None for a private one, a proxy's or of the operator's own network."""
+    """Returns the network of a public address; None for a private one, a proxy's or of the operator's own network."""
     found = _parsed(address)
     return str(_around(found)) if found and _is_public(found) else None
 
@@ -66,7 +66,7 @@ def _parsed(address: str) -> Address | None:
 
 
 def _translated(found: ipaddress.IPv6Address) -> Address:
-    """Return the IPv4 address of a person whom a gateway gave this one: IPv4-mapped, NAT64, 6to4, Teredo; else it."""
+    """Returns the IPv4 address of a person whom a gateway gave this one: IPv4-mapped, NAT64, 6to4, Teredo; else it."""
     if found in _NAT64:
         return ipaddress.IPv4Address(found.packed[-4:])
     _, teredo = found.teredo or (None, None)

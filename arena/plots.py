@@ -50,14 +50,14 @@ class Plot:
 
 
 def folded(sheet: Sheet) -> str:
-    """Return a table as HTML that opens below a drawing."""
+    """Returns a table as HTML that opens below a drawing."""
     return macros("plots.html").as_table(as_html(sheet))
 
 
 def interval_plot(
     rows: Sequence[RatingRow], note: str, title: str = "Ratings with 95% intervals"
 ) -> Plot:
-    """Plot ratings with intervals, or with another spread that the title names, the first model on top."""
+    """Plots ratings with intervals, or with another spread that the title names, the first model on top."""
     if not rows:
         return Plot(title, "No model has a rating.")
     drawing = ratings_drawing(title, note, rows, MOST_LISTED)
@@ -66,7 +66,7 @@ def interval_plot(
 
 
 def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
-    """Plot the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
+    """Plots the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
 
     def cell(row: int, column: int) -> GridCell | None:
         chance = float(chances[row, column])
@@ -83,7 +83,7 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
 
 
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
-    """Plot how often two models met, by side (models x models: first on side a, then on side b)."""
+    """Plots how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
     most = max(met.max(initial=0.0), 1.0)
 
@@ -110,7 +110,7 @@ class RatingLine(NamedTuple):
 
 
 def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
-    """Plot ratings over days, which are written as 2026-01-31."""
+    """Plots ratings over days, which are written as 2026-01-31."""
     title = "Ratings over time"
     note = "Each day's rating counts all votes until its end (UTC); where votes are few, it swings."
     if len(lines) > MOST_LINES:
@@ -136,7 +136,7 @@ class RatingCell(NamedTuple):
 def family_rating_plot(
     families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[RatingCell | None]]
 ) -> Plot:
-    """Plot ratings by family (rows) and model (columns); None: blank."""
+    """Plots ratings by family (rows) and model (columns); None: blank."""
 
     def cell(row: int, column: int) -> GridCell | None:
         rated = cells[row][column]
@@ -166,7 +166,7 @@ class WinRateCell(NamedTuple):
 def family_win_rate_plot(
     families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[WinRateCell | None]]
 ) -> Plot:
-    """Plot win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
+    """Plots win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
 
     A cell is coloured by the end of its interval that is nearer to one half, so that few battles look like few.
     """
@@ -203,7 +203,7 @@ def _grid_plot(
     cell: Cell,
     most_rows: int = MOST_LISTED,
 ) -> Plot:
-    """Return a heat map of the first rows and columns, with a table of more of them."""
+    """Returns a heat map of the first rows and columns, with a table of more of them."""
     if len(columns) > MOST_COLUMNS:
         listed = "all of them" if len(columns) <= MOST_LISTED else f"the first {MOST_LISTED}"
         note += f" The chart shows the first {MOST_COLUMNS} of {len(columns)} models. The table shows {listed}."
@@ -222,7 +222,7 @@ def _grid_plot(
 
 
 def plots_page(title: str, plots: Iterable[Plot]) -> str:
-    """Return a self-contained HTML page of plots and their tables."""
+    """Returns a self-contained HTML page of plots and their tables."""
     drawn = [
         (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
         for place, plot in enumerate(plots)

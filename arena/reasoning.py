@@ -285,7 +285,7 @@ def _final_channel(text: str) -> Answer | None:
 
 
 def _between_marks(text: str) -> Answer | None:
-    """Take off reasoning between marks, all before a lone closing, and all behind a lone opening."""
+    """Takes off reasoning between marks, all before a lone closing, and all behind a lone opening."""
     if not MARKED.search(text):
         return None
     whole = text

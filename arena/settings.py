@@ -294,7 +294,7 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Read the settings; a blank variable is as if absent. Raises SettingError for a wrong value."""
+        """Reads the settings; a blank variable is as if absent. Raises SettingError for a wrong value."""
         given = {name: text.strip() for name, text in environ.items() if text.strip()}
         for one in _read(cls, None, given):
             _refuse_quotes(one.name, given.get(one.name, ""))
@@ -321,7 +321,7 @@ class Settings:
         return settings
 
     def _check_logins(self) -> None:
-        """Raise SettingError if a setting needs a login and there is none, or a campaign and none is named."""
+        """Raises SettingError if a setting needs a login and there is none, or a campaign and none is named."""
         login = "set hf_oauth: true (a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
         if self.operators and self.oauth is None:
             why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
@@ -393,7 +393,7 @@ class SettingRead(NamedTuple):
 def settings_read(
     settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[SettingRead, ...]:
-    """Return every setting by its variable; of a variable that is read twice, the first where it is given."""
+    """Returns every setting by its variable; of a variable that is read twice, the first where it is given."""
     found: dict[str, SettingRead] = {}
     for one in _read(Settings, settings, environ):
         if one.name not in found or not one.given:
@@ -415,7 +415,7 @@ def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[Se
 
 
 def _refuse_quotes(name: str, text: str) -> None:
-    """Raise SettingError for a value in quotes: a shell takes them off, Docker's --env-file does not."""
+    """Raises SettingError for a value in quotes: a shell takes them off, Docker's --env-file does not."""
     if _QUOTED.fullmatch(text):
         raise SettingError(
             f"{name} stands in quotes, which would count as part of its value; write it without them"
@@ -433,7 +433,7 @@ def _shown(value: object) -> str:
 
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
-    """Return the key in an environment variable. Raises SettingError if it is not set."""
+    """Returns the key in an environment variable. Raises SettingError if it is not set."""
     value = environ.get(name, "").strip()
     if not value:
         raise SettingError(
@@ -444,7 +444,7 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
 
 
 def known_secrets() -> tuple[Secret, ...]:
-    """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
+    """Returns the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
     found = [
         value.strip()
         for name, value in os.environ.items()

@@ -119,7 +119,7 @@ class Sheet:
 
 
 def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
-    """Return named tuples as a frame with a column for each field; every value stays what it is."""
+    """Returns named tuples as a frame with a column for each field; every value stays what it is."""
     fields = record._fields  # pyright: ignore[reportAttributeAccessIssue]
     return pd.DataFrame(list(records), columns=list(fields), dtype=object)
 
@@ -127,7 +127,7 @@ def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
 def record_sheet(
     name: str, title: str, record: type[tuple], records: Iterable[tuple], **how: Any
 ) -> Sheet:
-    """Return named tuples as a plain sheet; the fields are its columns."""
+    """Returns named tuples as a plain sheet; the fields are its columns."""
     frame = frame_of(record, records)
     heads = [field.replace("_", " ") for field in frame.columns]
     return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
@@ -136,7 +136,7 @@ def record_sheet(
 def plain_sheet(
     name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **how: Any
 ) -> Sheet:
-    """Return a table as it is: whole numbers are counts, all else are texts. `how` are other fields of the sheet."""
+    """Returns a table as it is: whole numbers are counts, all else are texts. `how` are other fields of the sheet."""
     heads = list(heads)
     keys = [str(place) for place in range(len(heads))]
     frame = pd.DataFrame([list(row) for row in rows], columns=keys, dtype=object)
@@ -182,7 +182,7 @@ class HtmlRow(NamedTuple):
 
 
 def as_html(sheet: Sheet, copies: bool = False) -> str:
-    """Return a table of a page with its title and note; "" without rows.
+    """Returns a table of a page with its title and note; "" without rows.
 
     With `copies`, buttons below it copy it in the forms that papers and READMEs need.
     """
@@ -205,7 +205,7 @@ def as_html(sheet: Sheet, copies: bool = False) -> str:
 
 
 def as_text(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of a table for a terminal, its title first; intervals are in brackets.
+    """Yields the lines of a table for a terminal, its title first; intervals are in brackets.
 
     Rows that are folded away are in its files alone.
     """
@@ -231,7 +231,7 @@ def as_text(sheet: Sheet) -> Iterator[str]:
 
 
 def as_csv(sheet: Sheet) -> str:
-    """Return the frame's columns that are shown, numbers with all their digits."""
+    """Returns the frame's columns that are shown, numbers with all their digits."""
     keys = _keys(sheet)
     whole = {
         key for column in sheet.columns if column.kind in ("count", "rank") for key in column.keys
@@ -241,7 +241,7 @@ def as_csv(sheet: Sheet) -> str:
 
 
 def as_markdown(sheet: Sheet) -> str:
-    """Return a table of GitHub's Markdown below its title."""
+    """Returns a table of GitHub's Markdown below its title."""
     heads = [_markdown_text(column.head) for column in sheet.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
     rows = [[_markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
@@ -250,7 +250,7 @@ def as_markdown(sheet: Sheet) -> str:
 
 
 def as_latex(sheet: Sheet) -> str:
-    """Return a `tabular` of the package booktabs below a comment with its title."""
+    """Returns a `tabular` of the package booktabs below a comment with its title."""
     form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
     heads = [_latex_text(column.head) for column in sheet.columns]
     lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{form}}}"]
@@ -262,7 +262,7 @@ def as_latex(sheet: Sheet) -> str:
 
 
 def as_json(sheet: Sheet) -> str:
-    """Return the title, the note, the columns and the rows; what is missing is null."""
+    """Returns the title, the note, the columns and the rows; what is missing is null."""
     keys = _keys(sheet)
     columns = [
         {"key": column.key, "head": column.head, "kind": column.kind, "keys": column.keys}
@@ -291,7 +291,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
-    """Return what a row says in a column."""
+    """Returns what a row says in a column."""
     ends = _ends(column, row) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
@@ -322,7 +322,7 @@ def _number(column: Column, row: Mapping[str, Any]) -> str:
 
 
 def _joined_cells(sheet: Sheet, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a row's cells, each with its interval in parentheses."""
+    """Yields a row's cells, each with its interval in parentheses."""
     for column in sheet.columns:
         cell = cell_of(column, row)
         yield f"{cell.text} ({cell.beside})" if cell.beside else cell.text
@@ -339,7 +339,7 @@ def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
 
 
 def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
-    """Return a bar's measures as a style; "" for none."""
+    """Returns a bar's measures as a style; "" for none."""
     value = row.get(column.key)
     if not column.bar or value is None:
         return ""

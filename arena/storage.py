@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def owner_code(owner: str) -> str:
-    """Return what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.PART.SUFFIX`.
+    """Returns what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.PART.SUFFIX`.
 
     What is told of an upload lies beside its files, under their token.
     """
@@ -45,7 +45,7 @@ def owner_code(owner: str) -> str:
 
 
 def delete_uploads(folder: Path, owner: str) -> None:
-    """Delete an owner's uploaded files, and what is told of them."""
+    """Deletes an owner's uploaded files, and what is told of them."""
     for uploaded in folder.glob(f"*.{owner_code(owner)}.*"):
         token = uploaded.name.partition(".")[0]
         for path in folder.glob(f"{token}.*"):
@@ -64,7 +64,7 @@ class Mount(NamedTuple):
 
 
 def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
-    """Say where the data lie, and whether they survive a restart. Raises StorageError if they cannot lie there."""
+    """Says where the data lie, and whether they survive a restart. Raises StorageError if they cannot lie there."""
     copied = (
         f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     )
@@ -104,7 +104,9 @@ def file_of(url: str) -> Path:
 
 
 def votes_folders(settings: Settings) -> tuple[Path, ...]:
-    """Return the folders whose disks must have room: DATA_DIR, and that of the SQLite file, which may lie elsewhere."""
+    """Returns the folders whose disks must have room: DATA_DIR, and that of the SQLite file, which may lie
+    elsewhere.
+    """
     url = settings.database_url
     return (
         settings.data_dir,
@@ -113,7 +115,7 @@ def votes_folders(settings: Settings) -> tuple[Path, ...]:
 
 
 def refuse_network(file: Path, mounts: Path) -> Mount:
-    """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
+    """Returns the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
         raise StorageError(
@@ -124,7 +126,7 @@ def refuse_network(file: Path, mounts: Path) -> Mount:
 
 
 def refuse_foreign_log(file: Path) -> None:
-    """Raise StorageError if a file put back from a copy lies beside the log of the one before, which would damage it.
+    """Raises StorageError if a file put back from a copy lies beside the log of the one before, which would damage it.
 
     Call it before the file is opened: to close it here would drop SQLite's locks.
     """
@@ -143,7 +145,7 @@ def refuse_foreign_log(file: Path) -> None:
 
 
 def mount_of(file: Path, mounts: Path) -> Mount:
-    """Return the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
+    """Returns the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
     place = file.resolve()
     best = Mount(Path("/"), "unknown")
     for line in mounts.read_text("utf-8", "replace").splitlines() if mounts.exists() else ():
@@ -159,7 +161,7 @@ def size_text(size: int) -> str:
 
 
 def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
-    """Return why the disk of a folder takes nothing but votes; None if there is room."""
+    """Returns why the disk of a folder takes nothing but votes; None if there is room."""
     if shutil.disk_usage(folder).free >= room:
         return None
     return f"This server's disk is nearly full: the last {size_text(room)} are kept for votes. Come back later"
@@ -172,7 +174,7 @@ def is_full(folder: Path) -> bool:
 
 @contextmanager
 def disk_errors(error: type[Exception]) -> Iterator[None]:
-    """Raise `error` with a sentence for visitors where the disk takes no file; the log has the reason."""
+    """Raises `error` with a sentence for visitors where the disk takes no file; the log has the reason."""
     try:
         yield
     except ConnectionError:  # the visitor went away

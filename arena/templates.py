@@ -18,17 +18,17 @@ FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
 
 
 def macros(file: str) -> Any:
-    """Return the macros of a template as functions that return HTML."""
+    """Returns the macros of a template as functions that return HTML."""
     return ENVIRONMENT.get_template(file).module
 
 
 def script(path: Path) -> str:
-    """Return a script or style of ours as it is, to stand between its tags."""
+    """Returns a script or style of ours as it is, to stand between its tags."""
     return Markup(path.read_text("utf-8"))
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun, as in 1 vote, 2,000 votes or 3 other people."""
+    """Returns a number with its noun, as in 1 vote, 2,000 votes or 3 other people."""
     many = f"{noun.removesuffix('person')}people" if noun.endswith("person") else f"{noun}s"
     return f"1 {noun}" if number == 1 else f"{number:,} {many}"
 
@@ -41,7 +41,7 @@ class Words(NamedTuple):
 
 
 def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
-    """Split a sentence at its names that run from right to left: left in line, they turn what is beside them."""
+    """Splits a sentence at its names that run from right to left: left in line, they turn what is beside them."""
     turning = {visible_name(name) for name in names if _runs_left(name)}
     parts = [Words(visible_name(sentence))]
     for name in sorted(turning, key=len, reverse=True):
@@ -50,14 +50,14 @@ def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
 
 
 def _runs_left(name: str) -> bool:
-    """Return whether a name has letters that run from right to left."""
+    """Returns whether a name has letters that run from right to left."""
     return not name.isascii() and any(
         unicodedata.bidirectional(letter) in ("R", "AL") for letter in name
     )
 
 
 def _split(part: Words, name: str) -> Iterator[Words]:
-    """Yield a part as words without the name and the name itself, in turn."""
+    """Yields a part as words without the name and the name itself, in turn."""
     if part.is_name:
         yield part
         return
@@ -69,7 +69,7 @@ def _split(part: Words, name: str) -> Iterator[Words]:
 
 
 def shown(value: Any) -> Any:
-    """Return what a template shows of a value; what a form sends back as it came is escaped there (`|e`)."""
+    """Returns what a template shows of a value; what a form sends back as it came is escaped there (`|e`)."""
     return visible_name(value) if type(value) is str else value
 
 

@@ -230,7 +230,7 @@ class ThinkingStream:
         return "".join(self._thoughts).strip()
 
     def think(self, text: str) -> None:
-        """Add thinking that came beside the text."""
+        """Adds thinking that came beside the text."""
         self._thoughts.append(text)
 
     def take(self, piece: str) -> str:
@@ -258,7 +258,7 @@ class ThinkingStream:
         return text
 
     def _open(self) -> bool:
-        """Look for a mark at the beginning; return whether it was found, or cannot come any more."""
+        """Look for a mark at the beginning; returns whether it was found, or cannot come any more."""
         begin = _end_of_blank(self._held, 0)
         place = begin
         while (mark := self._mark(place)) is None and (token := TOKENS.match(self._held, place)):
@@ -280,7 +280,7 @@ class ThinkingStream:
         return FINAL_CHANNEL.match(self._held, place)
 
     def _think(self) -> bool:
-        """Look for the closing mark; return whether it was found."""
+        """Look for the closing mark; returns whether it was found."""
         same = (mark for mark in CLOSINGS.finditer(self._held) if mark.lastindex == self._format)
         if mark := next(same, None) or FINAL_CHANNEL.search(self._held):
             self._thoughts += [self._held[: mark.start()], "\n\n"]

@@ -43,23 +43,23 @@ _MARKS = string.punctuation + "‘’“”…¡¿«»。，、？！：；（�
 
 
 def folded(text: str) -> str:
-    """Return a text in NFC, with runs of white space collapsed to one space."""
+    """Returns a text in NFC, with runs of white space collapsed to one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def bare(text: str) -> str:
-    """Return a text in lower case without the marks around its words; of marks alone, all of it."""
+    """Returns a text in lower case without the marks around its words; of marks alone, all of it."""
     words = (word.strip(_MARKS) for word in folded(text).casefold().split())
     return " ".join(filter(None, words)) or folded(text)
 
 
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
-    """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
+    """Returns the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
     return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values by key, both in the order in which they came."""
+    """Returns the values by key, both in the order in which they came."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
@@ -357,7 +357,7 @@ class VLM(Answerer[Conversation], Protocol):
     def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
+        """Yields the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
         A `thinking.Thought` is no part of the answer, and a `thinking.Loading` says that the model is being loaded.
         `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
@@ -365,4 +365,4 @@ class VLM(Answerer[Conversation], Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close what the model itself has opened."""
+        """Closes what the model itself has opened."""

@@ -20,8 +20,10 @@ from arena.io.tables import (
 from arena.templates import plural
 from arena.types import folded
 from scoring.benchmarks.base import (
+    USUAL_NAMES,
     Benchmark,
     ChoicesError,
+    ColumnNames,
     FileBenchmark,
     OpenedFile,
     while_wanted,
@@ -130,9 +132,6 @@ def open_upload(
     def found() -> Iterator[Record]:
         return read_records(path, limits, (), label, members=True, digested=IMAGE_COLUMNS)
 
-    def rows() -> Iterator[Record]:
-        return map(flat, found())
-
     written = found()
     start = next(written, None)
     if start is None:
@@ -143,20 +142,22 @@ def open_upload(
     has_grades = bool(toolkit and edition_of(asked) and not has_options(asked))
     if told and (benchmark or not has_grades):
         raise RowsError(told, label)
-    first = flat(start)
-    records = chain([first], map(flat, written))
+    records = chain([start], written)
     read = {}
     of_files = [
         one
         for one in reversed(BENCHMARKS.values())
-        if isinstance(one, FileBenchmark) and one.is_named(label) and one.fits(first)
+        if isinstance(one, FileBenchmark)
+        and one.is_named(label)
+        and one.fits(flat(start, one.column_names))
     ]
     for one in [file_benchmark(benchmark)] if benchmark is not None else of_files:
         way = one.reads_as
         if way not in read:
             with row_errors(label):
-                read[way] = one.read(while_wanted(records, wanted, label), questions)
-                records = rows()
+                rows = (flat(record, one.column_names) for record in records)
+                read[way] = one.read(while_wanted(rows, wanted, label), questions)
+                records = found()
         if benchmark or one.recognises(read[way].rows, label):
             return OpenedFile(one, read[way], label, wanted, questions)
     return None
@@ -284,17 +285,19 @@ async def score(
     return benchmark.graded(draft, outcomes)
 
 
-def first_row(path: Path, limits: FileLimits, label: str) -> Record:
+def first_row(
+    path: Path, limits: FileLimits, label: str, names: ColumnNames = USUAL_NAMES
+) -> Record:
     """The first row of a file. Raises RowsError, also where there is none."""
     records = read_records(path, limits, IMAGE_COLUMNS, label, members=True)
     start = next(records, None)
     if start is None:
         raise NoAnswersError(_NO_ROWS, label)
-    return flat(start)
+    return flat(start, names)
 
 
-def flat(record: Record) -> Record:
-    """A member of a JSON object as a row: its key is the index, and a plain value the prediction.
+def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
+    """A member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
 
     lmms-eval's submissions are a list of objects with one such member each.
     """
@@ -302,10 +305,10 @@ def flat(record: Record) -> Record:
     if len(values) == 1 and (key := next(iter(values))).isdecimal():
         values = {KEY: key, VALUE: values[key]}
     if KEY not in values:
-        return sample(record)
-    named = {"index": values[KEY], **values}
+        return sample(record, names.answer)
+    named = {names.id: values[KEY], **values}
     if VALUE in values:
-        named["prediction"] = values[VALUE]
+        named[names.answer] = values[VALUE]
     return Record(
         record.row, {name: value for name, value in named.items() if name not in (KEY, VALUE)}
     )

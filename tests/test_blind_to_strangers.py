@@ -52,8 +52,8 @@ FILES = (
     "steadiness.csv votes.jsonl votes.parquet README.md table.tex tasks.csv marks.csv"
 ).split()
 PLAIN = (
-    "/ /own /results /judges /agreement /score /run /config /terms /you /you/code /you/reports "
-    "/healthz /readyz /robots.txt /sitemap.xml /login /login/who /live/item /live/models "
+    "/ /own /results /judges /agreement /benchmarks /benchmarks/mmbench /score /run /config /terms /you "
+    "/you/code /you/reports /healthz /readyz /robots.txt /sitemap.xml /login /login/who /live/item /live/models "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
     "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"

@@ -297,7 +297,8 @@ EXACT_CSV = {
     "arena/authoring/exports.py",
     "scoring/multiple_choice/downloads.py",
 }
-EXACT_CSV |= {"scoring/benchmarks/offline_answers.py", "scoring/visit_bench/offline_answers.py"}
+EXACT_CSV |= {f"scoring/benchmarks/{name}_answers.py" for name in ("offline", "spec")}
+EXACT_CSV.add("scoring/visit_bench/offline_answers.py")
 EXACT_CSV |= {"scoring/benchmarks/kit_table.py", "scoring/benchmarks/submission.py"}
 EXACT_CSV.add("scoring/questions/fetch.py")
 """Files whose CSV another program reads back: votes, items, questions and answers to be scored, letters for the
@@ -380,13 +381,16 @@ def test_templates_compile_and_know_every_name():
     assert unknown == []
 
 
+OTHER_TESTS = re.compile(
+    r"^\s*(?:from|import)\s+tests(?:\.| import )(?!support\b)[\w.]+", re.MULTILINE
+)
+
+
 def test_tests_share_by_support_alone():
-    tests = [*ROOT.glob("tests/**/*.py"), *ROOT.glob("perf/*.py")]
     offenders = [
-        f"{name_of(path)} imports {module}"
-        for path in tests
-        for module in imports(path)
-        if module.startswith("tests.") and not module.startswith("tests.support")
+        f"{name_of(path)}: {line.strip()}"
+        for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("perf/*.py")]
+        for line in OTHER_TESTS.findall(path.read_text("utf-8"))
     ]
     assert offenders == []
 

@@ -1,4 +1,4 @@
-"""Kinds of items that people write: the steps of each, every one done by somebody else."""
+"""Kinds of items that people write, and the steps of each; a different person does each step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from typing import Literal
 
 Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
 STEPS: tuple[Step, ...] = ("instruction", "caption", "answer", "verify")
-"""Those at which somebody has to act, in order."""
+"""The steps that wait for somebody, in order."""
 Kind = Literal["captions", "multiple choice"]
-"""captions: an instruction whose answer is verified, as VisIT-Bench has them. multiple choice: a question with
-options, one of them right, as MMBench and MMT-Bench have them."""
+"""captions: an instruction with a verified answer, as in VisIT-Bench. multiple choice: a question with options, one of
+them right, as in MMBench and MMT-Bench."""
 
 
 @dataclass(frozen=True)
 class ItemKind:
-    """How items of a kind are written."""
+    """The way that items of a kind are written."""
 
     task: str
-    """What campaigns call it."""
+    """Its name as a campaign's task."""
     steps: tuple[Step, ...]
-    """Those of `STEPS` that it has: somebody writes, the last one verifies."""
+    """Its steps, out of `STEPS`: the last one verifies, the others write."""
     model_step: Step
-    """At which the project's model acts first, before people do."""
+    """The step at which the project's model acts before people do."""
     most_pictures: int
-    """Of an item."""
+    """The most pictures of an item."""
 
 
 ITEM_KINDS: Mapping[Kind, ItemKind] = {

@@ -1,4 +1,4 @@
-"""Question times: how long people take for a question, from when it is shown to their choice."""
+"""Question times: the seconds that people take for a question, from its display to their choice."""
 
 import numpy as np
 from sqlalchemy import BigInteger, select, type_coerce
@@ -13,7 +13,7 @@ from arena.seats.tables import SEAT_ENTRY
 from arena.seats.times import ENOUGH
 
 RECENT = 1000
-"""Votes of the whole site, its last ones, that tell how long a question takes."""
+"""The last votes of the whole site that a question's time is estimated from."""
 _MICROSECONDS = type_coerce(BATTLE.c.voted_at, BigInteger) - type_coerce(
     BATTLE.c.began_at, BigInteger
 )
@@ -21,7 +21,9 @@ _TOOK = select(_MICROSECONDS.label("took")).where(IS_FINAL)
 
 
 def question_seconds(database: Database, campaign: Campaign) -> float:
-    """The median of a campaign's final answers; of too few, that of the site's votes, and else what plans assume."""
+    """Returns the median of a campaign's final answers; with too few, that of the site's votes, or else the
+    planner's.
+    """
     seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.campaign_id == campaign.id)
     own = _TOOK.where(BATTLE.c.seat_id.in_(seats))
     of_site = _TOOK.where(~IS_LIVE).order_by(BATTLE.c.final_number.desc()).limit(RECENT)

@@ -114,7 +114,7 @@ class Battles:
         return map(Vote, *(getattr(self, column) for column in Vote._fields))
 
     def lines(self) -> Iterator[VoteLine]:
-        """Yield all rows in file order, also those that are no votes."""
+        """Yields all rows in file order, also those that are no votes."""
         beside = grouped((before, VoteLine(row, None)) for before, row in self.others)
         for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
             yield from beside.get(number, ())

@@ -63,7 +63,7 @@ def _first(values: Any) -> str | None:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield what the voter had read: the whole conversation may go on after the choice."""
+    """Yields what the voter had read: the whole conversation may go on after the choice."""
     turn = cells.count(row, "turn")
     for side in ("a", "b"):
         whole = cells.filled(

@@ -43,13 +43,13 @@ def question(conversation: Any) -> TurnCell:
 
 
 def answers_in(row: Row, *columns: str) -> Iterator[str]:
-    """Yield what the models answered in the conversations of these columns."""
+    """Yields what the models answered in the conversations of these columns."""
     for column in columns:
         yield from answers(row.get(column))
 
 
 def answers(conversation: Any) -> Iterator[str]:
-    """Yield the model's texts."""
+    """Yields the model's texts."""
     for turn in cells.records(conversation):
         if turn.get("role") == "assistant":
             yield turn_cell(turn.get("content")).text

@@ -50,7 +50,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield what both models answered: every second message, which is a pair of role and content."""
+    """Yields what both models answered: every second message, which is a pair of role and content."""
     for state in _states(row):
         for message in _messages(state)[1::2]:
             if isinstance(message, list) and len(message) == 2:

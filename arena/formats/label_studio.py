@@ -86,7 +86,7 @@ def _of_flat_row(row: Row) -> _Annotation:
 
 
 def _selected(value: Any) -> Iterator[Winner]:
-    """Yield the sides that a value selects."""
+    """Yields the sides that a value selects."""
     for region in value if isinstance(value, list) else [value]:
         selected = region.get("selected") if isinstance(region, dict) else region
         if isinstance(selected, str) and selected in _SIDES:

@@ -84,7 +84,7 @@ def _question(row: Row) -> conversations.TurnCell:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield the answers to the message, the rated one and those beside it."""
+    """Yields the answers to the message, the rated one and those beside it."""
     for reply in cells.listed(_asked(row).get("childrenIds")):
         yield conversations.turn_cell(_record(_messages(row), str(reply)).get("content")).text
 

@@ -33,7 +33,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def read_rows(path: Path) -> Iterator[Record]:
-    """Yield the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
+    """Yields the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
     arrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -65,7 +65,7 @@ def _finite(value: Any, row: int, column: str) -> Any:
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of one length, the cells of each of one kind; a column without any value is one of texts."""
+    """Writes columns of one length, the cells of each of one kind; a column without any value is one of texts."""
     arrow, parquet = _pyarrow()
     try:
         arrays = {name: arrow.array(column) for name, column in columns.items()}
@@ -84,7 +84,9 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 def write_dataset(
     path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write rows as the Hub's library `datasets` reads them, pictures too; `features` are its own words for columns."""
+    """Writes rows as the Hub's library `datasets` reads them, pictures too; `features` are its own words for
+    columns.
+    """
     arrow, parquet = _pyarrow()
     told = json.dumps({"info": {"features": features}})
     schema = arrow.schema(

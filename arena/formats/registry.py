@@ -75,7 +75,7 @@ _SHOWN_COLUMNS = 12
 
 
 def read(path: Path, name: FormatName | None = None) -> Battles:
-    """Read the votes of a file; without `name`, its content tells the format.
+    """Reads the votes of a file; without `name`, its content tells the format.
 
     A JSON log whose last line ends too early gives the lines above it; rows that are no votes are left out; a file
     without votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown
@@ -105,7 +105,7 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
-    """Write votes in a format, to the kind of file that the path's suffix names; returns what did not fit.
+    """Writes votes in a format, to the kind of file that the path's suffix names; returns what did not fit.
 
     A row that came in this format, or did so before it was ours, is written whole, as it was. Raises RowsError, with
     its place, for a vote that the format cannot say (a tie in a forced choice); then nothing is written.
@@ -150,7 +150,7 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the objects of JSON lines under any name; a last line that ends too early is torn, and skipped."""
+    """Yields the objects of JSON lines under any name; a last line that ends too early is torn, and skipped."""
     try:
         yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
     except RowsError as error:
@@ -192,7 +192,7 @@ class _SortedRows:
 
 
 def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records, one that holds several votes as one for each, at its row."""
+    """Yields the records, one that holds several votes as one for each, at its row."""
     for number, values in records:
         for row in form.split(values):
             yield Record(number, row)
@@ -201,7 +201,7 @@ def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
 def _parts(
     form: Format, records: Iterator[Record], file: str, found: _SortedRows
 ) -> Iterator[Columns]:
-    """Yield the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
+    """Yields the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
@@ -229,7 +229,7 @@ def _votes(
 
 
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
-    """Yield the rows in order, and count what has no place in the format. Raises RowsError with the vote."""
+    """Yields the rows in order, and count what has no place in the format. Raises RowsError with the vote."""
     votes = 0
     for row, vote in battles.lines():
         votes += vote is not None

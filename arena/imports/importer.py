@@ -71,7 +71,7 @@ class VoteImporter:
         self._database = database
 
     def add(self, battles: Battles, order: ImportRequest) -> Imported:
-        """Add the rows of a file to a source; without a vote there is nothing to add.
+        """Adds the rows of a file to a source; without a vote there is nothing to add.
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
         judges' or demo votes with others, if such votes are set to count beside live ones, or for an invalid time. Then
@@ -110,7 +110,7 @@ class VoteImporter:
 
 
 def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
-    """Return the source's code, creating it if there is none, after all checks of the votes."""
+    """Returns the source's code, creating it if there is none, after all checks of the votes."""
     told = {order.judge if told is None else told for told in battles.judge}
     judge = _one_kind(told, "a judge's with people's", order)
     judges = set(battles.voter) if judge else set()
@@ -137,7 +137,7 @@ def _source(connection: Connection, battles: Battles, order: ImportRequest) -> i
 
 
 def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
-    """Return which of two kinds all votes are of. Raises ImportedVotesError for both."""
+    """Returns which of two kinds all votes are of. Raises ImportedVotesError for both."""
     if len(kinds) > 1:
         raise ImportedVotesError(
             f"Votes of two kinds would come together under {order.source!r}, {what}, and no board may mix them; "
@@ -156,7 +156,7 @@ def _one_judge(judges: Collection[str | None]) -> None:
 
 
 def _voters(connection: Connection, source: int) -> set[str | None]:
-    """Return the voters of a source's votes, None for an unnamed one."""
+    """Returns the voters of a source's votes, None for an unnamed one."""
     joined = IMPORTED_VOTE.outerjoin(
         IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id
     )
@@ -179,7 +179,7 @@ def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[b
 
 
 def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
-    """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
+    """Refuses a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
         problem = f"is empty, that of a source of items, or over {_LONGEST_NAME} characters; give another --source"
@@ -201,7 +201,7 @@ class _Draft:
 
 
 def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
-    """Yield the rows in order, each with its digest: of its content (and maybe its file), numbered if repeated."""
+    """Yields the rows in order, each with its digest: of its content (and maybe its file), numbered if repeated."""
     at = iter(moments)
     seen: Counter[str] = Counter()
     # a vote that is left out keeps its digest
@@ -230,14 +230,14 @@ def _content_mark(battles: Battles) -> str:
 
 
 def _origin(battles: Battles, row: Row) -> tuple[str, str]:
-    """Return a row's original format, and its text there."""
+    """Returns a row's original format, and its text there."""
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) and row.get(ORIGIN_ROW):
         return row[ORIGIN], row[ORIGIN_ROW]
     return battles.format or STEREOSCOPE.name, row_text(row)
 
 
 def _moments(battles: Battles) -> list[datetime | None]:
-    """Return the time of each vote. Raises ImportedVotesError for an invalid one."""
+    """Returns the time of each vote. Raises ImportedVotesError for an invalid one."""
     moments = []
     for number, time in enumerate(battles.time, start=1):
         try:
@@ -362,7 +362,7 @@ class _Names:
         self._known: dict[str | None, int | None] = {None: None}
 
     def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:
-        """Return the codes of names, in their order; None for None."""
+        """Returns the codes of names, in their order; None for None."""
         self._look_up(
             connection, [name for name in dict.fromkeys(names) if name not in self._known]
         )
@@ -376,7 +376,7 @@ class _Names:
         return [self._known[name] for name in names]
 
     def _look_up(self, connection: Connection, names: Sequence[str | None]) -> None:
-        """Read the codes of existing names; where both columns match, the last one's code counts."""
+        """Reads the codes of existing names; where both columns match, the last one's code counts."""
         within = [self._table.c[name] == value for name, value in self._scope.items()]
         for column in self._columns if names else ():
             rows = connection.execute(

@@ -18,7 +18,7 @@ PUBLISHED_REFERENCE = "human_verified_reference"
 
 
 def read_poll(paths: Sequence[Path]) -> Poll:
-    """Return the votes and verdicts of files in any format of `arena/formats`, each given once. Raises RowsError."""
+    """Returns the votes and verdicts of files in any format of `arena/formats`, each given once. Raises RowsError."""
     refuse_repeated(paths)
     files = [(path.name, read(path)) for path in paths]
     notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
@@ -26,7 +26,7 @@ def read_poll(paths: Sequence[Path]) -> Poll:
 
 
 def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
-    """Return several parts as one poll; votes that are no choice between two models are left out and counted.
+    """Returns several parts as one poll; votes that are no choice between two models are left out and counted.
 
     A judge's vote is a verdict, by its voter; a vote without a voter counts as a person's own. Of a voter's several
     votes in a contest the last counts. Answers are included where the rows hold both (columns A and B).
@@ -69,7 +69,7 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
 def _contested(
     parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
 ) -> Iterator[tuple[Contest, Vote]]:
-    """Yield the votes between two models of the bank's names, and collect the answers that their rows hold."""
+    """Yields the votes between two models of the bank's names, and collect the answers that their rows hold."""
     for vote, row in (
         line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)
     ):
@@ -89,18 +89,18 @@ def _contested(
 
 
 def choices_of(votes: Counter[tuple[Contest, str]]) -> dict[Contest, Choices]:
-    """Return the choices in each contest from the numbers of votes for each of its models."""
+    """Returns the choices in each contest from the numbers of votes for each of its models."""
     contests = dict.fromkeys(contest for contest, _ in votes)
     return {one: Choices(votes[one, one.first], votes[one, one.second]) for one in contests}
 
 
 def bank_name(model: str) -> str:
-    """Return a model's name as in the item bank: VisIT-Bench's files name the columns of its answers."""
+    """Returns a model's name as in the item bank: VisIT-Bench's files name the columns of its answers."""
     return REFERENCE if model == PUBLISHED_REFERENCE else model.removesuffix(PREDICTION)
 
 
 def _texts(row: Row) -> list[str]:
-    """Return the texts of both answers if a row, or its original row, holds them."""
+    """Returns the texts of both answers if a row, or its original row, holds them."""
     origin = row.get(ORIGIN_ROW)
     first = json.loads(origin) if isinstance(origin, str) and origin else row
     texts = [first.get("A"), first.get("B")]

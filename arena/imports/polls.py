@@ -30,7 +30,7 @@ class Polls:
         self._database = database
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources in the order of their first import, imported votes first.
+        """Returns the names of the sources in the order of their first import, imported votes first.
 
         A source is none of them while a campaign on it is running: nobody may see how it stands.
         """
@@ -44,7 +44,7 @@ class Polls:
         return (*imported, *own)
 
     def poll(self, source: str) -> Poll:
-        """Return the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
+        """Returns the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
 
         Of the votes cast here, only those on answers in use count; the database allows a voter one for each item and
         pair.

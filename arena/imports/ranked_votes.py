@@ -94,7 +94,7 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
 
 
 def _reasons(battles: Battles, named: bool, models: set[str]) -> Iterator[str | None]:
-    """Yield why each vote is left out, None for one that counts; `models` by their names in the file.
+    """Yields why each vote is left out, None for one that counts; `models` by their names in the file.
 
     An answer that names its model tells nothing new to a person who saw the names, nor to a judge model.
     """
@@ -136,7 +136,7 @@ def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
 
 
 def _alike_notices(models: set[str]) -> Iterator[str]:
-    """Yield notices of models whose names differ only in case, dashes, underscores or blanks."""
+    """Yields notices of models whose names differ only in case, dashes, underscores or blanks."""
     spellings = grouped((_bare_name(model), model) for model in sorted(models))
     alike = [names for names in spellings.values() if len(names) > 1]
     for names in alike[:_SHOWN_MODELS]:

@@ -29,7 +29,7 @@ class StoredVotesError(ValueError):
 
 
 def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
-    """Import votes into the database and yield a summary by lines. Raises ImportedVotesError; then nothing counts."""
+    """Imports votes into the database and yield a summary by lines. Raises ImportedVotesError; then nothing counts."""
     with closing(Database(Settings.from_env().database_url)) as database:
         done = VoteImporter(database).add(battles, order)
     others = f" and {done.others:,} other rows" if done.others else ""
@@ -42,7 +42,7 @@ def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
 
 
 def stored_votes(source: str | None) -> Battles:
-    """Return the votes of a source in the order they came: the counted ones cast here, or all imported rows.
+    """Returns the votes of a source in the order they came: the counted ones cast here, or all imported rows.
 
     Of live votes only ranked ones, without their texts and images. Sources are never mixed. Raises StoredVotesError if
     there is no such source, or none is named and there are several.

@@ -115,7 +115,7 @@ class ImportedSource:
 
 
 def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
-    """Return the sources whose votes count, in the order of their first import."""
+    """Returns the sources whose votes count, in the order of their first import."""
     table = IMPORTED_SOURCE.c
     sources = select(table.id, table.name, table.judge, table.into_live)
     rows = connection.execute(sources.where(table.counted_to > 0).order_by(table.id))
@@ -131,7 +131,7 @@ def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
 
 
 def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
-    """Return the rows of a source in the order they came, each vote with its original row."""
+    """Returns the rows of a source in the order they came, each vote with its original row."""
     models = model_names(connection)
     votes: list[Vote] = []
     rows: list[FileRow] = []

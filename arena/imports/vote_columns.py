@@ -31,7 +31,7 @@ class ImportedVotes(NamedTuple):
 
 
 def read_imported(connection: Connection) -> ImportedVotes:
-    """Read the votes of all sources; of a voter's votes on one conversation, the last one is not `repeated`."""
+    """Reads the votes of all sources; of a voter's votes on one conversation, the last one is not `repeated`."""
     told = whole_numbers(connection, _imported_votes())
     common: dict[str, Any] = {
         "battle": told["id"],

@@ -1,4 +1,4 @@
-"""Model kinds by the `kind` of a catalogue's table: the only list that names one."""
+"""Model kinds by the `kind` of a catalogue's table, in the only list of them."""
 
 from arena.inference.base import ModelKind
 from arena.inference.local_kind import LOCAL

@@ -65,7 +65,7 @@ _LEFT = "Nobody waits for this file any more; choose it again"
 
 @contextmanager
 def while_waited(waits: Callable[[], bool]) -> Iterator[None]:
-    """End what this block has done aside as soon as nobody `waits` any more."""
+    """Ends what this block has done aside as soon as nobody `waits` any more."""
     token = _still_waits.set(waits)
     try:
         yield
@@ -86,7 +86,7 @@ class Aside:
         self._control: socket.socket | None = None
 
     def run(self, function: Callable[..., T], *given: Any, network: str | None = None) -> T:
-        """Return what a function of these modules returns, or raise what it raises; all must be picklable.
+        """Returns what a function of these modules returns, or raises what it raises; all must be picklable.
 
         Raises AsideError where a bound is met, or when nobody waits any more.
         """
@@ -115,7 +115,7 @@ class Aside:
         return found
 
     def stop(self) -> None:
-        """End the helper, and with it all that works."""
+        """Ends the helper, and with it all that works."""
         with self._lock:
             helper, self._helper = self._helper, None
             if helper is not None and self._control is not None:
@@ -139,7 +139,7 @@ class Aside:
                     del self._callers[network]
 
     def _hired(self) -> socket.socket:
-        """Return our end of a line to a process that was just forked; hanging up ends it."""
+        """Returns our end of a line to a process that was just forked; hanging up ends it."""
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             if self._helper is None or self._helper.poll() is not None:
@@ -168,7 +168,7 @@ def _send(line: socket.socket, message: object) -> None:
 
 
 def _received(line: socket.socket) -> Any:
-    """Return the next message. Raises EOFError if there is none."""
+    """Returns the next message. Raises EOFError if there is none."""
     with line.makefile("rb") as file:
         head = file.read(_LENGTH.size)
         data = file.read(*_LENGTH.unpack(head)) if len(head) == _LENGTH.size else b""
@@ -194,7 +194,7 @@ def help_out(control: socket.socket) -> None:
 
 
 def _awaited(control: socket.socket, lines: Mapping[int, socket.socket]) -> list[int] | None:
-    """Wait a moment and return what was handed over; [] after the server's end, None where nothing was."""
+    """Waits a moment and returns what was handed over; [] after the server's end, None where nothing was."""
     of_line = {line.fileno(): pid for pid, line in lines.items()}
     poll = select.poll()
     poll.register(control, select.POLLIN)

@@ -30,7 +30,7 @@ def plain_cell(text: str) -> str:
 def write_csv(
     file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any
 ) -> None:
-    """Write rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
+    """Writes rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
 
     A text with a line break of any kind is quoted. `how` are other options of `csv.writer`.
     """

@@ -196,7 +196,7 @@ def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
 
 
 def fetch_all(urls: Iterable[str], fetcher: Fetcher | None = None) -> dict[str, bytes | FetchError]:
-    """Fetch URLs, each once, a few at a time; returns each, in order, with its bytes or its error. Not in a loop."""
+    """Fetches URLs, each once, a few at a time; returns each, in order, with its bytes or its error. Not in a loop."""
     return asyncio.run(_fetched(list(dict.fromkeys(urls)), fetcher or Fetcher()))
 
 

@@ -190,7 +190,7 @@ def _kind(data: bytes) -> str:
 
 
 def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
-    """Read the header and bound the pixels; nothing is decoded yet."""
+    """Reads the header and bounds the pixels; nothing is decoded yet."""
     if kind == "WEBP":  # libwebp allocates the whole canvas as soon as it is opened
         _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
     elif kind == "GIF":
@@ -253,7 +253,7 @@ def _without_comments(data: bytes) -> bytes:
 
 
 def _check_scans(data: bytes) -> None:
-    """Refuse a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
+    """Refuses a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
     position = 2
     segments = 0
     scans = 0
@@ -281,7 +281,7 @@ def _check_scans(data: bytes) -> None:
 
 
 def _check_chunks(data: bytes) -> None:
-    """Refuse a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
+    """Refuses a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
     position = 8
     chunks = 0
     while position < len(data) and data[position + 4 : position + 8] != b"IEND":
@@ -311,7 +311,7 @@ def _pixels(data: bytes, kind: str) -> Image.Image:
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """Decode to mode L, RGB, RGBA or CMYK."""
+    """Decodes to mode L, RGB, RGBA or CMYK."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
         return image.point(lambda value: value / 256).convert("L")
@@ -400,7 +400,7 @@ class PictureStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, picture: Picture) -> None:
-        """Write a picture and its thumbnail, each whole or, even after a crash, not at all. Raises OSError."""
+        """Writes a picture and its thumbnail, each whole or, even after a crash, not at all. Raises OSError."""
         if not self.has(picture.sha256):
             self._write(f"{picture.sha256}.thumb.jpg", picture.thumbnail)
             self._write(f"{picture.sha256}.{picture.suffix}", picture.data)

@@ -26,5 +26,5 @@ def _member(folder: Path, part: str) -> Path | None:
 
 
 def same_name(name: str) -> str:
-    """Return what two names have in common that differ in Unicode's form alone."""
+    """Returns what two names have in common that differ in Unicode's form alone."""
     return unicodedata.normalize("NFC", name)

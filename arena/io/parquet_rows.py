@@ -24,7 +24,7 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows, from 1, without skipped columns, pictures and bytes that are no text. Raises ParquetError."""
+    """Yields the rows, from 1, without skipped columns, pictures and bytes that are no text. Raises ParquetError."""
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
             if (count := file.metadata.num_rows) > (order["rows"] or math.inf):

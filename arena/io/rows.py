@@ -107,7 +107,7 @@ def read_rows(
     limits: FileLimits = PAGE,
     name: str | None = None,
 ) -> Iterator[tuple[int, T]]:
-    """Yield the rows of a file with their numbers; `key`: fields of which no two rows have the same.
+    """Yields the rows of a file with their numbers; `key`: fields of which no two rows have the same.
 
     `name` is the person's name for the file. Raises RowsError, maybe after some rows.
     """
@@ -118,7 +118,7 @@ def read_rows(
 def rows_of(
     records: Iterable[Record], kind: type[T], key: Sequence[str] = ()
 ) -> Iterator[tuple[int, T]]:
-    """Yield the rows of records with their numbers, as `read_rows` does."""
+    """Yields the rows of records with their numbers, as `read_rows` does."""
     reader = _Reader(kind)
     first: dict[tuple[object, ...], int] = {}
     for record in records:

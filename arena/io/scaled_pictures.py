@@ -80,7 +80,7 @@ class ScaledPictures:
         return self._store.path(f"{sha256}.jpg") or self._store.path(f"{sha256}.png")
 
     def _write(self, scaled: Path, data: bytes) -> bool:
-        """Write a file whole or not at all; return whether the disk took it."""
+        """Writes a file whole or not at all; returns whether the disk took it."""
         self._kept += len(data)
         if self._kept > MOST_KEPT:
             self._tidy()
@@ -98,7 +98,7 @@ class ScaledPictures:
         return True
 
     def _tidy(self) -> None:
-        """Delete the oldest files until half of what may be kept is left."""
+        """Deletes the oldest files until half of what may be kept is left."""
         files = sorted(
             (file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir()
         )
@@ -111,7 +111,7 @@ class ScaledPictures:
 
 
 def scaled_picture(original: bytes, width: int) -> bytes:
-    """Return what `images.read_picture` made as WebP, at most so wide and of at most the bytes of that width."""
+    """Returns what `images.read_picture` made as WebP, at most so wide and of at most the bytes of that width."""
     picture = _opened(original)
     picture.draft("RGB", (width, width))
     image = picture.convert("RGB")

@@ -77,7 +77,7 @@ class RowsError(ValueError):
 def row_errors(
     file: str | None = None, row: int | None = None, column: str | None = None
 ) -> Iterator[None]:
-    """Give a RowsError its place, as `RowsError.at` does."""
+    """Gives a RowsError its place, as `RowsError.at` does."""
     try:
         yield
     except RowsError as error:
@@ -96,7 +96,7 @@ def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
 
 
 def check_strings(value: JSON, limits: FileLimits) -> None:
-    """Refuse strings, at any depth, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
+    """Refuses strings, at any depth, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
     if isinstance(value, str):
         if len(value) > limits.cell:
             raise RowsError(
@@ -109,7 +109,7 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text with what no database stores, NUL and lone surrogates, replaced; halves side by side are one."""
+    """Returns a text with what no database stores, NUL and lone surrogates, replaced; halves side by side are one."""
     return (
         text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
@@ -188,7 +188,7 @@ def decode(text: str, limits: FileLimits) -> JSON:
 
 
 def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
-    """Yield where the members of a JSON object, or the objects in a JSON list, start in its text.
+    """Yields where the members of a JSON object, or the objects in a JSON list, start in its text.
 
     With `member`, an object's member that is a list: where the objects in it start.
     """
@@ -211,7 +211,7 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
 
 
 def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield place and depth of each opening bracket outside of strings."""
+    """Yields place and depth of each opening bracket outside of strings."""
     depth = 0
     bracket = _BRACKET.match(text)
     while bracket:
@@ -222,7 +222,7 @@ def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _name_fault(text: str) -> None:
-    """Raise the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
+    """Raises the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
     keys: list[dict[str, JSON]] = []
     for token in _TOKEN.finditer(text):
         try:

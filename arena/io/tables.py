@@ -84,7 +84,7 @@ def read_records(
     members: bool = False,
     digested: Collection[str] = (),
 ) -> Iterator[Record]:
-    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
+    """Yields the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
     Cells of tables are `str` exactly as written, "" if empty; Parquet's have their types. Columns in `skip` are left
     out unread, whatever their length; long cells of those in `digested` become digests. `name` is the person's name for
@@ -134,7 +134,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
-    """Raise RowsError for the first column that the record lacks; the message lists the columns found."""
+    """Raises RowsError for the first column that the record lacks; the message lists the columns found."""
     for name in names:
         if name not in record.values:
             found = ", ".join(map(repr, record.values)) or "none"
@@ -147,7 +147,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 
 def refuse_repeated(paths: Iterable[Path]) -> None:
-    """Raise RowsError for a file with the content of one before it: what it holds would count twice."""
+    """Raises RowsError for a file with the content of one before it: what it holds would count twice."""
     before: dict[str, Path] = {}
     for path in paths:
         with _opened(path, COMMAND_LINE) as file:
@@ -159,7 +159,7 @@ def refuse_repeated(paths: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def temporary_file(content: bytes, name: str) -> Iterator[Path]:
-    """Yield a file of this name with this content; it is deleted afterwards."""
+    """Yields a file of this name with this content; it is deleted afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
@@ -168,7 +168,7 @@ def temporary_file(content: bytes, name: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BufferedReader]:
-    """Open the file, check its size, and name it in errors raised inside."""
+    """Opens the file, check its size, and name it in errors raised inside."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -200,7 +200,7 @@ _NO_TABLES = {
 
 
 def _refuse_binary(file: BinaryIO, suffix: str) -> None:
-    """Raise RowsError for a workbook, Parquet, a picture, a PDF or an archive that is named as a text file."""
+    """Raises RowsError for a workbook, Parquet, a picture, a PDF or an archive that is named as a text file."""
     head = file.read(6)
     file.seek(0)
     for start, what, own in (
@@ -215,7 +215,10 @@ def _refuse_binary(file: BinaryIO, suffix: str) -> None:
 
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
-    """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
+    """Refuses a text file that surely has more records, by a count that checks nothing and is fast.
+
+    Raises RowsError.
+    """
     row = 0
     more = False
     lines = _raw_lines(file, limits)
@@ -235,7 +238,7 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
 
 
 def _signs(file: BinaryIO) -> int:
-    """Count the commas and opening brackets, those in texts too: JSON has about as many values."""
+    """Counts the commas and opening brackets, those in texts too: JSON has about as many values."""
     count = sum(
         part.count(sign)
         for part in iter(lambda: file.read(1_000_000), b"")
@@ -254,7 +257,7 @@ def _check_values(count: int, limits: FileLimits, row: int | None = None) -> Non
 
 
 def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
-    """Yield the lines with their ends, one byte more than allowed of one that is too long."""
+    """Yields the lines with their ends, one byte more than allowed of one that is too long."""
     return iter(lambda: file.readline(limits.line + 1), b"")
 
 
@@ -279,7 +282,7 @@ def _records(
 
 # Text: UTF-8 that a database stores.
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
-    """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
+    """Decodes what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise RowsError(
             "expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1
@@ -299,7 +302,7 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
 
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
-    """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
+    """Yields the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
     for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
             raise RowsError(
@@ -328,7 +331,7 @@ def _record(
 
 
 def _gap(blank: int, row: int) -> int:
-    """Return the first of the empty lines, of which this is one. Raises RowsError if they are too many."""
+    """Returns the first of the empty lines, of which this is one. Raises RowsError if they are too many."""
     blank = blank or row
     if row - blank >= MOST_EMPTY:
         raise RowsError(f"expected at most {MOST_EMPTY:,} empty lines; delete them", row=blank)
@@ -345,7 +348,7 @@ def _check_no_gap(blank: int) -> None:
 def _json_records(
     text: str, limits: FileLimits, unread: _Unread, members: bool
 ) -> Iterator[Record]:
-    """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
+    """Yields the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
     value = decode(text, limits)
     items = value
     starts = places(value, text)
@@ -498,7 +501,7 @@ class _CsvReader:
         return next(self._reader)
 
     def _counted(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; the reader takes a further one of a row only while a quote is open. Raises RowsError."""
+        """Yields the lines; the reader takes a further one of a row only while a quote is open. Raises RowsError."""
         inside = 0
         for line in lines:
             if not self._starts and '"' not in line.replace('""', ""):
@@ -512,7 +515,7 @@ class _CsvReader:
 
 
 def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
+    """Yields rows of equal width, each with the line on which it starts; only the end may have empty lines."""
     width = blank = 0
     while True:
         row = reader.line_num + 1
@@ -546,7 +549,7 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
 def _bounded_rows(
     reader: Path, file: BinaryIO, limits: FileLimits, unread: _Unread
 ) -> Iterator[tuple[int, Any]]:
-    """Yield each row that a reader, in its own bounded process, finds in the file."""
+    """Yields each row that a reader, in its own bounded process, finds in the file."""
     columns = {"skip": sorted(unread.skip), "digested": sorted(unread.digested)}
     order = json.dumps({**asdict(limits), **columns})
     command = [sys.executable, "-I", str(_BOUNDED), str(reader), order]

@@ -47,7 +47,7 @@ class Workbook(ExcelReader):
     """
 
     def read(self) -> None:
-        """Read which sheets there are, and how dates are written; `read_strings` is for later."""
+        """Reads which sheets there are, and how dates are written; `read_strings` is for later."""
         self.read_manifest()
         self.read_workbook()
         apply_stylesheet(self.archive, self.wb)
@@ -69,7 +69,7 @@ class Workbook(ExcelReader):
                     node.clear()
 
     def refuse_more(self, order: dict[str, Any]) -> None:
-        """Refuse sheets that surely hold too much, by a count that checks nothing. Raises SpreadsheetError."""
+        """Refuses sheets that surely hold too much, by a count that checks nothing. Raises SpreadsheetError."""
         for part in self._parts.values():
             with self.archive.open(part) as source:
                 _refuse_more(source, order)
@@ -138,7 +138,7 @@ def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
 
 
 def check_archive(order: dict[str, Any]) -> None:
-    """Refuse a zip that is no workbook or would unpack to too much. Raises SpreadsheetError."""
+    """Refuses a zip that is no workbook or would unpack to too much. Raises SpreadsheetError."""
     if not zipfile.is_zipfile(sys.stdin.buffer):
         raise SpreadsheetError(
             "expected an .xlsx workbook, found another kind of file (an old .xls, or one locked with a password?); "
@@ -165,7 +165,7 @@ def check_archive(order: dict[str, Any]) -> None:
 
 
 def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
-    """Yield each row that holds something, with its cells by column number. Raises SpreadsheetError."""
+    """Yields each row that holds something, with its cells by column number. Raises SpreadsheetError."""
     for row, cells in sheet.parse():
         columns = [cell["column"] for cell in cells]
         if columns != sorted(set(columns)):
@@ -192,7 +192,7 @@ def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, An
 
 
 def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows as text, each as wide as the header; skipped columns stay unread. Raises SpreadsheetError."""
+    """Yields the rows as text, each as wide as the header; skipped columns stay unread. Raises SpreadsheetError."""
     skip = set(order["skip"])
     digested = set(order["digested"])
     header: list[str] = []
@@ -255,7 +255,7 @@ def _written(value: Any) -> str:
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
+    """Yields the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
     if not openpyxl.DEFUSEDXML:
         raise SpreadsheetError(
             "cannot be read safely on this server: defusedxml is not installed; save it as .csv"

@@ -53,7 +53,7 @@ class _ShortReads(FileIO):
 
 
 def zip_files(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield name and content, in parts, of each file in a zip, whatever folders they are in.
+    """Yields name and content, in parts, of each file in a zip, whatever folders they are in.
 
     Files whose name begins with a dot, which macOS adds, are left out. Raises ZipFileError.
     """

@@ -1,4 +1,4 @@
-"""Readiness: how many items can be shown to voters, and what the others lack."""
+"""Readiness: the number of items that can be shown to voters, and the needs of the others."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ _LACKS: Mapping[ItemState, str] = {
 
 
 def shown_text(states: Counter[ItemState]) -> str:
-    """Return how many items can be shown, and what the others lack."""
-    shown = f"{states['ready']:,} of {states.total():,} can be shown"
+    """Returns a sentence with the number of items that can be shown, and the needs of the others."""
+    count = f"{states['ready']:,} of {states.total():,} can be shown"
     lacks = lacks_text(states)
-    return f"{shown}: {lacks}." if lacks else f"{shown}."
+    return f"{count}: {lacks}." if lacks else f"{count}."
 
 
 def lacks_text(states: Counter[ItemState]) -> str:
-    """Return how many items are in each state that keeps them from voters; empty if none is."""
+    """Returns the number of items in each state that hides them from voters, in words; empty if there are none."""
     return "; ".join(f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state])

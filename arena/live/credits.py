@@ -57,19 +57,19 @@ class Credits:
         return self._operator_key is None
 
     def key(self, voter: int) -> Secret | None:
-        """Return the key for a visitor's battles; None if there is none, or not any more."""
+        """Returns the key for a visitor's battles; None if there is none, or not any more."""
         if self._operator_key is not None:
             return self._operator_key() or None
         kept = self._kept.get(voter)
         return kept.key if kept and kept.until > self._clock() else None
 
     def keep(self, voter: int, key: Secret, seconds: float) -> None:
-        """Keep a visitor's key for so long. What is no key is not kept."""
+        """Keeps a visitor's key for so long. What is no key is not kept."""
         if _TOKEN.fullmatch(key.reveal()):
             self._kept[voter] = _Kept(key, self._clock() + min(seconds, LONGEST_SECONDS))
 
     def drop(self, voter: int, key: Secret | None = None) -> None:
-        """Drop a visitor's key; with `key`, only if it is still that one."""
+        """Drops a visitor's key; with `key`, only if it is still that one."""
         kept = self._kept.get(voter)
         if kept and key in (None, kept.key):
             self._kept.pop(voter, None)
@@ -80,7 +80,7 @@ class Credits:
         return tuple(self._kept)
 
     def tidy(self, logged_in: Callable[[Collection[int]], Collection[int]]) -> None:
-        """Drop what has expired, and the keys of visitors who are not logged in any more.
+        """Drops what has expired, and the keys of visitors who are not logged in any more.
 
         `logged_in` returns those of some visitors who are. A key that comes meanwhile is kept.
         """

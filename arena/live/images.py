@@ -88,7 +88,7 @@ class OwnImages:
     async def receive(
         self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None
     ) -> OwnImage:
-        """Check and store an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
+        """Checks and stores an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
         if full := no_room(self._folder, self._votes_room):
             raise OwnImageError(full)
         with disk_errors(OwnImageError), TemporaryFile(dir=self._folder) as file:
@@ -136,7 +136,7 @@ class OwnImages:
         return tuple(path.read_bytes() for path in paths)
 
     def forget(self, battle: int) -> None:
-        """Delete the images of a finished battle, except those that may be kept."""
+        """Deletes the images of a finished battle, except those that may be kept."""
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
@@ -147,7 +147,7 @@ class OwnImages:
         )
 
     def sweep(self, moment: datetime) -> int:
-        """Delete images over 24 hours old at a moment that may not be kept; return their number."""
+        """Deletes images over 24 hours old at a moment that may not be kept; returns their number."""
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
     def kept_path(self, image: int) -> Path | None:
@@ -214,7 +214,7 @@ class OwnImages:
         return path if row is not None and (path := self._path(row)).is_file() else None
 
     def _delete(self, which: ColumnElement[bool], kept: bool = False) -> int:
-        """Delete the files before marking their rows: a file without a row would stay for ever.
+        """Deletes the files before marking their rows: a file without a row would stay for ever.
 
         And once more after it, where one was still being written.
         """

@@ -47,11 +47,16 @@ class LiveModels:
         return next(filter(None, errors), None)
 
     @property
+    def failed(self) -> Mapping[str, str]:
+        """Why models that run here couldn't be loaded, by the model's name."""
+        standings = {vlm.card.name: self._downloads.standing(vlm.card) for vlm in self.vlms}
+        return {name: str(at.error) for name, at in standings.items() if at.error}
+
+    @property
     def problems(self) -> tuple[str, ...]:
         """Why models can't answer, each in a line for the operator."""
-        standings = [(vlm.card.name, self._downloads.standing(vlm.card)) for vlm in self.vlms]
-        failed = [f"{name}: {standing.error}" for name, standing in standings if standing.error]
-        loading = [name for name, standing in standings if standing.state == "loading"]
+        failed = [f"{name}: {problem}" for name, problem in self.failed.items()]
+        loading = [vlm.card.name for vlm in self.vlms if self._state(vlm) == "loading"]
         being_loaded = [f"Being loaded: {', '.join(loading)}."] if loading else []
         return (*failed, *being_loaded, *self.routed.problems)
 
@@ -62,7 +67,7 @@ class LiveModels:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Make models ready in the background while the server runs."""
+        """Makes models ready in the background while the server runs."""
         self._downloads.start()
         try:
             async with self.routed.running():

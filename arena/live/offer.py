@@ -54,7 +54,7 @@ class Offer(NamedTuple):
 def offer_of(
     models: LiveModels, key: Secret | None, keyless: OfferState, has_catalogue: bool
 ) -> Offer:
-    """Return what a visitor with this key can begin.
+    """Returns what a visitor with this key can begin.
 
     `keyless`: where a visitor stands who has none and needs one. `has_catalogue`: whether the operator has named any.
     """
@@ -76,7 +76,7 @@ def offer_of(
 
 
 def _cost(vlms: Sequence[VLM]) -> Dollars | None:
-    """Return what the dearest two models cost a visitor."""
+    """Returns what the dearest two models cost a visitor."""
     cards = [vlm.card for vlm in vlms if vlm.card.visitor_key]
     return Dollars(_dearest(cards, *_ORDINARY), _dearest(cards, *_LARGE)) if cards else None
 

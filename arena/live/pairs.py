@@ -11,7 +11,7 @@ from arena.types import VLM
 
 
 def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str, str]]:
-    """Return the pairs of models, by name, that a draw is made among; `are_visitors`: whether visitors lend keys."""
+    """Returns the pairs of models, by name, that a draw is made among; `are_visitors`: whether visitors lend keys."""
     pairs = list(combinations(able, 2))
     if not are_visitors:
         return pairs
@@ -20,5 +20,5 @@ def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str
 
 
 def can_replace(failed: VLM, other: VLM) -> bool:
-    """Return whether a battle still needs the visitor's key if it did before."""
+    """Returns whether a battle still needs the visitor's key if it did before."""
     return other.card.visitor_key or not failed.card.visitor_key

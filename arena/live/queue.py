@@ -69,7 +69,7 @@ class LiveBudget:
     async def stream_answer(
         self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
+        """Yields a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
         key = await asyncio.to_thread(self._key) if vlm.card.visitor_key else None
         if vlm.card.visitor_key and key is None:
@@ -120,7 +120,7 @@ class GenerationQueue:
         return sum(not generation.is_running for generation in self._generations)
 
     async def check_room(self, network: str | None = None) -> None:
-        """Raise LiveError when too many wait, of this network or of all, or while nothing may be asked."""
+        """Raises LiveError when too many wait, of this network or of all, or while nothing may be asked."""
         await asyncio.to_thread(self._check)
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
@@ -151,7 +151,7 @@ class GenerationQueue:
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
-        """Hold a place; wait until it is among the first, or the task is stopped."""
+        """Holds a place; wait until it is among the first, or the task is stopped."""
         generation.rank = 0 if generation.network is None else self._of(generation.network)
         self._generations.insert(self._place(generation.rank), generation)
         try:
@@ -223,7 +223,7 @@ class GenerationTask:
         return self._task.done()
 
     async def changed(self, seen: int) -> int:
-        """Wait until there is more than was `seen`, or for KEEPALIVE_SECONDS; return the version seen now."""
+        """Waits until there is more than was `seen`, or for KEEPALIVE_SECONDS; returns the version seen now."""
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
                 while self._version == seen and not self.over:
@@ -239,13 +239,13 @@ class GenerationTask:
         news.set()
 
     async def stop(self) -> None:
-        """End the answers and wait until that is stored."""
+        """Ends the answers and wait until that is stored."""
         self.side_by_side.stop()
         self.tell()
         await asyncio.wait([self._task])
 
     async def watch(self) -> AsyncGenerator[dict[Side, str], None]:
-        """Yield each side's new words at every change until the end; the task keeps running while a page watches."""
+        """Yields each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
             seen = -1
@@ -268,7 +268,7 @@ class GenerationTask:
         await finish(self.side_by_side)
 
     def _expect(self, seconds: float) -> None:
-        """Stop if nobody watches after so many seconds."""
+        """Stops if nobody watches after so many seconds."""
         if self._left is not None:
             self._left.cancel()
         self._left = asyncio.get_running_loop().call_later(seconds, self._leave)

@@ -50,14 +50,14 @@ class RoutedModels:
         return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
-        """Have the lists read once more, unless that was done just now; from any thread."""
+        """Has the lists read once more, unless that was done just now; from any thread."""
         if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
             return
         self.is_reading = True
         self._loop.call_soon_threadsafe(self._wanted.set)
 
     async def read(self) -> None:
-        """Read the routers' lists."""
+        """Reads the routers' lists."""
         self.is_reading = True
         try:
             await asyncio.gather(*(router.read() for router in self._lists.values()))
@@ -68,7 +68,7 @@ class RoutedModels:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Read the lists now and every hour while the server runs."""
+        """Reads the lists now and every hour while the server runs."""
         if not self._cards:
             await asyncio.to_thread(self._take_prices, {})  # of models that were in the file before
             yield

@@ -109,7 +109,7 @@ class LiveSessions:
     async def begin(
         self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]
     ) -> LiveBattle:
-        """Open a battle and let two models answer; the visitor's earlier battle in progress is stopped.
+        """Opens a battle and let two models answer; the visitor's earlier battle in progress is stopped.
 
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
         NotLentError, LimitError, OwnImageError, DatabaseError.
@@ -144,7 +144,7 @@ class LiveSessions:
     async def follow(
         self, voter: int, token: str, text: str, files: Sequence[bytes], network: str | None = None
     ) -> LiveBattle:
-        """Ask both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
+        """Asks both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
 
         Raises LiveError, NotLentError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
         """
@@ -180,14 +180,14 @@ class LiveSessions:
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
-        """End both answers and return the battle after that. Raises UnknownBattleError, ElsewhereError."""
+        """Ends both answers and returns the battle after that. Raises UnknownBattleError, ElsewhereError."""
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             await generation.stop()
         return await self._settled(voter, token)
 
     async def choose(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
-        """Store a choice as `LiveStore.vote` does; answers in progress end first, where enough of them is shown.
+        """Stores a choice as `LiveStore.vote` does; answers in progress end first, where enough of them is shown.
 
         Raises also ElsewhereError.
         """
@@ -210,7 +210,7 @@ class LiveSessions:
         return battle
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
-        """Yield the state of a battle at each change; the last state is not growing."""
+        """Yields the state of a battle at each change; the last state is not growing."""
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
@@ -241,7 +241,7 @@ class LiveSessions:
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
-        """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
+        """Draws two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
         usable = self._models.usable_with(asker.key)
         able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
         if len(able) < 2:
@@ -273,7 +273,7 @@ class LiveSessions:
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
     ) -> None:
-        """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
+        """Lets two models answer in a battle, and stops what they answer this visitor elsewhere."""
         voter = asker.voter
         live_budget = LiveBudget(
             budget=self._budget,

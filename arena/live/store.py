@@ -78,7 +78,7 @@ class LiveBattle:
         ]
 
     def cost(self, side: Side) -> int | None:
-        """Return what all answers of a side cost, in millionths of a US dollar; None where one isn't known."""
+        """Returns what all answers of a side cost, in millionths of a US dollar; None where one isn't known."""
         costs = [turn.cost[SIDES.index(side)] for turn in self.turns]
         return None if None in costs else sum(filter(None, costs))
 
@@ -146,7 +146,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
         self.quotas = Quotas(database, limits)
 
     def register_models(self, models: Sequence[str]) -> None:
-        """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
+        """Adds models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             known = set(connection.scalars(select(MODEL.c.name)))
@@ -166,7 +166,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question, which this server answers. Raises LimitError."""
+        """Stores a new battle with its first question, which this server answers. Raises LimitError."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         if opening.draw_probability is not None:
@@ -179,7 +179,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
-        """Store a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
+        """Stores a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
@@ -189,7 +189,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def answer(self, battle: int, answered: Answered) -> None:
-        """Store both answers; not what they say to a question that was erased meanwhile."""
+        """Stores both answers; not what they say to a question that was erased meanwhile."""
         newest = select(TURN.c.number, TURN.c.question).where(TURN.c.battle_id == battle)
         newest = newest.order_by(TURN.c.number.desc()).limit(1).with_for_update()
         with self._database.write() as connection:
@@ -216,7 +216,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
-        """Store that there is nothing to vote on, and why; the first reason stays."""
+        """Stores that there is nothing to vote on, and why; the first reason stays."""
         with self._database.write() as connection:
             row = connection.execute(
                 select(BATTLE).where(BATTLE.c.id == battle).with_for_update()
@@ -247,7 +247,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
-        """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
+        """Stores a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
         check_among(choice, SIDES, "choice")
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
@@ -277,7 +277,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
         return Names(name[row.model_a], name[row.model_b])
 
     def codes(self, models: Sequence[str]) -> dict[str, int]:
-        """Return the ids of models by their names."""
+        """Returns the ids of models by their names."""
         with self._database.read() as connection:
             return dict(zip(models, _codes(connection, models), strict=True))
 
@@ -291,7 +291,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 
     def _ask(self, connection: Connection, battle: int, number: int, text: str) -> None:
-        """Store a question; before it can be seen, others can see that this server answers it."""
+        """Stores a question; before it can be seen, others can see that this server answers it."""
         values = {"battle_id": battle, "number": number, "question": text, "asked_at": now()}
         connection.execute(insert(TURN).values(values))
         self._database.hold(_held(battle))
@@ -327,7 +327,7 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
 
 
 def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], int]:
-    """Return the turns of a battle, and how many of them are answered."""
+    """Returns the turns of a battle, and how many of them are answered."""
     mine = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
     rows = connection.execute(mine).all()
     turns = tuple(

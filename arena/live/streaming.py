@@ -76,7 +76,7 @@ class WordBuffer:
             self._rest.append(piece[begin:])
 
     def close(self) -> None:
-        """Add the last word: no more text will come."""
+        """Adds the last word: no more text will come."""
         if (word := "".join(self._rest)).strip():
             self._words.append(word)
 
@@ -111,7 +111,7 @@ class SideText:
         self.cut = usage.cut
 
     def take(self, piece: str) -> str:
-        """Take in a piece; return what is no thinking, for `add`."""
+        """Takes in a piece; returns what is no thinking, for `add`."""
         self.loading = isinstance(piece, Loading)
         if isinstance(piece, Thought):
             self._thinking.think(piece)
@@ -119,13 +119,13 @@ class SideText:
         return self._thinking.take(piece)
 
     def close(self) -> None:
-        """Add the last text: no more will come. Raises ModelError as `add` does."""
+        """Adds the last text: no more will come. Raises ModelError as `add` does."""
         if text := self._thinking.end():
             self.add(text)
         self.words.close()
 
     def add(self, part: str) -> None:
-        """Add text. Raises ModelError when too many consecutive characters are invisible."""
+        """Adds text. Raises ModelError when too many consecutive characters are invisible."""
         self.words.add(part)
         if visible_text(part).strip():
             self.empty = False
@@ -222,7 +222,7 @@ class SideBySide:
         return is_silent and any(side_text.loading for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
-        """Let all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
+        """Lets all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
         listeners = [asyncio.create_task(self._follow(side)) for side in self.side_texts]
         for listener in listeners:
             listener.add_done_callback(self._on_end)
@@ -244,13 +244,13 @@ class SideBySide:
         self._news.set()
 
     def _on_end(self, listener: "asyncio.Task[None]") -> None:
-        """End the turn if reading a side crashed, so that nobody waits for it."""
+        """Ends the turn if reading a side crashed, so that nobody waits for it."""
         if not listener.cancelled() and (error := listener.exception()) is not None:
             log.error("a live answer could not be heard", exc_info=error)
             self._end("void")
 
     async def _follow(self, side: Side) -> None:
-        """Read a side to its end; if it fails before a word is shown, read a substitute, once."""
+        """Reads a side to its end; if it fails before a word is shown, reads a substitute, once."""
         failing = await self._read(side)
         if (
             failing is not None
@@ -313,14 +313,14 @@ class SideBySide:
                 await self._more(None if pace.rate is None else FRAME_SECONDS)
 
     async def _more(self, seconds: float | None) -> None:
-        """Wait for more words, at most `seconds` if given."""
+        """Waits for more words, at most `seconds` if given."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
             self._news.clear()
 
     def _grow(self, pace: "_FramePace") -> bool:
-        """Show as many more words as all sides have, or as the pace allows the remaining one."""
+        """Shows as many more words as all sides have, or as the pace allows the remaining one."""
         side_texts = self.side_texts.values()
         before = [side_text.shown for side_text in side_texts]
         least = min(len(side_text.words) for side_text in side_texts)
@@ -373,7 +373,7 @@ class _FramePace:
         self._settled = (now + REST_SECONDS, shown)
 
     def finish(self, shown: int, words: int) -> None:
-        """Show the rest of the remaining side within LAST_SECONDS: both streams have ended."""
+        """Shows the rest of the remaining side within LAST_SECONDS: both streams have ended."""
         if self._finishes or self.rate is None:
             return
         now = _now()

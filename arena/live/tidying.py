@@ -37,7 +37,7 @@ class Tidier:
             task.cancel()
 
     def tidy(self) -> None:
-        """Delete expired images and networks, commit the reservations of dead servers, and drop expired keys.
+        """Deletes expired images and networks, commits the reservations of dead servers, and drops expired keys.
 
         A visitor may have logged out or been forgotten by another process.
         """

@@ -21,11 +21,11 @@ class Bootstrap:
     """Rounds x models."""
 
 
-def bootstrap(fit: Strengths, found: Intervals, rounds: int, seed: int) -> Bootstrap:
-    """Draw ratings around a fit's, spread like its intervals."""
+def bootstrap(fit: Strengths, intervals: Intervals, rounds: int, seed: int) -> Bootstrap:
+    """Draws ratings around a fit's, spread like its intervals."""
     if rounds < 1:
         raise ValueError("a bootstrap takes at least one round")
-    size, direction = np.linalg.eigh(found.covariance)
+    size, direction = np.linalg.eigh(intervals.covariance)
     normal = np.random.default_rng(seed).standard_normal((rounds, len(size)))
     moved = normal * np.sqrt(np.maximum(size, 0)) @ direction.T
     return Bootstrap(fit.ratings + moved)

@@ -44,7 +44,7 @@ class CampaignStore:
     def create(
         self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = ""
     ) -> Campaign:
-        """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
+        """Makes a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
 
         Raises CampaignError for a name that another has.
         """
@@ -94,7 +94,7 @@ class CampaignStore:
         return [self._of(row) for row in rows]
 
     def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
-        """End a campaign; what is undecided still counts and is paid. False where it has ended already."""
+        """Ends a campaign; what is undecided still counts and is paid. False where it has ended already."""
         with self._database.write() as connection:
             ended = self._end(connection, campaign.id, reason)
             if ended and note:

@@ -11,7 +11,7 @@ def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
 
 
 def lot(draw: str, of: Hashable) -> int:
-    """Return the number, below 2**64, that something has in a draw of this name."""
+    """Returns the number, below 2**64, that something has in a draw of this name."""
     return int.from_bytes(hashlib.sha256(f"{draw}\n{of}".encode()).digest()[:8])
 
 

@@ -128,7 +128,7 @@ class Qualification:
     def answer(
         self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool | None
     ) -> None:
-        """Store the answer to the question at which a worker stands; the first one stands.
+        """Stores the answer to the question at which a worker stands; the first one stands.
 
         Raises QualificationError once the seat or its campaign has ended.
         """
@@ -187,7 +187,7 @@ class Qualification:
         ]
 
     def judge(self, answer: UnreadAnswer, is_right: bool, note: Note) -> bool:
-        """Store what an operator says of an answer; False where somebody has said it already."""
+        """Stores what an operator says of an answer; False where somebody has said it already."""
         mine = (
             (SEAT_TRY.c.seat_id == answer.seat)
             & (SEAT_TRY.c.attempt == answer.attempt)

@@ -124,7 +124,7 @@ class SeatStore:
         if (
             network
             and most is not None
-            and self._days.more(connection, network, "seats", of=str(campaign.id)) > most
+            and self._days.more(connection, network, "seats", campaign=str(campaign.id)) > most
         ):
             raise CampaignLinkError(
                 "Your network has opened {} links of this campaign today, the most for one network. Go on under a link "
@@ -168,7 +168,7 @@ class SeatStore:
         ).scalar_one()
 
     def note(self, seat: Seat, kind: SeatEvent) -> Seat:
-        """Add what happened to a seat, once; a seat that has ended stays as it ended.
+        """Adds what happened to a seat, once; a seat that has ended stays as it ended.
 
         What was given by who takes consent back counts nowhere from then on.
         """
@@ -208,7 +208,7 @@ class SeatStore:
         note: Note | None = None,
         taken_back: Note | None = None,
     ) -> None:
-        """Replace the platform's list, by which seats are confirmed and rejected.
+        """Replaces the platform's list, by which seats are confirmed and rejected.
 
         `taken_back`: what else is stored where seats that were confirmed are so no longer.
         """
@@ -261,7 +261,7 @@ def _first_confirmation(connection: Connection, campaign: Campaign, person: str)
 
 
 def check_open(campaign: Campaign) -> None:
-    """Raise CampaignLinkError for a campaign that has ended: nobody new comes in."""
+    """Raises CampaignLinkError for a campaign that has ended: nobody new comes in."""
     if campaign.ended_at is not None:
         raise CampaignLinkError(
             "This campaign has all its answers. Thank you; please return it on your platform."

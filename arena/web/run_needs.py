@@ -91,6 +91,8 @@ def _stopped(seen: Dashboard) -> Iterator[Need]:
     if jobs:
         what = f"{plural(len(jobs), 'scoring job')} stopped"
         yield Need(what, f"the latest with {jobs[0].model}: {jobs[0].problem}", "queues")
+    for model, problem in seen.failed_models.items():
+        yield Need(f"Live model {model}", f"can't be loaded. {problem}", "live")
     for model, number in seen.failures.items():
         yield Need(f"Live model {model}", f"failed {plural(number, 'time')} {_DAYS}.", "live")
     if seen.paused_since:

@@ -151,7 +151,7 @@ def _work(given: RunInputs) -> dict[str, str]:
         "projects": projects_html(
             seen.projects, seen.links, given.address, keys - hidden, given.sent
         ),
-        "official": HTML.official(seen, COUNTED.get(seen.who.rule)),
+        "official": HTML.official(seen, COUNTED.get(seen.counted.rule)),
         "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged, hidden),
         "items": HTML.items(given.wanted, first, len(found) - len(first), seen.hidden),
         "images": HTML.images(seen.uploads),

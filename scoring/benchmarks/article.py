@@ -188,17 +188,33 @@ def _score(answer: ScoredAnswer) -> float:
 def published_sheet(board: PublishedBoard, title: str, name: str = "published") -> Sheet:
     """The paper's table with the report in it, bold, best first."""
     own = PublishedRow(title, board.own, board.own_spread)
-    first = board.columns[0]
-    ordered = sorted((*board.rows, own), key=lambda row: -(row.scores.get(first) or 0))
-    rows = [
-        {"model": row.model, **row.scores, "runs": row.spread, "own": row is own} for row in ordered
-    ]
-    columns = [Column(name, name, "score") for name in board.columns]
-    columns[0] = replace(columns[0], runs="runs", places=board.places)
     caption = f"{board.source[0].upper()}{board.source[1:]}"
-    frame = pd.DataFrame(rows, columns=["model", *board.columns, "runs", "own"])
-    sheet_columns = (Column("model", "Model"), *columns)
-    return Sheet(name, caption, frame, sheet_columns, board.note, bold="own")
+    rows = (*board.rows, own)
+    sheet = models_sheet(name, caption, board.columns, rows, board.places, board.note)
+    sheet.frame["own"] = [row is own for row in _best_first(board.columns, rows)]
+    return replace(sheet, bold="own")
+
+
+def models_sheet(
+    name: str,
+    caption: str,
+    columns: Sequence[str],
+    rows: Iterable[PublishedRow],
+    places: int = 1,
+    note: str = "",
+) -> Sheet:
+    """Paper's table of models, best first; `places` are the digits behind the point of its first column."""
+    cells = [
+        {"model": row.model, **row.scores, "runs": row.spread} for row in _best_first(columns, rows)
+    ]
+    score_columns = [Column(column, column, "score") for column in columns]
+    score_columns[0] = replace(score_columns[0], runs="runs", places=places)
+    frame = pd.DataFrame(cells, columns=["model", *columns, "runs"])
+    return Sheet(name, caption, frame, (Column("model", "Model"), *score_columns), note)
+
+
+def _best_first(columns: Sequence[str], rows: Iterable[PublishedRow]) -> list[PublishedRow]:
+    return sorted(rows, key=lambda row: -(row.scores.get(columns[0]) or 0))
 
 
 class PairedLine(NamedTuple):

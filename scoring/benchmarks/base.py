@@ -35,7 +35,8 @@ from scoring.no_answers import BEFORE, no_answer_sentences
 from scoring.report import DATA, NO_SCORE, AnyReport, QuestionStamp, ScoreLine
 from scoring.score_sheets import TreeTable, line_sheet
 from scoring.small_groups import LEAST
-from scoring.specs.schema import QuestionFile
+from scoring.specs.facts import BenchmarkFact
+from scoring.specs.schema import UNKNOWN, QuestionFile
 
 Workflow = Literal["questions first", "judge first", "rules first", "compare", "sealed", "hidden"]
 """questions first: answers are joined to chosen questions; a quote, then the report. judge first: the same for a file
@@ -73,6 +74,25 @@ class AskedQuestion(NamedTuple):
     has_truth: bool
 
 
+class ColumnNames(NamedTuple):
+    """What a benchmark's files call their columns."""
+
+    id: str
+    answer: str
+    ids: tuple[str, ...]
+    """What the id may be called, in one spelling, the likeliest first."""
+    questions: tuple[str, ...]
+    """The same of the question's text."""
+
+
+USUAL_NAMES = ColumnNames(
+    id="index",
+    answer="prediction",
+    ids=("g_index", "index", "question_id", "id", "idx", "questionid"),
+    questions=("question", "prompt"),
+)
+
+
 class ChoicesError(ValueError):
     """A file cannot be scored; the message gives all reasons, and how to fix them."""
 
@@ -100,6 +120,10 @@ class Benchmark(ABC, Generic[R]):
     """Label of the button that starts."""
     unit: str
     """What the judge is asked for, in the singular."""
+    about: str = ""
+    """What it measures, in a sentence."""
+    holds: str = ""
+    """What a file of answers holds, where no spec names its columns."""
     rest: str = ""
     """Label of the button that has a judge read what the rules left open."""
     parts: frozenset[Part] = frozenset()
@@ -124,6 +148,19 @@ class Benchmark(ABC, Generic[R]):
     def line(self) -> str:
         """What a list of benchmarks says of it."""
         return self.name
+
+    def facts(self) -> Iterator[BenchmarkFact]:
+        """Yield what is known of it beside its name and its sentence."""
+        if self.holds:
+            yield BenchmarkFact("Files", self.holds)
+        for protocol in self.protocols.values():
+            yield BenchmarkFact("Protocol", f"{protocol}: {self.notes.get(protocol, protocol)}")
+        if self.cited:
+            yield BenchmarkFact("Cite", self.cited)
+
+    def published_sheets(self) -> Sequence[Sheet]:
+        """The tables of models that were published on it."""
+        return ()
 
     def protocol_named(self, name: str | None) -> Any:
         """The protocol of this name, the first without one. Raises ChoicesError."""
@@ -264,7 +301,8 @@ class FileBenchmark(Benchmark[R]):
     """A benchmark whose files hold their questions: rules make a report, which leaves `left` answers to a judge."""
 
     unpictured: str = (
-        "the scored file held none, in a column image, or was gone before its answers were judged"
+        "the scored file and its question file held none, in a column image, or were gone before "
+        "the answers were judged"
     )
 
     def covered(self, report: R) -> str:
@@ -289,6 +327,20 @@ class FileBenchmark(Benchmark[R]):
     def question_files(self) -> Sequence[QuestionFile]:
         """The question files that its authors publish."""
         return ()
+
+    @property
+    def column_names(self) -> ColumnNames:
+        return USUAL_NAMES
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        """What toolkits put at the end of the names of its files."""
+        return ()
+
+    @property
+    def licence(self) -> str:
+        """The licence of its questions."""
+        return UNKNOWN
 
     def asks_as(self, first: Record) -> bool:
         """Whether a question file with this first row may be the benchmark's."""

@@ -99,6 +99,7 @@ from scoring.report import (
     safe_name,
 )
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
+from scoring.specs.facts import BenchmarkFact, spec_facts
 from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
@@ -142,12 +143,21 @@ class ChoiceReport:
 def decided(
     rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
 ) -> tuple[Decided, ...]:
-    """The rows with their letters; a letter chosen by likelihood is the whole prediction under any protocol."""
-    rules = protocol if chosen_by == "text" else "strict"
+    """The rows with their letters; letters chosen by likelihood are the same under every protocol."""
     return tuple(
-        Decided(row.question, row.prediction, extract(row.prediction, row.question.options, rules))
-        for row in rows
+        Decided(row.question, row.prediction, _decision(row, protocol, chosen_by)) for row in rows
     )
+
+
+def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decision:
+    if chosen_by == "text":
+        return extract(row.prediction, row.question.options, protocol)
+    letter = row.prediction.strip()
+    if not letter:
+        return Decision(None, (Clue(Rule.TIED, None, ""),))
+    if letter in row.question.options:
+        return Decision(letter, (Clue(Rule.LIKELIEST, letter, letter),))
+    return extract(row.prediction, row.question.options, "strict")
 
 
 def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
@@ -176,9 +186,20 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     def line(self) -> str:
         return self.spec.line
 
+    def facts(self) -> Iterator[BenchmarkFact]:
+        return spec_facts(self.spec, self.notes)
+
     @property
     def question_files(self) -> Sequence[QuestionFile]:
         return self.spec.questions
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        return self.spec.called
+
+    @property
+    def licence(self) -> str:
+        return self.spec.licence
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:
@@ -247,6 +268,8 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
         return tuple(lines)
 
     def no_answers(self, file: ReadFile[Answered]) -> Mapping[str, str]:
+        if file.chosen_by == "likelihood":
+            return failures(decided(file.rows, "strict", file.chosen_by), "strict")
         return no_answers(file.rows)
 
     def told_no_answers(self, report: ChoiceReport) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ RULE_FAILURES: Mapping[Rule, str] = {
     Rule.FAILED: SERVER,
     Rule.EMPTY: EMPTY,
     Rule.TORN: ENDLESS,
+    Rule.TIED: Rule.TIED.value,
 }
 """The failure behind a rule's decision."""
 
@@ -32,9 +33,11 @@ def failures(rows: Sequence[Decided], protocol: Protocol) -> Mapping[str, str]:
 
     Under `strict` the reason comes from the decisions, under a paper's protocol from the text.
     """
-    if protocol != "strict":
-        return no_answers(rows)
-    return {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
+    by_rule = {str(row.question.index): RULE_FAILURES.get(row.decision.rule, "") for row in rows}
+    if protocol == "strict":
+        return by_rule
+    ties = {index: reason for index, reason in by_rule.items() if reason == Rule.TIED}
+    return {**no_answers(rows), **ties}
 
 
 def failure_lines(rows: Sequence[Decided], protocol: Protocol) -> list[ScoreLine]:

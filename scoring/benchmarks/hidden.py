@@ -379,7 +379,13 @@ class HiddenAnswers(Benchmark[HiddenReport]):
         return [figures, *tables]
 
     def compared(self, report: HiddenReport, other: HiddenReport) -> Sequence[Sheet]:
-        raise ChoicesError(self.unpaired)
+        """Both headlines with their intervals; none where one has no score."""
+        heads = [(one.title, self.headline(one)) for one in (report, other)]
+        lines = [replace(head, name=title) for title, head in heads if head]
+        if len(lines) < 2:
+            return ()
+        name = report.figures[0].name
+        return [line_sheet("comparison", "Both reports", lines, "Model", measure=name)]
 
     def published(self, report: HiddenReport) -> PublishedBoard | None:
         return report.published
@@ -436,7 +442,8 @@ HIDDEN = HiddenAnswers(
     protocols={},
     check="Score by rules (free)",
     unit="answer",
-    unpaired="The right answers are hidden, so that no answers are compared. Compare the scores of both reports.",
+    unpaired="The right answers are hidden, so answers aren't compared one by one. An interval of the difference would "
+    "need the verdict of each, so there is none: each score has its own.",
 )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import PublishedBoard, PublishedRow
+from scoring.benchmarks.article import PublishedBoard, PublishedRow, models_sheet
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.mm_vet_questions import CAPABILITIES, CAPABILITY_NAMES, integrations
 from scoring.judges.spec import prompt_text
@@ -65,6 +66,22 @@ def published(table: int) -> tuple[PublishedScores, ...]:
     return read_table(PublishedScores, f"mm_vet_table_{table}.csv", (*columns, "total"))
 
 
+def published_sheets(name: str) -> list[Sheet]:
+    """The tables on the questions of a benchmark's name, and on parts of them."""
+    known = sorted(published_tables(), key=lambda one: one.table)
+    tables = [one for one in known if one.questions.split(", ")[0] == name]
+    return [
+        models_sheet(
+            f"published-{one.table}",
+            f"The paper's Table {one.table}: {one.groups}, {one.questions}",
+            _columns(published(one.table), one.groups),
+            [_row(line, one.groups) for line in published(one.table)],
+            note=one.note,
+        )
+        for one in tables
+    ]
+
+
 def published_board(
     report: Report, edition: str, groups: Groups, scored: ScoreTable
 ) -> PublishedBoard | None:
@@ -78,28 +95,32 @@ def published_board(
         return None
     # a model in two tables has one line
     lines = {line.model: line for conditions in tables for line in published(conditions.table)}
-    names = {name: _head(name, groups) for name in next(iter(lines.values())).scores}
-    own = {line.name: line.mean for line in scored.lines}
+    means = {line.name: line.mean for line in scored.lines}
+    names = next(iter(lines.values())).scores
     notes = [
         *_prompts(lines.values(), report.asked),
         *(conditions.note for conditions in tables if conditions.note),
     ]
     return PublishedBoard(
         source=_source([conditions.table for conditions in tables]),
-        columns=(TOTAL, *(head for head in names.values() if head != TOTAL)),
-        rows=tuple(
-            PublishedRow(
-                line.model,
-                {head: line.scores[name] for name, head in names.items()},
-                line.std,
-            )
-            for line in lines.values()
-        ),
-        own={head: own.get(name) for name, head in names.items()},
+        columns=_columns(lines.values(), groups),
+        rows=tuple(_row(line, groups) for line in lines.values()),
+        own={_head(name, groups): means.get(name) for name in names},
         apart=tuple(_differences(report, tables[0])),
         own_spread=scored.spread if report.runs > 1 else None,
         note=" ".join(notes),
     )
+
+
+def _columns(lines: Iterable[PublishedScores], groups: Groups) -> tuple[str, ...]:
+    """The heads of a table, the total first."""
+    heads = (_head(name, groups) for name in next(iter(lines)).scores)
+    return (TOTAL, *(head for head in heads if head != TOTAL))
+
+
+def _row(line: PublishedScores, groups: Groups) -> PublishedRow:
+    scores = {_head(name, groups): score for name, score in line.scores.items()}
+    return PublishedRow(line.model, scores, line.std)
 
 
 def _source(numbers: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import Benchmark
-from scoring.benchmarks.mm_vet_published import Groups, published_board
+from scoring.benchmarks.mm_vet_published import Groups, published_board, published_sheets
 from scoring.benchmarks.mm_vet_questions import (
     ALL_CAPABILITIES,
     CAPABILITY_NAMES,
@@ -220,6 +220,9 @@ class MMVetArticle(Benchmark[Report]):
     def covered(self, report: Report) -> str:
         scored = sum(any(grade.score is not None for grade in row.grades) for row in report.rows)
         return part_of(scored, len(report.rows), "question")
+
+    def published_sheets(self) -> Sequence[Sheet]:
+        return published_sheets(self.name)
 
     def published(self, report: Report) -> PublishedBoard | None:
         """The paper's tables of capabilities on the same questions; None if some questions have no grade."""

@@ -18,6 +18,7 @@ from scoring.benchmarks.article import (
     PublishedRow,
     ScoredAnswer,
     Total,
+    models_sheet,
     score_total,
 )
 from scoring.benchmarks.base import read_table
@@ -359,6 +360,18 @@ def published() -> tuple[PublishedTable, ...]:
 class MMBench(MultipleChoice):
     """MMBench and its editions, with CircularEval if a file has all passes; also for files of no other benchmark."""
 
+    def published_sheets(self) -> Sequence[Sheet]:
+        tables = grouped((row.table, row) for row in published())
+        return [
+            models_sheet(
+                f"published-{number}",
+                f"The paper's Table {number}: CircularEval, {rows[0].split}",
+                ("Overall", *L3),
+                [PublishedRow(row.model, row.scores) for row in rows],
+            )
+            for number, rows in tables.items()
+        ]
+
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[MMBenchScores]:
         rows = report.rows
         wrong = undecided_is_wrong(report.protocol)
@@ -505,6 +518,7 @@ class MMBench(MultipleChoice):
 MMBENCH = MMBench(
     key="mmbench",
     spec=SPEC,
+    about=SPEC.about,
     cited=SPEC.cite or "",
     name=SPEC.name,
 )

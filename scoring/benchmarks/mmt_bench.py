@@ -16,7 +16,13 @@ from pydantic import BeforeValidator
 
 from arena.sheets import Column, Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import PublishedBoard, PublishedRow, Total, score_total
+from scoring.benchmarks.article import (
+    PublishedBoard,
+    PublishedRow,
+    Total,
+    models_sheet,
+    score_total,
+)
 from scoring.benchmarks.base import read_table
 from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
 from scoring.multiple_choice.metrics import (
@@ -437,6 +443,9 @@ def success_sheet(title: str, read: Success) -> Sheet:
 class MMTBench(MultipleChoice):
     """MMT-Bench, with the mean over subtasks as a report's headline."""
 
+    def published_sheets(self) -> Sequence[Sheet]:
+        return [models_sheet("published", "The paper's Table 2", _TOTALS, published())]
+
     def tabulate(self, report: ChoiceReport) -> MMTBenchReport:
         """Accuracies of each split and of all, with both baselines on the same questions."""
         rows = report.rows
@@ -557,6 +566,7 @@ _SPEC = load_spec(OURS / "mmt-bench.yaml")
 MMT_BENCH = MMTBench(
     key="mmt-bench",
     spec=_SPEC,
+    about=_SPEC.about,
     cited=_SPEC.cite or "",
     name=_SPEC.name,
 )

@@ -7,11 +7,11 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from arena.inference.offline import Task, TaskError
 from arena.io.bounded_reader import digest
@@ -32,7 +32,7 @@ from scoring.report import QuestionSet, csv_bytes
 Answers = Mapping[str, str]
 """A model's answers, by question key."""
 
-_WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
+WITH_IMAGES = replace(COMMAND_LINE, cell=64_000_000)
 _PREFIXED = "Before each question the model read “{}”. The file and its report say so."
 _REFERENCE = 64
 """An image cell of at most this many characters names the row with the image, as public tools write circular passes."""
@@ -116,8 +116,8 @@ def choice_sheet(file: Path, circular: bool = False) -> "ChoiceSheet":
     `circular` adds rotated passes to a file of base rows.
     """
     references: dict[int, str] = {}
-    found, problems = read_questions(_without_images(read_records(file, _WITH_IMAGES), references))
-    _check(file, problems, found)
+    found, problems = read_questions(without_images(read_records(file, WITH_IMAGES), references))
+    check_questions(file, problems, found)
     rows = {question.row: (question,) for question in found.values()}
     if circular and not is_circular(found.values()):
         rows = {row: (question, *rotations(question)) for row, (question,) in rows.items()}
@@ -149,13 +149,14 @@ class ChoiceSheet:
             base = question.index % PASS
             of_pass = question.index // PASS
             if base not in wrong and number in (None, of_pass):
-                yield Task(str(question.index), partial(_from_cell, cell, prompt(question)))
+                yield Task(str(question.index), partial(from_cell, cell, prompt(question)))
 
     def with_images(self) -> Iterator[tuple[ChoiceQuestion, str]]:
         """The passes with the cells of their images, in the file's order."""
-        shared = self._shared()
-        for record in read_records(self.file, _WITH_IMAGES):
-            cell = shared.get(self.references.get(record.row, ""), "") or _image_cell(record)
+        index = {row: str(group[0].index) for row, group in self.rows.items()}
+        shared = shared_cells(self.file, self.references, index)
+        for record in read_records(self.file, WITH_IMAGES):
+            cell = shared.get(self.references.get(record.row, ""), "") or image_cell(record)
             yield from ((question, cell) for question in self.rows.get(record.row, ()))
 
     def _wrong(self, answers: Answers) -> set[int]:
@@ -168,23 +169,21 @@ class ChoiceSheet:
                 wrong.add(question.index % PASS)
         return wrong
 
-    def _shared(self) -> dict[str, str]:
-        """Image cells that other rows refer to, by index."""
-        wanted = set(self.references.values())
-        index = {row: str(group[0].index) for row, group in self.rows.items()}
-        if not wanted:
-            return {}
-        records = read_records(self.file, _WITH_IMAGES)
-        return {
-            index[at]: _image_cell(record)
-            for record in records
-            if index.get(at := record.row) in wanted
-        }
+
+def shared_cells(
+    file: Path, references: Mapping[int, str], ids: Mapping[int, str]
+) -> dict[str, str]:
+    """Image cells that other rows refer to, by the id of their row; `references` and `ids` are by row."""
+    wanted = set(references.values())
+    if not wanted:
+        return {}
+    records = read_records(file, WITH_IMAGES, members=True)
+    return {ids[row.row]: image_cell(row) for row in records if ids.get(row.row) in wanted}
 
 
-def _without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
+def without_images(records: Iterable[Record], references: dict[int, str]) -> Iterator[Record]:
     for record in records:
-        cell = _image_cell(record)
+        cell = image_cell(record)
         if cell and len(cell) <= _REFERENCE:
             references[record.row] = cell.strip().removesuffix(".0")
         values = {
@@ -194,11 +193,12 @@ def _without_images(records: Iterable[Record], references: dict[int, str]) -> It
         yield Record(record.row, values)
 
 
-def _image_cell(record: Record) -> str:
+def image_cell(record: Record) -> str:
     return next((str(record.values[name]) for name in IMAGE_COLUMNS if record.values.get(name)), "")
 
 
-def _check(file: Path, problems: Sequence[Problem], found: Mapping[int, ChoiceQuestion]) -> None:
+def check_questions(file: Path, problems: Sequence[Problem], found: Collection[Any]) -> None:
+    """Raise AnsweringError for a question file that can't be asked."""
     stopping = [problem for problem in problems if problem.blocks == "scoring"]
     if stopping or not found:
         first = stopping[0] if stopping else Problem(0, None, "no question is in it", "scoring")
@@ -214,7 +214,7 @@ def _from_file(path: Path, text: str) -> tuple[Turn, ...]:
         raise TaskError(f"its image {path.name} cannot be read ({error.strerror})") from error
 
 
-def _from_cell(cell: str, text: str) -> tuple[Turn, ...]:
+def from_cell(cell: str, text: str) -> tuple[Turn, ...]:
     return (Turn("user", text, tuple(map(picture, images_of(cell)))),)
 
 
@@ -286,7 +286,3 @@ def answers_tsv(
         "prediction",
     ]
     return csv_bytes(heads, rows, "utf-8", exact=True, delimiter="\t")
-
-
-Asked = Literal["mm-vet", "mmbench", "mmt-bench", "visit-bench"]
-"""Benchmarks with question files that a model can answer."""

@@ -340,8 +340,9 @@ class QuestionIndex:
         return meant[0].id if meant else repr(folded(text)[:60])
 
 
-def sample(record: Record) -> Record:
-    """A sample of lmms-eval as a plain record: there the question is an object, and the answer a list of one."""
+def sample(record: Record, called: str = "prediction") -> Record:
+    """A sample of lmms-eval as a plain record, with its answer `called` so: there the question is an object, and the
+    answer a list of one."""
     answer = next((name for name in ("filtered_resps", "resps") if name in record.values), None)
     if answer is None:
         return record
@@ -356,7 +357,7 @@ def sample(record: Record) -> Record:
     )
     if not columns.keys() & {*_IDS}:
         columns["question_id"] = record.values.get("doc_id")
-    return Record(record.row, {**columns, "prediction": text})
+    return Record(record.row, {**columns, called: text})
 
 
 def _columns(found: Record, record: Record) -> _Columns:

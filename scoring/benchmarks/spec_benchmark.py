@@ -10,6 +10,7 @@ from arena.io.strict_json import row_errors
 from arena.io.tables import ANSWERS, FileLimits, Record, read_records
 from arena.sheets import Sheet
 from arena.templates import plural
+from arena.types import grouped
 from scoring.benchmarks.article import (
     Caveat,
     PublishedBoard,
@@ -19,9 +20,11 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import (
+    USUAL_NAMES,
     AnswerLook,
     AskedQuestion,
     ChoicesError,
+    ColumnNames,
     FileBenchmark,
     LazyFiles,
     OpenedFile,
@@ -35,13 +38,14 @@ from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
-from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile
+from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
 from scoring.multiple_choice.types import PROTOCOL_WORDS
 from scoring.no_answers import fate, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
 from scoring.specs.downloads import report_files
+from scoring.specs.facts import BenchmarkFact, spec_facts
 from scoring.specs.judging import judge_tasks, judged, stamped
 from scoring.specs.problems import either
 from scoring.specs.reading import (
@@ -67,11 +71,14 @@ from scoring.specs.report import (
     score_ends,
     spec_of_report,
     splits_of,
+    whole_ends,
+    wrong_truth,
 )
 from scoring.specs.schema import UNKNOWN, QuestionFile, Spec, is_called
-from scoring.specs.sheets import report_sheets
+from scoring.specs.sheets import published_sheets, report_sheets
 from scoring.specs.trees import figure_tables, truth_columns, whole_figures
 
+_SHOWN_IDS = 10
 OWN = "own"
 """Key of a benchmark that its user brings; that of a job or report goes on with what tells its spec from others."""
 RULE_PROTOCOL_WORDS: Mapping[str, str] = {
@@ -103,6 +110,7 @@ def spec_benchmark(key: str, spec: Spec) -> "SpecBenchmark":
         name=spec.name,
         spec=spec,
         protocols={RULE_PROTOCOL_WORDS[protocol]: protocol for protocol in spec.protocols},
+        about=spec.about,
         cited=spec.cite or "",
         notes={protocol: protocol_note(spec, protocol) for protocol in spec.protocols},
     )
@@ -135,6 +143,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     def line(self) -> str:
         return self.spec.line
 
+    def facts(self) -> Iterator[BenchmarkFact]:
+        return spec_facts(self.spec, self.notes)
+
     def is_named(self, file: str) -> bool:
         return bool(is_called(self.spec, file))
 
@@ -163,6 +174,27 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
     @property
     def question_files(self) -> Sequence[QuestionFile]:
         return self.spec.questions
+
+    @property
+    def column_names(self) -> ColumnNames:
+        own = self.spec.columns
+        usual = USUAL_NAMES
+        id = tuple(spelled([own.id]))
+        question = tuple(spelled([own.question]))
+        return ColumnNames(
+            id=own.id,
+            answer=own.answer,
+            ids=usual.ids if own.id == usual.id else id,
+            questions=usual.questions if question == usual.questions[:1] else question,
+        )
+
+    @property
+    def file_names(self) -> Sequence[str]:
+        return self.spec.called
+
+    @property
+    def licence(self) -> str:
+        return self.spec.licence
 
     def asks_as(self, first: Record) -> bool:
         columns = self.spec.columns
@@ -195,6 +227,9 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
         rows = tuple(replace(row, cells=questions[row.id]) for row in file.rows)
         return replace(file, rows=rows, problems=())
 
+    def published_sheets(self) -> Sequence[Sheet]:
+        return published_sheets(self.spec)
+
     def lacking(self, report: SpecReport) -> int:
         return report.missing
 
@@ -209,12 +244,20 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def lines(self, file: ReadFile[SpecRow]) -> tuple[str, ...]:
         items = [item_of(self.spec, row) for row in file.rows]
-        known = sum(has_truth(self.spec, item) for item in items)
-        scored = f"; {known:,} can be scored" if known else ""
-        answers = f"{self.name}: {plural(len(items), 'answer')}{scored}"
+        known = [item for item in items if has_truth(self.spec, item)]
+        wrong = [(wrong_truth(self.spec, item), item.id) for item in known]
+        why_wrong = grouped((why, id) for why, id in wrong if why)
+        scored = len(known) - sum(map(len, why_wrong.values()))
+        told = f"; {scored:,} can be scored" if known else ""
+        lines = [f"{self.name}: {plural(len(items), 'answer')}{told}"]
         splits = Counter(map(self.split_of, file.rows))
-        counted = ", ".join(f"{split or '(none)'} {count:,}" for split, count in splits.items())
-        return (answers, f"splits: {counted}") if len(splits) > 1 else (answers,)
+        if len(splits) > 1:
+            counts = [f"{split or '(none)'} {count:,}" for split, count in splits.items()]
+            lines.append(f"splits: {', '.join(counts)}")
+        for why, ids in why_wrong.items():
+            of = f"the right answer of {plural(len(ids), 'question')} {why}"
+            lines.append(f"{of}, so our rules leave it unscored: {_some(ids)}")
+        return tuple(lines)
 
     def no_answers(self, file: ReadFile[SpecRow]) -> Mapping[str, str]:
         found = {}
@@ -315,7 +358,7 @@ class SpecBenchmark(FileBenchmark[SpecReport]):
 
     def caveats(self, report: SpecReport) -> Sequence[Caveat]:
         told = [
-            Caveat("Partial", problem.text)
+            Caveat("Partial", f"{problem.text}{_with_all(report)}")
             for problem in report.problems
             if problem.blocks == "whole"
         ]
@@ -449,6 +492,20 @@ def outcome_words(reading: Reading) -> str:
     return (
         f"read as {reading.read} ({reading.why})" if reading.read else f"not read ({reading.why})"
     )
+
+
+def _with_all(report: SpecReport) -> str:
+    """Between what the headline lies over all questions of a question file, as the end of a sentence."""
+    ends = whole_ends(report) if report.missing else None
+    if ends is None:
+        return ""
+    head = figure_lines(report)[head_figure(report)]
+    return f"; over all of them {head.name} lies between {ends.low:{head.form}} and {ends.high:{head.form}}"
+
+
+def _some(ids: Sequence[str]) -> str:
+    shown = ", ".join(id[:40] for id in ids[:_SHOWN_IDS])
+    return f"id {shown}{', ...' if ids[_SHOWN_IDS:] else ''}"
 
 
 def _told_pictures(rows: Sequence[SpecRow]) -> tuple[Problem, ...]:

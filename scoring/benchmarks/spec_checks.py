@@ -22,7 +22,8 @@ def told_distrust(report: SpecReport) -> Iterator[Caveat]:
     given = [one.reading.read for one in report.canaries if one.reading.score]
     if given:
         grades = ", ".join(given)
-        text = f"the judge gave {grades} to {len(given):,} of {len(report.canaries):,} worthless answers"
+        of = f"{len(given):,} of {plural(len(report.canaries), 'worthless answer')}"
+        text = f"don't trust this score: the judge gave {of} more than the lowest grade: {grades}"
         yield Caveat("Judge not trusted", text)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from typer import Option, Typer
+from typer import Argument, Option, Typer
 
 from arena.cli.output_paths import output_file
 from arena.drawings import svg_file
@@ -27,22 +27,29 @@ from scoring.benchmarks.mode_comparison import (
 )
 from scoring.benchmarks.offline_answers import (
     AnsweringError,
-    Asked,
     OfflineBenchmark,
     choice_paper,
     mm_vet_paper,
 )
+from scoring.benchmarks.spec_answers import spec_paper
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.judges.spec import prompt_text
 from scoring.multiple_choice.types import MODES, Answered, ChosenBy, Mode
+from scoring.registry import BENCHMARKS
+from scoring.specs.files import SPEC_ENDINGS, load_spec
+from scoring.specs.problems import either
+from scoring.specs.schema import Spec
 from scoring.visit_bench.offline_answers import visit_paper
 
 app = Typer(rich_markup_mode=None)
-SUFFIXES: dict[Asked, str] = {
+SUFFIXES = {
     "mm-vet": ".json",
     "mmbench": ".tsv",
     "mmt-bench": ".tsv",
     "visit-bench": ".csv",
 }
+OF_SPEC = ".tsv"
+"""How prediction files end, by benchmark, and those of a spec."""
 PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
 """Prompts that are set before a question, by --prompt-prefix."""
 SPENT = "-spent.csv"
@@ -52,7 +59,9 @@ LONGEST_NAME = 255
 
 @app.command()
 def answer(
-    benchmark: Asked,
+    benchmark: Annotated[
+        str, Argument(help=f"{', '.join(SUFFIXES)}, or a spec: a key of ours or a YAML file")
+    ],
     model: Annotated[str, Option(metavar="CARD", help="name of a model in the catalogue (MODELS)")],
     out: Annotated[Path, Option(callback=output_file, help="the prediction file")],
     questions: Annotated[
@@ -110,11 +119,9 @@ def answer(
         _lock(kept).unlink(missing_ok=True)
 
 
-def _check_options(
-    benchmark: Asked, out: Path, early_stop: bool, prompt_prefix: str | None
-) -> None:
+def _check_options(benchmark: str, out: Path, early_stop: bool, prompt_prefix: str | None) -> None:
     """Raise AnsweringError for an option that is not the benchmark's."""
-    if out.suffix.lower() != (suffix := SUFFIXES[benchmark]):
+    if out.suffix.lower() != (suffix := SUFFIXES.get(benchmark, OF_SPEC)):
         raise AnsweringError(f"--out is {out.name}; predictions of {benchmark} end in {suffix}")
     if early_stop and benchmark != "mmbench":
         raise AnsweringError(
@@ -124,7 +131,7 @@ def _check_options(
         raise AnsweringError(f"--prompt-prefix is for mm-vet; {benchmark} is asked without one")
 
 
-def _check_weighable(benchmark: Asked, early_stop: bool, modes: Sequence[Mode]) -> None:
+def _check_weighable(benchmark: str, early_stop: bool, modes: Sequence[Mode]) -> None:
     """Raise AnsweringError for what cannot be chosen by likelihood."""
     if benchmark not in ("mmbench", "mmt-bench"):
         raise AnsweringError(
@@ -188,7 +195,7 @@ class _Asking(NamedTuple):
             yield from _compared(self.card.name, found, results, out)
 
 
-def _modes(benchmark: Asked, words: str) -> tuple[Mode, ...]:
+def _modes(benchmark: str, words: str) -> tuple[Mode, ...]:
     known: dict[str, Mode] = {mode: mode for mode in MODES}
     names = [word.strip() for word in words.split(",")]
     chosen: tuple[Mode, ...] = tuple(known[name] for name in names if name in known)
@@ -266,14 +273,26 @@ def _compared(
     yield f"The comparison is in {', '.join(file.name for file in files)}."
 
 
-def _question_file(benchmark: Asked, questions: Path | None) -> Path:
+def _question_file(benchmark: str, questions: Path | None) -> Path:
     if questions is None:
         raise AnsweringError(f"Give the question file of {benchmark} with --questions FILE")
     return questions
 
 
+def _spec(benchmark: str) -> Spec:
+    """The spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
+    if benchmark.lower().endswith(SPEC_ENDINGS):
+        return load_spec(Path(benchmark))
+    ours = BENCHMARKS.get(benchmark)
+    if not isinstance(ours, SpecBenchmark):
+        specs = [key for key, one in BENCHMARKS.items() if isinstance(one, SpecBenchmark)]
+        keys = either([*SUFFIXES, *specs])
+        raise AnsweringError(f"expected {keys}, or a file as in animals.yaml, found {benchmark!r}")
+    return ours.spec
+
+
 def _paper(
-    benchmark: Asked,
+    benchmark: str,
     questions: Path | None,
     images: Path | None,
     early_stop: bool,
@@ -285,6 +304,8 @@ def _paper(
     file = _question_file(benchmark, questions)
     if benchmark == "visit-bench":
         return visit_paper(file, images)
+    if benchmark not in SUFFIXES:
+        return spec_paper(_spec(benchmark), file)
     circular = benchmark == "mmbench"
     if choose_by == "likelihood":
         return likelihood_paper(file, circular)

@@ -11,14 +11,13 @@ from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
+from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
-from scoring.benchmarks.mmbench import MMBench
 from scoring.benchmarks.spec_benchmark import (
     SpecBenchmark,
     outcome_words,
     own_benchmark,
-    protocol_note,
 )
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
@@ -29,13 +28,11 @@ from scoring.specs.hub_eval import eval_yaml
 from scoring.specs.other_forms import load_benchmark, load_benchmarks
 from scoring.specs.problems import either
 from scoring.specs.report import SpecReport, figure_lines
-from scoring.specs.schema import Case, Spec, kind_of
+from scoring.specs.schema import Spec
 from scoring.specs.translated import Translated, comment
 
 app = Typer(rich_markup_mode=None)
 FORMS = ("spec", "eval.yaml", "tsv")
-_WITH_SPEC = (SpecBenchmark, MMBench)
-"""Benchmarks that a spec tells about."""
 _LONGEST = 100
 """Signs of an answer that is shown."""
 _WIDTH = 18
@@ -89,7 +86,7 @@ def benchmarks(
     elif is_file:
         yield from _described_file(Path(name), task)
     else:
-        yield from _described_benchmark(known[name])
+        yield from described(known[name])
 
 
 @app.command()
@@ -112,24 +109,13 @@ def check(
         yield from _tried(read, file)
 
 
-def _described_benchmark(benchmark: Benchmark[Any]) -> Iterator[str]:
-    if isinstance(benchmark, _WITH_SPEC):
-        yield from described(benchmark.spec)
-        return
-    yield benchmark.name
-    for protocol in benchmark.protocols.values():
-        yield f"{protocol}: {benchmark.notes.get(protocol, protocol)}"
-    if benchmark.cited:
-        yield _field("Cite", benchmark.cited)
-
-
 def _described_file(path: Path, task: str | None) -> Iterator[str]:
     """Yield what the benchmarks of a file are, and what of another form is not taken. Raises SpecError."""
     found = [load_benchmark(path, task)] if task is not None else load_benchmarks(path)
     for place, benchmark in enumerate(found):
         if place:
             yield ""
-        yield from described(benchmark.spec)
+        yield from described(own_benchmark(benchmark.spec))
         if benchmark.form:
             yield _field("Read from", f"{benchmark.form}: {benchmark.task}")
         for line in benchmark.left_out:
@@ -137,7 +123,7 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
 
 
 def _of_ours(benchmark: Benchmark[Any]) -> Translated:
-    if not isinstance(benchmark, _WITH_SPEC):
+    if not isinstance(benchmark, SpecBenchmark | MultipleChoice):
         raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
     return Translated("", benchmark.key, benchmark.spec, ())
 
@@ -177,76 +163,15 @@ def _columns(questions: Path | None) -> Sequence[str]:
     return next(([*record.values] for record in records), [])
 
 
-def described(spec: Spec) -> Iterator[str]:
-    """Yield all that a spec says, in words."""
-    yield spec.name
-    yield spec.about
+def described(benchmark: Benchmark[Any]) -> Iterator[str]:
+    """Yield all that is known of a benchmark, in words."""
+    yield benchmark.name
+    if benchmark.about:
+        yield benchmark.about
     yield ""
-    if spec.size:
-        yield _field("Size", spec.size)
-    yield _field("Licence", spec.licence)
-    if spec.cite:
-        yield _field("Cite", spec.cite)
-    if spec.called:
-        yield _field("Files called", ", ".join(f"..._{name}" for name in spec.called))
-    yield _field("Columns", ", ".join(_columns_of(spec)))
-    for case in spec.rule:
-        yield from _rule_fields(case)
-    for protocol in spec.protocols:
-        figures = ", ".join(spec.figures_under(protocol))
-        yield _field("Protocol", f"{protocol}: {protocol_note(spec, protocol)}. Figures: {figures}")
-    for question in spec.questions:
-        parts = [
-            question.name,
-            plural(question.rows, "row") if question.rows else "",
-            f"answers {question.answers}" if question.answers != "there" else "",
-            f"md5 {question.md5}" if question.md5 else "",
-            question.url or "",
-            question.note or "",
-        ]
-        yield _field("Questions", " · ".join(filter(None, parts)))
-    yield _field("Spec (sha256)", spec.digest)
-
-
-def _columns_of(spec: Spec) -> Iterator[str]:
-    """Yield the columns that a file needs, each once."""
-    columns = spec.columns
-    roles = [columns.id, columns.question, columns.truth, columns.answer]
-    needed = [*filter(None, roles), *spec.groups, *filter(None, [spec.splits])]
-    for case in spec.rule:
-        names = (*case.rule.needed, *case.rule.mentioned)
-        needed += [name for name in names if name not in ("question", "truth")]
-    needed += [column for name in spec.figures for column in spec.needs(name)]
-    yield from dict.fromkeys(map(spec.source_of, needed))
-    if "letter" in spec.kinds:
-        yield from columns.options or ["A, B, ... or options"]
-
-
-def _rule_fields(case: Case) -> Iterator[str]:
-    """Yield a rule with its parameters, and its prompt below."""
-    when = ", ".join(f"{name} is {cell or 'empty'}" for name, cell in (case.when or {}).items())
-    rule = case.rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    prompt = rule.pop("prompt", "")
-    written = ", ".join(
-        f"{name} {_in_words(value)}" for name, value in rule.items() if name != "kind"
-    )
-    parts = [kind_of(case.rule), written, when and f"where {when}"]
-    yield _field("Rule", " · ".join(filter(None, parts)))
-    for place, line in enumerate(prompt.strip().splitlines()):
-        yield _field("" if place else "Prompt", line).rstrip()
-
-
-def _in_words(value: Any) -> str:
-    """A parameter in words: lists and tables without their brackets, numbers without zeros."""
-    if isinstance(value, list):
-        return (
-            " to ".join(map(_in_words, value))
-            if len(value) == 2
-            else ", ".join(map(_in_words, value))
-        )
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_in_words(each)}" for name, each in value.items())
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    for fact in benchmark.facts():
+        for place, line in enumerate(fact.text.splitlines()):
+            yield _field("" if place else fact.name, line).rstrip()
 
 
 def _field(name: str, text: str) -> str:

@@ -9,16 +9,14 @@ from typer import Argument, BadParameter, Option, Typer
 
 from arena.settings import Settings
 from scoring.benchmarks.base import FileBenchmark
-from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_questions import fetch_mm_vet
-from scoring.benchmarks.spec_benchmark import SpecBenchmark
 from scoring.cli.progress import DeclinedError
 from scoring.questions.fetch import fetch as load
 from scoring.questions.fetch import offer
 from scoring.registry import BENCHMARKS
 from scoring.specs.problems import either
-from scoring.specs.schema import UNKNOWN, QuestionFile
+from scoring.specs.schema import QuestionFile
 
 app = Typer(rich_markup_mode=None)
 
@@ -46,7 +44,7 @@ def fetch(
         raise BadParameter("name a folder, or set QUESTIONS_PATH to one", param_hint="FOLDER")
     benchmark = _benchmark(name)
     chosen = _files(benchmark, file)
-    licence = _licence(benchmark)
+    licence = benchmark.licence
     for one in chosen:
         yield offer(benchmark, one, licence)
     if not yes:
@@ -81,11 +79,6 @@ def _files(benchmark: FileBenchmark[Any], name: str | None) -> Sequence[Question
         names = either([one.name for one in files])
         raise BadParameter(f"{benchmark.key} has {names}, found {name!r}", param_hint="--file")
     return chosen
-
-
-def _licence(benchmark: FileBenchmark[Any]) -> str:
-    has_spec = isinstance(benchmark, SpecBenchmark | MultipleChoice)
-    return benchmark.spec.licence if has_spec else UNKNOWN
 
 
 def _agree() -> None:

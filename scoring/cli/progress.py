@@ -153,7 +153,7 @@ class CommandJudge:
 
     def asked(self, tasks: Sequence[Task[T]], spec: JudgeSpec) -> Lines[tuple[T, ...]]:
         """Print the cost of the tasks and return their outcomes. Raises as `judged`."""
-        cost = quote_tasks(tasks, spec, self.address.shown, None, self._cache)
+        cost = quote_tasks(tasks, spec, self.address.address, None, self._cache)
         most = yield from self._agreed(cost, spec.model)
         found = self._asked(
             self._with_bar(
@@ -186,7 +186,7 @@ class CommandJudge:
                 f"a batch cannot stop at ${most / 1e6:,.2f}: it is paid as a whole, {price}"
             )
         yield (
-            f"{plural(cost.calls, 'call')} to {model} at {self.address.shown} "
+            f"{plural(cost.calls, 'call')} to {model} at {self.address.address} "
             f"({cost.cached:,} more here already): about {cost.prompt_tokens:,} tokens sent and "
             f"{cost.completion_tokens:,} received; {price}."
         )

@@ -115,7 +115,7 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
     spec = yield from serving.spec()
-    address = serving.address.shown
+    address = serving.address.address
     title = request.title or upload.title
     draft = benchmark.draft(filled, chosen, options, spec, address, request.file.name, title)
     draft = replace(draft, asked=upload.asked)

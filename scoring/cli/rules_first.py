@@ -10,7 +10,8 @@ from arena.templates import plural
 from scoring.benchmarks.base import ChoicesError, FileBenchmark, OpenedFile, problem_lines
 from scoring.cli import progress
 from scoring.cli.score_request import ScoreRequest
-from scoring.jobs.report_pictures import file_pictures
+from scoring.jobs.report_pictures import asked_pictures
+from scoring.jobs.uploads import UploadedFile
 from scoring.questions.library import QuestionLibrary
 from scoring.questions.opening import given_stamp, joined
 from scoring.registry import BENCHMARKS, open_upload
@@ -78,10 +79,14 @@ def _judged(
     serving = request.serving()
     spec = yield from serving.spec()
     yield f"{found.name}: {report.left:,} of {answers} for the judge, {report.protocol} protocol."
-    draft = benchmark.stamped(report, spec, serving.address.shown)
+    draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
-        pictures = serving.shown(file_pictures(path, found.name, answers, wanted))
+        asked = request.questions
+        questions = UploadedFile(asked, asked.name) if asked else None
+        file = UploadedFile(path, found.name)
+        names = benchmark.column_names
+        pictures = serving.shown(asked_pictures(file, questions, names, answers, wanted))
         yield f"Pictures for the judge: {len(pictures):,} of {plural(len(wanted), 'question')}."
         draft = benchmark.with_pictures(draft, pictures)
     return (yield from serving.judged(draft, spec))

@@ -60,7 +60,7 @@ def compare(benchmark: VisitBench, request: ScoreRequest) -> Iterator[str]:
     serving = request.serving()
     with closing(Database(request.settings.database_url)) as database:
         submissions = Submissions(database, None)
-        drafted = _drafted(benchmark, request, submissions, serving.address.shown)
+        drafted = _drafted(benchmark, request, submissions, serving.address.address)
         yield from drafted.lines
         spec = yield from serving.spec()
         report = yield from serving.judged(drafted.report, spec)

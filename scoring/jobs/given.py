@@ -10,7 +10,7 @@ from typing import Any
 
 from arena.io.strict_json import parse_json
 from arena.io.tables import PAGE, SUFFIXES
-from scoring.benchmarks.base import FileBenchmark, OpenedFile
+from scoring.benchmarks.base import USUAL_NAMES, FileBenchmark, OpenedFile
 from scoring.benchmarks.spec_benchmark import SpecBenchmark, is_own, own_benchmark
 from scoring.jobs.uploads import StoredUpload, UploadedFile
 from scoring.questions.opening import opened_beside, recognised_beside
@@ -99,7 +99,8 @@ def _tables(files: Sequence[UploadedFile]) -> list[UploadedFile]:
 
 def _apart(tables: Sequence[UploadedFile], spec: Spec | None) -> tuple[UploadedFile, UploadedFile]:
     """Which of two tables is the answers, and which the questions. Raises GivenFilesError and RowsError."""
-    columns = {file: [*first_row(file.path, PAGE, file.name).values] for file in tables}
+    names = own_benchmark(spec).column_names if spec else USUAL_NAMES
+    columns = {file: [*first_row(file.path, PAGE, file.name, names).values] for file in tables}
     answers = [file for file in tables if has_answers(columns[file], spec)]
     called = spec.columns.answer if spec else "prediction"
     if len(answers) > 1:

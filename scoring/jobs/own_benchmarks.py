@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from arena.io.tables import PAGE, read_records
 from scoring.benchmarks.base import OpenedFile
 from scoring.benchmarks.file_check import FileCheck, file_check
-from scoring.jobs.given import given_files
-from scoring.jobs.uploads import StoredUpload
+from scoring.jobs.given import GivenFiles
 from scoring.judges.spec import JudgeSpec
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem
 from scoring.registry import flat
@@ -37,12 +36,8 @@ class OwnCheck:
     """None for a file that cannot be scored."""
 
 
-def own_look(arrived: StoredUpload) -> OwnLook | None:
-    """The columns of an upload, with the fields as far as they tell; None for one with a spec.
-
-    Raises GivenFilesError, SpecError and RowsError.
-    """
-    given = given_files(arrived)
+def own_look(given: GivenFiles) -> OwnLook | None:
+    """The columns of an upload, with the fields as far as they tell; None for one with a spec. Raises RowsError."""
     if given.spec is not None:
         return None
     rows = _first_rows(given.answers, given.name)

@@ -26,12 +26,15 @@ from arena.io.scaled_pictures import scaled_picture
 from arena.io.tables import JSON, PAGE, RowsError, read_records
 from arena.types import grouped
 from scoring.benchmarks.article import ScoredAnswer, wrong_answers
-from scoring.benchmarks.base import FileBenchmark
+from scoring.benchmarks.base import ColumnNames, FileBenchmark
 from scoring.jobs.files import Source
+from scoring.jobs.given import GivenFilesError, given_files
 from scoring.jobs.store import JOB, Job, Jobs
-from scoring.jobs.uploads import StoredUpload, UploadStore
+from scoring.jobs.uploads import StoredUpload, UploadedFile, UploadStore
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.questions.matching import record_id
 from scoring.registry import benchmark_of
+from scoring.specs.problems import SpecError
 
 REPORT_PICTURE = Table(
     "report_picture",
@@ -54,6 +57,9 @@ _CELLS = replace(PAGE, cell=PAGE.line)
 _REFERENCE = re.compile(r"\d{1,12}")
 """A cell that is the index of the question whose picture it is."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{64,}={0,2}")
+
+_UNREAD = (RowsError, GivenFilesError, SpecError, OSError, DatabaseError, AsideError)
+"""What keeps a file's pictures from being read."""
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +127,7 @@ class ReportPictures:
         try:
             asked = partial(report_pictures, self._jobs, link, arrived, wanted)
             self._insert(link, aside.run(asked) if aside else asked())
-        except (RowsError, OSError, DatabaseError, AsideError) as error:
+        except _UNREAD as error:
             log.info("the pictures of a report were not read: %s", error)
 
     def _insert(self, link: str, found: Sequence[tuple[str, bytes]]) -> None:
@@ -145,9 +151,44 @@ def report_pictures(
     report = jobs.report(link)
     if report is None:
         return []
-    answers = benchmark_of(report).scored_answers(report)
-    found = file_pictures(arrived.path, arrived.name, answers, wanted or wrong_answers(answers))
+    benchmark = benchmark_of(report)
+    answers = benchmark.scored_answers(report)
+    assert isinstance(benchmark, FileBenchmark), "pictures are asked for of no other"
+    asked = wanted or wrong_answers(answers)
+    given = given_files(arrived)
+    questions = UploadedFile(given.questions, given.questions_name) if given.questions else None
+    file = UploadedFile(given.answers, given.name)
+    found = asked_pictures(file, questions, benchmark.column_names, answers, asked)
     return [(question, scaled_picture(one.data, WIDTH)) for question, one in found]
+
+
+def asked_pictures(
+    file: UploadedFile,
+    questions: UploadedFile | None,
+    names: ColumnNames,
+    answers: Sequence[ScoredAnswer],
+    wanted: Sequence[ScoredAnswer],
+) -> Iterator[tuple[str, Picture]]:
+    """Yield question and picture of the wanted ones of a file's answers: its own, else those of the question file that
+    was given beside it. Raises RowsError."""
+    pictured = set()
+    for question, picture in file_pictures(file.path, file.name, answers, wanted):
+        pictured.add(question)
+        yield question, picture
+    left = [one for one in wanted if one.id not in pictured]
+    if left and questions is not None:
+        rows = _question_rows(questions, names)
+        yield from _row_pictures(questions.path, questions.name, rows, left)
+
+
+def _question_rows(file: UploadedFile, names: ColumnNames) -> Mapping[str, int]:
+    """The rows of a question file by its ids, as far as each has a row of its own. Raises RowsError."""
+    rows: dict[str, int] = {}
+    records = read_records(file.path, PAGE, IMAGE_COLUMNS, file.name, members=True)
+    for place, record in enumerate(records):
+        rows.setdefault(record_id(record, names) or str(place), record.row)
+    times = Counter(rows.values())
+    return {id: row for id, row in rows.items() if times[row] == 1}
 
 
 def file_pictures(
@@ -156,6 +197,13 @@ def file_pictures(
     """Yield question and picture of the wanted ones of a file's answers. Raises RowsError."""
     times = Counter(one.row for one in answers)
     rows = {one.id: one.row for one in answers if one.row and times[one.row] == 1}
+    yield from _row_pictures(path, name, rows, wanted)
+
+
+def _row_pictures(
+    path: Path, name: str, rows: Mapping[str, int], wanted: Sequence[ScoredAnswer]
+) -> Iterator[tuple[str, Picture]]:
+    """Yield question and picture of the wanted answers, whose rows in a file these are by id."""
     shown = {one.id: rows[one.id] for one in wanted if one.id in rows}
     cells = _cells(path, name, set(shown.values())) if shown else {}
     others = {id: str(cells.get(row)).strip() for id, row in shown.items()}

@@ -62,7 +62,7 @@ JOB = Table(
     Field("owner", Text, nullable=False, index=True),
     *(
         Field(name, Text, nullable=False)
-        for name in ("draft", "benchmark", "protocol", "title", "file")
+        for name in ("draft", "benchmark", "benchmark_name", "protocol", "title", "file")
     ),
     *(Field(name, Text, nullable=False) for name in ("address", "model", "spec")),
     Field("own_key", Boolean, nullable=False),
@@ -115,6 +115,8 @@ class Job:
     """Unguessable; anybody who has it may read the report."""
     owner: str
     benchmark: str
+    benchmark_name: str
+    """What it is called, which of a user's own and of hidden answers only the report says."""
     protocol: str
     title: str
     file: str
@@ -546,6 +548,7 @@ class Jobs:
             "link": secrets.token_urlsafe(24),
             "owner": owner,
             "benchmark": kept.benchmark,
+            "benchmark_name": kept.benchmark_name,
             "protocol": kept.protocol,
             "title": kept.title,
             "file": kept.file,

@@ -13,6 +13,7 @@ class Written(NamedTuple):
     """A report as it is stored, with what its job tells of it."""
 
     benchmark: str
+    benchmark_name: str
     protocol: str
     title: str
     file: str
@@ -28,6 +29,7 @@ def written(report: AnyReport, is_done: bool = False) -> Written:
     judge = report.judge
     made = Written(
         report.benchmark,
+        benchmark_of(report).name,
         report.protocol,
         report.title,
         report.file,

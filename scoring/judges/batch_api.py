@@ -261,7 +261,7 @@ class BatchJudge(Judge):
         name = secrets.token_hex(16)
         row = {
             "name": name,
-            "address": self.address.shown,
+            "address": self.address.address,
             "model": self.spec.model,
             "remote": None,
             "asked": json.dumps(digests),
@@ -273,7 +273,7 @@ class BatchJudge(Judge):
 
     def _earlier_batches(self, digests: frozenset[str]) -> list[Any]:
         """The rows of an earlier run's batches with some of these requests."""
-        is_judges = (BATCH.c.address == self.address.shown) & (BATCH.c.model == self.spec.model)
+        is_judges = (BATCH.c.address == self.address.address) & (BATCH.c.model == self.spec.model)
         query = select(BATCH).where(is_judges).order_by(BATCH.c.created)
         with self._database.read() as connection:
             rows = connection.execute(query).all()

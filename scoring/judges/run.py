@@ -289,10 +289,11 @@ class _Run(Generic[T]):
     async def outcomes(self) -> tuple[T, ...]:
         for _ in range(PASSES):
             failed: list[JudgeFailed] = []
-            left = iter([place for place in range(len(self._tasks)) if place not in self._outcomes])
+            left = [place for place in range(len(self._tasks)) if place not in self._outcomes]
+            places = iter(left)
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._judge.pace.concurrency):
-                    group.create_task(self._work(left, failed))
+                for _ in range(min(self._judge.pace.concurrency, len(left))):
+                    group.create_task(self._work(places, failed))
             if self._ended:
                 raise self._ended
             if not failed:
@@ -337,7 +338,7 @@ class _Run(Generic[T]):
                 ask = _seeded(ask, task)
                 judge = self._judge
                 key = reply_key(
-                    judge.spec, judge.address.shown, judge.address.owner, ask, task.run, ordinal
+                    judge.spec, judge.address.address, judge.address.owner, ask, task.run, ordinal
                 )
                 reply = await asyncio.to_thread(self._cache.get, key)
                 new = None

@@ -68,6 +68,9 @@ class Rule(StrEnum):
     CUT = "taken off"
     """Removed reasoning, tokens or a wrapper, named in the span; it decides nothing."""
     EMPTY = "empty answer"
+    LIKELIEST = "likeliest option"
+    TIED = "equally likely options"
+    """Options were chosen by likelihood, and the best are equal."""
     ALONE = "letter alone"
     EXACT = "content alone"
     SPEAKS = "speaks to the extractor"
@@ -110,6 +113,7 @@ STEPS: Mapping[Rule, Step] = {
     **dict.fromkeys(Rule, "undecided"),
     **dict.fromkeys(
         (
+            Rule.LIKELIEST,
             Rule.ALONE,
             Rule.STATEMENT,
             Rule.LABEL,
@@ -123,7 +127,7 @@ STEPS: Mapping[Rule, Step] = {
     ),
     **dict.fromkeys((Rule.EXACT, Rule.LABELLED, Rule.NAMED, Rule.SUBSTRING), "content"),
     **dict.fromkeys((Rule.REFUSAL, Rule.OUTSIDE), "none"),
-    **dict.fromkeys((Rule.FAILED, Rule.TORN, Rule.EMPTY), "failed"),
+    **dict.fromkeys((Rule.FAILED, Rule.TORN, Rule.EMPTY, Rule.TIED), "failed"),
     **dict.fromkeys((Rule.RANDOM, Rule.ASSIGNED_NONE), "fallback"),
     Rule.JUDGE: "judge",
 }

@@ -17,6 +17,7 @@ from arena.kept import Kept
 from arena.types import folded
 from scoring.benchmarks.base import Answers, AskedQuestion, ChoicesError, FileBenchmark
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.types import PASS
 from scoring.registry import BENCHMARKS
 from scoring.specs.files import file_content
 from scoring.specs.problems import SpecError, either
@@ -25,8 +26,6 @@ from scoring.specs.yaml_text import YamlError, read_yaml
 
 BESIDE = ".yaml"
 """Behind a question file's whole name: what is said of it."""
-PASS = 1_000_000
-"""A circular pass of a question has its id plus a multiple of this."""
 _QUESTIONS: Kept[Mapping[Any, Any]] = Kept(3)
 """The questions of the files that were asked for last."""
 
@@ -107,7 +106,7 @@ def known_file(path: Path) -> KnownFile:
         key = said.benchmark or _benchmark_of(path, md5)
         benchmark = BENCHMARKS.get(key)
         if not isinstance(benchmark, FileBenchmark):
-            keys = either([*_of_files()])
+            keys = either(_of_files())
             raise QuestionFileError(f"{path.name}: {key!r} is no benchmark with files; name {keys}")
         asked = [*benchmark.asked(benchmark.own_questions(path))]
     except (RowsError, ChoicesError, OSError) as error:
@@ -146,15 +145,13 @@ def _said_of(path: Path) -> SaidOf:
         raise QuestionFileError(f"{beside.name}: expected {fields}, found: {told}") from error
 
 
-def _of_files() -> Iterator[str]:
-    yield from (key for key, one in BENCHMARKS.items() if isinstance(one, FileBenchmark))
+def _of_files() -> Mapping[str, FileBenchmark[Any]]:
+    return {key: one for key, one in BENCHMARKS.items() if isinstance(one, FileBenchmark)}
 
 
 def _published() -> Iterator[tuple[str, FileBenchmark[Any], QuestionFile]]:
     """Yield every known question file with its benchmark."""
-    for key in _of_files():
-        benchmark = BENCHMARKS[key]
-        assert isinstance(benchmark, FileBenchmark)
+    for key, benchmark in _of_files().items():
         for file in benchmark.question_files:
             yield key, benchmark, file
 
@@ -181,8 +178,8 @@ def _named(name: str, known: Iterable[tuple[str, FileBenchmark[Any], QuestionFil
     stem = PurePath(name).stem.casefold()
     return {key for key, _, file in known if PurePath(file.name).stem.casefold() == stem} or {
         key
-        for key in _of_files()
-        for called in (key, *getattr(getattr(BENCHMARKS[key], "spec", None), "called", ()))
+        for key, benchmark in _of_files().items()
+        for called in (key, *benchmark.file_names)
         if ends_with(stem, called.casefold())
     }
 

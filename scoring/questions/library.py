@@ -37,12 +37,6 @@ class QuestionLibrary:
                 del _READ[gone]
             return [file for file in map(_read, paths) if file is not None]
 
-    def of(self, benchmark: str) -> Sequence[KnownFile]:
-        return [file for file in self.files() if file.benchmark == benchmark]
-
-    def named(self, name: str) -> KnownFile | None:
-        return next((file for file in self.files() if file.name == name), None)
-
 
 def _is_table(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")

@@ -10,7 +10,7 @@ from arena.io.tables import PAGE, FileLimits, Record
 from scoring.benchmarks.base import Answers, ChoicesError, FileBenchmark, OpenedFile, answers_of
 from scoring.questions.known_file import file_md5, where_answers
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import QuestionMatch, answer_file, matched
+from scoring.questions.matching import QuestionMatch, answer_files, matched
 from scoring.registry import BENCHMARKS, first_row, open_upload
 from scoring.report import QuestionStamp
 from scoring.specs.problems import either
@@ -72,7 +72,8 @@ def _match(
     files = library.files() if is_table and questions != NO_FILE else ()
     if not files:
         return QuestionMatch()
-    match = matched(files, answer_file(path, limits, name), benchmark)
+    namings = {file.record.column_names for file in files}
+    match = matched(files, answer_files(path, namings, limits, name), benchmark)
     if not questions:
         return match
     chosen = [file for file in match.fits if file.name == questions]
@@ -159,13 +160,16 @@ def recognised_beside(
     label = name or path.name
     asked_label = questions_name or questions.name
     asked = first_row(questions, limits, asked_label)
-    first = first_row(path, limits, label)
-    together = Record(first.row, {**asked.values, **first.values})
+
+    def fits(benchmark: FileBenchmark[Any]) -> bool:
+        first = first_row(path, limits, label, benchmark.column_names)
+        return benchmark.fits(Record(first.row, {**asked.values, **first.values}))
+
     md5 = file_md5(questions)
     of_files = [one for one in reversed(BENCHMARKS.values()) if isinstance(one, FileBenchmark)]
     published = [one for one in of_files if md5 in (file.md5 for file in one.question_files)]
     named = [one for one in of_files if one.is_named(label) or one.is_named(asked_label)]
-    for benchmark in (*published, *(one for one in named if one.fits(together))):
+    for benchmark in (*published, *filter(fits, named)):
         opened = opened_beside(path, questions, benchmark, limits, label, asked_label, wanted)
         if benchmark in published or benchmark.recognises(opened.file.rows, label):
             return opened

@@ -99,6 +99,10 @@ class RuleKind(BaseModel, ABC):
         """The lowest and the highest mark; None if answers get no marks."""
         return None
 
+    def reads(self, answer: str) -> bool:
+        """Whether it can read this answer in what a model said."""
+        return self.is_compared
+
     @property
     def mark_count(self) -> int:
         """The number of marks of an answer."""
@@ -149,6 +153,14 @@ class RuleKind(BaseModel, ABC):
 
     def judge_prompt(self, item: Item, protocol: RuleProtocol) -> str:
         """The fixed part of the judge's prompt for a question; "" if no judge is asked."""
+        return ""
+
+    def shown_options(self, item: Item) -> Mapping[str, str]:
+        """The options that a model is shown, by letter."""
+        return item.options
+
+    def wrong_truth(self, item: Item) -> str:
+        """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
         return ""
 
     def submitted(self, item: Item, answer: str, read: str) -> str:

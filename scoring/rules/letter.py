@@ -60,6 +60,9 @@ class LetterRule(RuleKind):
         others = "lmms-eval" if self.open is None else "authors"
         return frozenset((*_OURS, "vlmevalkit", others))
 
+    def reads(self, answer: str) -> bool:
+        return self.open is not None or answer.strip().upper() in [*LETTERS]
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if self._is_open_question(item, protocol):
             return _OPEN.reading(self._plain_item(item), answer, protocol)
@@ -90,27 +93,31 @@ class LetterRule(RuleKind):
             return PROMPT
         return PROMPTS[language(self._question(item))]
 
+    def wrong_truth(self, item: Item) -> str:
+        is_letter = self.truth_of(item) in self.options_of(item)
+        return "" if is_letter or self._right_letter(item) else "is none of the options"
+
     def submitted(self, item: Item, answer: str, read: str) -> str:
         """The letter, or the whole answer if none was read; for a question without options the unwrapped text."""
-        if self._own_options(item):
+        if self.shown_options(item):
             return read or answer
         return super().submitted(item, answer, read)
 
     def options_of(self, item: Item) -> Mapping[str, str]:
         """The options by letter; for a question without options, the truth and the text for all other answers."""
-        options = self._own_options(item)
+        options = self.shown_options(item)
         if options or self.open is None:
             return options
         return {"A": self.truth_of(item) or "", "B": self.open}
 
-    def _own_options(self, item: Item) -> Mapping[str, str]:
+    def shown_options(self, item: Item) -> Mapping[str, str]:
         if self.options is None:
             return item.options
         texts = listed_options(item.cells.get(self.options)) or ()
         return dict(zip(LETTERS, texts, strict=False))
 
     def _has_words_for_options(self, item: Item) -> bool:
-        return self.open is not None and not self._own_options(item)
+        return self.open is not None and not self.shown_options(item)
 
     def _is_open_question(self, item: Item, protocol: RuleProtocol) -> bool:
         """Whether a question without options is read as an open question."""

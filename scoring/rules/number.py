@@ -56,6 +56,10 @@ class NumberRule(JudgedKind):
             return unread(protocol, "not equal to the truth", True)
         return reading
 
+    def wrong_truth(self, item: Item) -> str:
+        is_fit = self.as_ == "formula" or _one_number(self.truth_of(item) or "") is not None
+        return "" if is_fit else "is no number"
+
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         truth = self.truth_of(item) or ""
         if protocol == "strict":
@@ -67,11 +71,11 @@ class NumberRule(JudgedKind):
     def _strict(self, item: Item, text: str, truth: str) -> Reading:
         if self.as_ == "formula":
             return _formula(text, truth)
-        right = read_number(truth)
-        if right is None or len(right.values) != 1:
+        right = _one_number(truth)
+        if right is None:
             return Reading(None, "", "the right answer is no number")
-        number = read_number(text)
-        if number is None or len(number.values) != 1:
+        number = _one_number(text)
+        if number is None:
             return unread("strict", "not one number", True)
         places = 0 if self.as_ == "integer" else self._places(item, truth)
         is_right = is_same(number, right, places)
@@ -176,6 +180,12 @@ def _without_name(text: str) -> str:
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
+
+
+def _one_number(text: str) -> Number | None:
+    """The number that a text is; None for none and for several."""
+    found = read_number(text)
+    return found if found is not None and len(found.values) == 1 else None
 
 
 def read_number(text: str) -> Number | None:

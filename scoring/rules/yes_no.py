@@ -31,6 +31,9 @@ class YesNoRule(JudgedKind):
     def protocols(self) -> frozenset[RuleProtocol]:
         return frozenset(("strict", "vlmevalkit", "lmms-eval"))
 
+    def reads(self, answer: str) -> bool:
+        return answer.strip().casefold() in _ANSWERS
+
     def _read(self, item: Item, answer: str, protocol: RuleProtocol) -> Reading:
         if protocol == "strict":
             short = short_answer(answer, (self.truth_of(item) or "",))
@@ -41,14 +44,23 @@ class YesNoRule(JudgedKind):
         read = _READERS[self.read] if by_benchmark else kit_word
         return self._scored(item, read(answer), protocol)
 
+    def wrong_truth(self, item: Item) -> str:
+        return "" if self._right_word(item) else "is neither yes nor no"
+
     def copied_reading(self, item: Item, copied: str, protocol: RuleProtocol) -> Reading:
         return self._scored(item, only_word(copied), protocol)
 
     def _scored(self, item: Item, word: str, protocol: RuleProtocol) -> Reading:
         if not word:
             return unread(protocol, "not exactly one of yes and no", protocol != "lmms-eval")
-        truth = _ANSWERS.get((self.truth_of(item) or "").strip().strip(".").lower())
-        return Reading(float(word == truth), word, "the word")
+        right = self._right_word(item)
+        if right is None and protocol == "strict":
+            return Reading(None, word, "the right answer is neither yes nor no")
+        return Reading(float(word == right), word, "the word")
+
+    def _right_word(self, item: Item) -> str | None:
+        """Yes or No; None where the right answer is neither."""
+        return _ANSWERS.get((self.truth_of(item) or "").strip().strip(".").lower())
 
 
 def only_word(answer: str) -> str:

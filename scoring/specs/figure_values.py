@@ -190,7 +190,7 @@ class _Computed:
         return support
 
     def _is_known(self, figure: Figure) -> Mask:
-        if figure.form in ("f1", "precision", "recall", "yes"):
+        if figure.positive is not None:
             return self.rows.is_read
         if figure.ratio is not None or figure.mark is not None:
             return np.asarray(~np.isnan(self.rows.marks).any(axis=1))

@@ -86,6 +86,11 @@ class Figure(BaseModel):
         return next(name for name in FORMS if getattr(self, name) is not None)
 
     @property
+    def positive(self) -> str | None:
+        """The answer that it counts; None where it counts scores."""
+        return self.f1 or self.precision or self.recall or self.yes
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The figures that this one is made of."""
         if self.sum is not None:

@@ -22,17 +22,18 @@ _COLUMNS = tuple(
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec of a file; what it names lies in its folder. Raises SpecError, with the file's name."""
-    return named_spec(path, path.name, lambda name: file_beside(name, path.parent))
-
-
-def named_spec(path: Path, name: str, beside: Beside) -> Spec:
-    """The spec of a file that its owner calls so. Raises SpecError, with this name."""
+    """The spec of a file; what it names lies in its folder or is ours. Raises SpecError, with the file's name."""
     try:
         raw = read_yaml(file_content(path))
-        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
     except YamlError as error:
-        raise SpecError([SpecProblem("", str(error))], name) from None
+        raise SpecError([SpecProblem("", str(error))], path.name) from None
+    return named_spec(raw, path.name, near(path))
+
+
+def named_spec(raw: Any, name: str, beside: Beside) -> Spec:
+    """The spec that the value of a file is, which its owner calls so. Raises SpecError, with this name."""
+    try:
+        return spec_of(_with_files(raw, beside) if isinstance(raw, Mapping) else raw)
     except SpecError as error:
         raise SpecError(error.problems, name) from None
 
@@ -83,14 +84,14 @@ def _with_prompts(rule: Any, beside: Beside) -> Any:
 
 
 def _with_prompt(rule: Any, beside: Beside) -> Any:
-    """A rule with the text of its prompt, which lies beside the spec or is one of ours.
+    """A rule with the text of its prompt, which lies beside the spec.
 
     That a file isn't there is the schema's to tell. Raises SpecError.
     """
     prompt = rule.get("prompt") if isinstance(rule, Mapping) else None
     if not isinstance(prompt, str) or not PROMPT_FILE.fullmatch(prompt):
         return rule
-    file = beside(prompt) or file_beside(prompt, OURS)
+    file = beside(prompt)
     if file is None:
         return rule
     try:
@@ -98,6 +99,11 @@ def _with_prompt(rule: Any, beside: Beside) -> Any:
     except UnicodeDecodeError:
         text = f"{prompt} is no text in UTF-8; save it as one"
         raise SpecError([SpecProblem("rule.prompt", text)]) from None
+
+
+def near(path: Path) -> Beside:
+    """What finds the files that a spec on this machine names: in its folder, else among ours."""
+    return lambda name: file_beside(name, path.parent) or file_beside(name, OURS)
 
 
 def file_beside(name: str, folder: Path) -> Path | None:

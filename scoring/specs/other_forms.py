@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from scoring.specs import hub_eval, lmms_task
-from scoring.specs.files import Beside, file_content, load_spec, named_spec
+from scoring.specs.files import Beside, file_content, named_spec, near
 from scoring.specs.problems import SpecError, SpecProblem, either
 from scoring.specs.schema import Spec
 from scoring.specs.translated import Translated
@@ -15,7 +15,7 @@ from scoring.specs.yaml_text import YamlError, read_yaml
 def load_benchmarks(path: Path) -> Sequence[Translated]:
     """The benchmarks of a file: one, or each task of an `eval.yaml`. Raises SpecError, with the file's name."""
     try:
-        raw = read_yaml(file_content(path), names_code=True)
+        raw = _value_of(path)
         form = _form_of(raw)
         if form == hub_eval.FORM:
             return hub_eval.eval_specs(raw)
@@ -25,7 +25,7 @@ def load_benchmarks(path: Path) -> Sequence[Translated]:
         raise SpecError([SpecProblem("", str(error))], path.name) from None
     except SpecError as error:
         raise SpecError(error.problems, path.name) from None
-    spec = load_spec(path)
+    spec = named_spec(raw, path.name, near(path))
     return [Translated("", spec.name, spec, ())]
 
 
@@ -45,13 +45,25 @@ def load_benchmark(path: Path, task: str | None) -> Translated:
 def own_spec(path: Path, name: str, beside: Beside) -> Spec:
     """The spec of a file that its owner calls so, which is in no other form. Raises SpecError, with this name."""
     try:
-        form = _form_of(read_yaml(file_content(path), names_code=True))
+        raw = _value_of(path)
     except YamlError as error:
         raise SpecError([SpecProblem("", str(error))], name) from None
-    if form:
+    if form := _form_of(raw):
         way = f"python -m scoring benchmarks {name} --as spec --out NAME.yaml"
         raise SpecError([SpecProblem("", f"is {form}; make it a spec first: {way}")], name)
-    return named_spec(path, name, beside)
+    return named_spec(raw, name, beside)
+
+
+def _value_of(path: Path) -> Any:
+    """The value of a file, which names code only in another form than ours. Raises YamlError and SpecError."""
+    content = file_content(path)
+    try:
+        return read_yaml(content)
+    except YamlError:
+        raw = read_yaml(content, names_code=True)
+        if not _form_of(raw):
+            raise
+        return raw
 
 
 def _form_of(raw: Any) -> str:

@@ -348,7 +348,8 @@ def layout_of(spec: Spec, file: Sequence[str]) -> Mapping[str, str]:
         name = getattr(spec.columns, role)
         if name is not None:
             # a column that the spec names otherwise is called so, and not as toolkits call it
-            names = known if name == known[0] else [name]
+            own = [name, KEY] if role == "id" else [name]
+            names = known if name == known[0] else own
             found = _found([name, *names], file, spellings)
             if found is not None and found not in layout.values():
                 layout[name] = found

@@ -125,6 +125,12 @@ def has_truth(spec: Spec, item: Item) -> bool:
     return truth_of(spec, item) is not None
 
 
+def wrong_truth(spec: Spec, item: Item) -> str:
+    """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+    case = case_of(spec, item.cells)
+    return case.rule.wrong_truth(item) if case else ""
+
+
 @remembered
 def report_items(report: SpecReport) -> Sequence[Item]:
     """The questions of a report's rows."""
@@ -241,6 +247,27 @@ def told_figures(report: SpecReport) -> Mapping[str, Figure]:
         for name, figure in spec.figures_under(report.protocol).items()
         if all(column in columns for column in spec.needs(name))
     }
+
+
+def whole_ends(report: SpecReport) -> Ends | None:
+    """The least and the most that the headline can come to once every question has an answer; None where only the
+    missing rows' cells would tell."""
+    spec = spec_of_report(report)
+    name = head_figure(report)
+    figure = spec.figures[name]
+    counts_rows = figure.mean == "rows" or figure.count == "rows"
+    is_split = any(derived.split for derived in spec.derive.values())
+    if not counts_rows or figure.where or is_split:
+        return None
+    line = figure_lines(report)[name]
+    least, most = (figure.factor * end for end in score_ends(spec))
+    if figure.count is not None:
+        return Ends(line.worst + report.missing * least, line.best + report.missing * most)
+    every = line.n + report.missing
+    return Ends(
+        (line.n * line.worst + report.missing * least) / every,
+        (line.n * line.best + report.missing * most) / every,
+    )
 
 
 @remembered

@@ -421,11 +421,13 @@ def _read_figures(value: Any, problems: list[SpecProblem]) -> Any:
 def _told_together(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
     """Problems of fields with one another; a field with a problem of its own is not there."""
     yield from _told_columns(read.get("columns", Columns()))
+    yield from _told_answers(read)
     yield from _told_rules(read)
     if "figures" in read:
         for name, text in figure_problems(read["figures"]):
             yield SpecProblem(f"figures.{name}", text)
         yield from _told_marks(read)
+        yield from _told_positives(read)
         yield from _told_headlines(read)
         yield from _told_published(read)
     unknown = [name for name in BRACES.findall(read.get("ask") or "") if name not in ASKED]
@@ -452,6 +454,18 @@ def _told_columns(columns: Columns) -> Iterator[SpecProblem]:
             text = f"{column!r} is the {roles[column]} already; name another column"
             yield SpecProblem(f"columns.{role}", text)
         roles.setdefault(column, role)
+
+
+def _told_answers(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Where questions are grouped by what the model said."""
+    answer = read.get("columns", Columns()).answer
+    named = {"groups": read.get("groups", ()), "splits": [read.get("splits")]}
+    named |= {f"derive.{name}": [made.source] for name, made in read.get("derive", {}).items()}
+    named |= {f"figures.{name}": each.columns for name, each in read.get("figures", {}).items()}
+    for place, columns in named.items():
+        if answer in columns:
+            text = f"{answer!r} is the model's answer, and questions aren't grouped by it"
+            yield SpecProblem(place, f"{text}; name another column")
 
 
 def _told_published(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
@@ -484,6 +498,17 @@ def _told_marks(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
             marks = " with `marks: 2`" if figure.mark_count == 2 else ""
             text = f"is made of {needed}, which only a rubric{marks} gives"
             yield SpecProblem(f"figures.{name}", text)
+
+
+def _told_positives(read: Mapping[str, Any]) -> Iterator[SpecProblem]:
+    """Figures of an answer that no rule reads."""
+    rules = [case.rule for case in read.get("rule", ())]
+    for name, figure in read["figures"].items():
+        positive = figure.positive
+        if positive is not None and rules and not any(rule.reads(positive) for rule in rules):
+            kinds = either(dict.fromkeys(map(kind_of, rules)))
+            text = f"{figure.form} counts {positive!r}, an answer that {kinds} never reads"
+            yield SpecProblem(f"figures.{name}", f"{text}; use the rule yes_no with Yes or No")
 
 
 def _told_headlines(read: Mapping[str, Any]) -> Iterator[SpecProblem]:

@@ -25,8 +25,17 @@ from scoring.specs.report import (
     splits_of,
     told_figures,
 )
+from scoring.specs.schema import Spec
 
 _MOST_RULES = 30
+_PUBLISHED = {
+    "model": "Model",
+    "figure": "Figure",
+    "score": "Score",
+    "protocol": "Protocol",
+    "source": "Source",
+}
+"""The columns of published numbers, with their heads."""
 _FOLDED = 40
 """Groups from which their sheet is folded away."""
 
@@ -46,6 +55,19 @@ def report_sheets(report: SpecReport) -> Iterator[Sheet]:
     yield _rules_sheet(report)
     if lines := no_answer_lines(report):
         yield no_answer_sheet(lines)
+
+
+def published_sheets(spec: Spec) -> list[Sheet]:
+    """The published numbers that a spec names."""
+    if not spec.published:
+        return []
+    rows = [row.model_dump(include={*_PUBLISHED}) for row in spec.published]
+    columns = [Column(name, head) for name, head in _PUBLISHED.items()]
+    places = max(len(f"{row.score:g}".partition(".")[2]) for row in spec.published)
+    columns[2] = replace(columns[2], kind="score", places=places)
+    apart = dict.fromkeys(row.apart for row in spec.published if row.apart)
+    note = f"Not the same conditions as here: {'; '.join(apart)}." if apart else ""
+    return [Sheet("published", "Published", pd.DataFrame(rows), tuple(columns), note)]
 
 
 def _figure_sheet(report: SpecReport) -> Sheet:

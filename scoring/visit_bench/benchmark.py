@@ -13,7 +13,13 @@ from arena.ratings.shares import clustered_shares
 from arena.ratings.votes import coded
 from arena.sheets import Sheet
 from arena.types import grouped
-from scoring.benchmarks.article import Caveat, PublishedBoard, PublishedRow, ScoredAnswer
+from scoring.benchmarks.article import (
+    Caveat,
+    PublishedBoard,
+    PublishedRow,
+    ScoredAnswer,
+    models_sheet,
+)
 from scoring.benchmarks.base import Benchmark, BenchmarkOptions, LazyFiles, read_table
 from scoring.judges.run import Task
 from scoring.judges.spec import Ask, JudgeSpec, Reply
@@ -152,6 +158,18 @@ class VisitBench(Benchmark[MatchReport]):
         sentences = no_answer_sentences(reasons, len(answers), effect)
         return [*caveats, *(Caveat("", sentence) for sentence in sentences)]
 
+    def published_sheets(self) -> Sequence[Sheet]:
+        categories = grouped((row.category, row) for row in published())
+        return [
+            models_sheet(
+                f"published-{category}",
+                f"The paper's Table 4, {category} images",
+                _COLUMNS,
+                [PublishedRow(row.model, row.scores) for row in rows],
+            )
+            for category, rows in categories.items()
+        ]
+
     def published(self, report: MatchReport) -> PublishedBoard | None:
         """Table 4, of the automatic ratings on 25 September 2023."""
         if not _meets_reference(report):
@@ -224,6 +242,9 @@ VISIT_BENCH = VisitBench(
     key="visit-bench",
     cited="bitton2023visitbench",
     name="VisIT-Bench",
+    about="Instructions on pictures, compared pair by pair: a judge says which model's answer is better.",
+    holds='a table or JSONL with item, or instruction and image, and the answers in "<model name> prediction" or '
+    "prediction",
     report=MatchReport,
     way="compare",
     protocols={"Hardened": "hardened", "As in the paper": "paper"},

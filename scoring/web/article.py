@@ -240,7 +240,10 @@ def answers_digest(answers: Sequence[ScoredAnswer]) -> str:
 
 
 def comparison_html(first: AnyReport, second: AnyReport) -> str:
-    """Return how two reports differ, question by question; a sentence where they count different things."""
+    """Return how two reports differ, question by question; a sentence where they count different things.
+
+    Of hidden answers the headlines stand side by side.
+    """
     benchmark = benchmark_of(first)
     ways = [benchmark_of(one).counted_as(one) for one in (first, second)]
     if ways[0] != ways[1]:
@@ -251,6 +254,9 @@ def comparison_html(first: AnyReport, second: AnyReport) -> str:
         return PARTS.alert(
             f"{here}, {there}. Choose two reports of one benchmark, one protocol and one way of counting."
         )
+    if benchmark.way == "hidden":
+        sheets = benchmark.compared(first, second)
+        return REPORT.side_by_side(benchmark.unpaired, list(map(sheet_html, sheets)))
     found = paired(benchmark.scored_answers(first), benchmark.scored_answers(second))
     if not found:
         return PARTS.alert(benchmark.unpaired)

@@ -90,7 +90,7 @@ class JobPanel:
             cost = self._service.price(owner, self._service.rest(owner, job.link), None)
             text = f"{text} · {forms.price_text(cost)}"
         return {
-            **dict.fromkeys(settings.file_fields, HIDDEN),
+            **dict.fromkeys(settings.file_parts, HIDDEN),
             settings.details: gr.update(visible=True, open=False, label="Details: judge"),
             self.rest: gr.update(visible=True, value=text),
         }

@@ -55,7 +55,7 @@ class OwnBenchmarkForm:
                 multiselect=True,
                 max_choices=MOST_GROUPS,
                 label="Groups",
-                info="Each value of these columns gets a score of its own",
+                info="Each value of these columns gets a score of its own. The model's answer can't be one",
                 elem_id="own-groups",
             )
             with gr.Row(visible=False) as self.grades:
@@ -124,7 +124,7 @@ class OwnBenchmarkForm:
         choices = {
             self.id: [COUNTED, *columns],
             **dict.fromkeys((self.question, self.truth, self.answer), [NONE, *columns]),
-            self.groups: columns,
+            self.groups: _groups(look, look.fields.answer) if look else [],
         }
         filled = {
             field: gr.update(value=value, choices=choices[field])
@@ -145,14 +145,15 @@ class OwnBenchmarkForm:
         """The updates that hide fields and check."""
         return self.shown(None)
 
-    def fitted(self, values: Any) -> Updates:
+    def fitted(self, values: Any, look: OwnLook | None) -> Updates:
         """The updates by which fields follow a rule or column that was chosen; what was typed stays."""
-        if values[self.rule] is None:
+        if values[self.rule] is None or look is None:
             return {}
         fields = self._held(values)
+        groups = gr.update(value=[*fields.groups], choices=_groups(look, fields.answer))
         judged = gr.update(visible=fields.rule == JUDGE)
         ours = {} if fields.judge_prompt == fields.prompt else {"value": fields.judge_prompt}
-        return {self.grades: judged, self.prompt: judged | ours}
+        return {self.groups: groups, self.grades: judged, self.prompt: judged | ours}
 
     def refused(self, error: Exception) -> Updates:
         """The update that tells what is wrong with the fields or with the file."""
@@ -173,19 +174,25 @@ class OwnBenchmarkForm:
         return {self.check: html}
 
     def _held(self, values: Any) -> OwnFields:
-        """What the fields hold, all of which anybody may have sent."""
+        """What the fields hold, all of which anybody may have sent; the model's answer groups nothing."""
+        answer = _named(values[self.answer])
         return OwnFields(
             name=_text(values[self.name]),
             rule=forms.one_of(_RULE_KEYS, values[self.rule]),
             id=_named(values[self.id]),
             question=_named(values[self.question]),
             truth=_named(values[self.truth]),
-            answer=_named(values[self.answer]),
-            groups=_texts(values[self.groups]),
+            answer=answer,
+            groups=tuple(name for name in _texts(values[self.groups]) if name != answer),
             low=_number(values[self.low]),
             high=_number(values[self.high]),
             prompt=_text(values[self.prompt]),
         )
+
+
+def _groups(look: OwnLook, answer: str) -> list[str]:
+    """The columns by which questions can be grouped."""
+    return [column for column in look.columns if column != answer]
 
 
 def _column(label: str, elem_id: str) -> gr.Dropdown:

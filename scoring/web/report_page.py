@@ -237,12 +237,13 @@ class ReportPages:
     def _beside(self, opened: Opened, request: Request) -> list[str]:
         """What people and other reports say of the same answers; nothing where none is told."""
         job, report = opened
-        if not benchmark_of(report).scored_answers(report):
+        benchmark = benchmark_of(report)
+        comparing = REPORT.comparing(REPORT.compare(job.link, self._others(job, request)))
+        if benchmark.way == "hidden":
+            return [comparing]
+        if not benchmark.scored_answers(report):
             return []
-        return [
-            REPORT.people(job.link, self._people(job, report)),
-            REPORT.comparing(REPORT.compare(job.link, self._others(job, request))),
-        ]
+        return [REPORT.people(job.link, self._people(job, report)), comparing]
 
     def _answers(self, opened: Opened, request: Request) -> str | None:
         job, report = opened
@@ -288,7 +289,8 @@ class ReportPages:
         return [
             (one.link, f"{visible_name(one.title)} · {one.protocol} · {one.created:%Y-%m-%d %H:%M}")
             for one in self.jobs.of_owner(self._owner(request))
-            if one.state == "done" and one.benchmark == job.benchmark and one.link != job.link
+            if one.state == "done" and one.link != job.link
+            if (one.benchmark, one.benchmark_name) == (job.benchmark, job.benchmark_name)
         ]
 
     def _people(self, job: Job, report: AnyReport) -> str:

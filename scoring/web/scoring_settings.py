@@ -18,6 +18,7 @@ from scoring.jobs.store import Job
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.registry import BENCHMARKS, OWN_BENCHMARK, offered
 from scoring.web import scoring_forms as forms
+from scoring.web.benchmarks_page import about_html
 from scoring.web.own_benchmark_form import OwnBenchmarkForm
 from scoring.web.scoring_view import SCORING
 
@@ -71,6 +72,7 @@ class ScoringSettings:
             info=BENCHMARK_INFO,
             elem_id="benchmark",
         )
+        self.about = gr.HTML(elem_id="about-benchmark", padding=False)
         questions = _radio("questions", "Questions", service.question_sets)
         self.only = gr.Textbox(
             label="Only these questions",
@@ -102,11 +104,19 @@ class ScoringSettings:
         """What is set of a file, whoever judges it."""
         return [self.benchmark, self.protocol, self.title, self.only, *self.parts.values()]
 
+    @property
+    def file_parts(self) -> list[Any]:
+        """All that is shown of it."""
+        return [self.about, *self.file_fields]
+
     def of_benchmark(self, form: Benchmark[Any]) -> Updates:
         """Return the updates that show a benchmark's fields, with the first choices."""
         defaults = self.defaults(form)
         return {
             self.benchmark: gr.update(value=self.listed_name(form), visible=True),
+            self.about: gr.update(
+                value="" if is_own(form.key) else about_html(form), visible=not is_own(form.key)
+            ),
             self.title: gr.update(visible=True),
             self.only: gr.update(value="", visible="questions" in form.parts, info=ONLY_INFO),
             **{field: gr.update(visible=part in form.parts) for part, field in self.parts.items()},
@@ -208,7 +218,7 @@ class ScoringSettings:
         named = {self.url: job.address, self.model: job.model} if job.own_key else {}
         is_own = job.own_key or self._lent == forms.OWN
         return {
-            **dict.fromkeys(self.file_fields, gr.update(visible=False)),
+            **dict.fromkeys(self.file_parts, gr.update(visible=False)),
             **named,
             self.judge: gr.update(visible=True, value=forms.OWN if is_own else self._lent),
             self.own: gr.update(visible=is_own),

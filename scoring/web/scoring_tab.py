@@ -112,7 +112,7 @@ class ScoringTab:
             settings.model,
             settings.key,
             settings.details,
-            *settings.file_fields,
+            *settings.file_parts,
             *self.watch.parts,
             self.make_own,
             *self.own_form.parts,
@@ -120,7 +120,7 @@ class ScoringTab:
         self._listen_to_buttons(form, job, started)
         self._listen_to_settings(form, started)
         chosen = (settings.own, settings.judge, settings.url, settings.model, settings.details)
-        looks = [*job, self.bank, *chosen, *settings.file_fields]
+        looks = [*job, self.bank, *chosen, *settings.file_parts]
         gr.on(
             [page.load, self.jobs.clock.tick], self.on_look, [self.link, self.token], looks, **RAW
         )
@@ -174,7 +174,7 @@ class ScoringTab:
             if values[self.link] and not values[self.token]:  # a job is shown, and its file is here
                 return {self.problem: ""}
             hidden = [self.offers, self.check, self.stored, self.settings.own, self.settings.judge]
-            hidden += self.settings.file_fields
+            hidden += self.settings.file_parts
             gone = {**dict.fromkeys(hidden, HIDDEN), **self.own_form.gone(), self.found: ""}
             if not values[self.token]:  # the file did not come, and upload.js says why
                 return {
@@ -266,7 +266,9 @@ class ScoringTab:
         # without a link a job may have been started since
         quoted = self.jobs.blank() if values[self.link] else {}
         if is_own(self.settings.chosen_benchmark(values)):
-            changed = {**self.own_form.fitted(values), **self._checked(values, request)}
+            look = self._service.own_look(self._owner(request), str(values[self.token]))
+            fitted = self.own_form.fitted(values, look)
+            changed = {**fitted, **self._checked(values, request)}
         else:
             changed = self._priced(self._benchmark(values, request), values, request)
         return {self.problem: gr.skip(), **quoted, **changed}

@@ -109,7 +109,7 @@ def mine_html(jobs: Sequence[Job], waits: str) -> str:
     listed = []
     for job in jobs:
         about = (
-            benchmark_of(job).name,
+            job.benchmark_name,
             job.model or "rules alone",
             f"{ago(now() - job.created)} ago",
         )

@@ -95,6 +95,16 @@ def test_our_prompt_follows_the_column_of_right_answers_and_yours_stays(person, 
     assert "value" not in shown[form.prompt] and "Is this kind?" in shown[form.check]
 
 
+def test_the_models_answer_groups_nothing(person, tmp_path):
+    shown, sent = filled(person, clinic(tmp_path))
+    form = person.tab.own_form
+    assert shown[form.groups]["choices"] == ["case", "request", "topic", "expected"]
+    shown = changed(person, sent, answer="topic", groups=["expected", "topic"])
+    assert shown[form.groups]["choices"] == ["case", "request", "expected", "reply"]
+    assert shown[form.groups]["value"] == ["expected"]
+    assert downloaded(shown[form.check]).groups == ("expected",)
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [

@@ -214,7 +214,7 @@ class Crowd:
             and not is_tired
             and worker.server.work.waits(worker.seat)
         ):
-            given = worker.server.work.given(worker.seat)
+            given = worker.server.work.progress(worker.seat)
             if given.votes < worker.seat.campaign.spec.seat.votes:
                 self._next_act(worker, AGAIN)
                 return

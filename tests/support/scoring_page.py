@@ -1,12 +1,20 @@
 """The scoring tab in a browser, and files to upload there."""
 
 import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+import httpx
+from playwright.sync_api import Browser, Page, expect
 
 from tests.support.circular_passes import RIGHT, passes
 from tests.support.openai_server import prompt, steady_score
+from tests.support.screens import DESK, fresh_page
+from tests.support.servers import AppServer
+
+_LINK = re.compile(r'(?:href|src)="(/[^"#]*)"')
 
 
 def reply(body, sample: int) -> str:
@@ -17,6 +25,45 @@ def reply(body, sample: int) -> str:
     if "single integer between 1 and 5" in asked:
         return '{"mark": 4}' if body.get("response_format") else "4"
     return steady_score(body, sample)
+
+
+def open_tab(page: Page, app: AppServer) -> None:
+    page.goto(f"{app.address}/score")
+    expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+
+
+@contextmanager
+def scoring_visitor(browser: Browser, app: AppServer) -> Iterator[Page]:
+    """A fresh visitor at "Score a model"."""
+    with fresh_page(browser, DESK) as page:
+        open_tab(page, app)
+        yield page
+
+
+def finish(page: Page) -> str:
+    """Press the button that starts, wait for the report, and return its path."""
+    page.locator("#check").click()
+    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
+    href = page.locator(".mine a").first.get_attribute("href")
+    assert href
+    return f"/{href.lstrip('/')}"
+
+
+def crawled(address: str, paths: list[str], cookie: str) -> dict[str, str]:
+    """Every page and file that these lead to below a report, and what it says."""
+    found: dict[str, str] = {}
+    headers = {"cookie": cookie} if cookie else {}
+    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
+        left = [*paths]
+        while left:
+            path = left.pop()
+            if path not in found:
+                answer = client.get(path)
+                assert answer.status_code < 500, path
+                found[path] = answer.content.decode("utf-8", "replace")
+                links = _LINK.findall(found[path]) if path.startswith("/report") else []
+                left += [link for link in links if link.startswith("/report")]
+    return found
 
 
 def upload(page: Page, path: Path) -> None:

@@ -4,11 +4,13 @@ import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import gradio as gr
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from gradio.routes import App
 from starlette.datastructures import Headers
 
 from arena.battles.lending import Lending
@@ -66,7 +68,8 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        with gr.Blocks():
+        # its routes, which nobody asks here, take four times as long to make as all else
+        with patch.object(App, "create_app"), gr.Blocks():
             self.tab = ScoringTab(self.service, Networks(), copied=False)
         app = FastAPI()
         pages = ReportPages(

@@ -162,7 +162,7 @@ class AppServer:
                     if client.get(f"{self.address}/healthz").status_code == 200:
                         return
                 except httpx.TransportError:
-                    time.sleep(0.05)
+                    time.sleep(0.02)
         self.kill()
         raise RuntimeError("the server did not answer within 180 s")
 

@@ -90,9 +90,16 @@ def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
     assert people.sight().state.collected.counted.tolist() == layout.wanted.tolist()
 
 
-@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize(
-    ("per_tuple", "overlap"), [(1, 0.3), pytest.param(5, 0.0, marks=pytest.mark.soak)]
+    ("design", "per_tuple", "overlap"),
+    [
+        ("settle", 1, 0.3),
+        *(
+            pytest.param(design, *votes, marks=pytest.mark.soak)
+            for design in DESIGNS
+            for votes in ((1, 0.3), (5, 0.0))
+        ),
+    ],
 )
 def test_at_any_stop_few_tuples_are_unfinished(battles, design, per_tuple, overlap):
     designed(battles, design, per_tuple=per_tuple, overlap=overlap, seat=SEAT, stop={"votes": 83})

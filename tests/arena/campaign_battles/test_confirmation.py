@@ -38,7 +38,7 @@ from tests.support.servers import drafts
 from tests.support.visitors import rows
 
 MTURK = 'platform = { kind = "mturk" }\n'
-STOP = 60
+STOP = 30
 SMALL = TOML.replace("votes = 1000", f"votes = {STOP}")
 COUNTED = CountSettings("counted", ("pilot",))
 

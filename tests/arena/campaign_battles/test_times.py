@@ -22,7 +22,6 @@ def answer(battles: Battles, campaign: Campaign, *seconds: float) -> None:
         answered_at_once(battles.database, seat, took)
 
 
-@pytest.mark.locks_or_dialect
 def test_the_median_is_the_campaigns_then_the_sites_then_the_plans(battles):
     first = battles.campaign(name="first", per_tuple=3)
     second = battles.campaign(name="second", per_tuple=3)
@@ -36,6 +35,7 @@ def test_the_median_is_the_campaigns_then_the_sites_then_the_plans(battles):
     assert question_seconds(battles.database, first) == 60, "of the site, while its own are few"
 
 
+@pytest.mark.locks_or_dialect
 def test_what_can_be_undone_is_no_answer_yet(battles):
     campaign = battles.campaign(per_tuple=3)
     answer(battles, campaign, 10, 10, 10, 10)

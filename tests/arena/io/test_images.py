@@ -198,7 +198,9 @@ def test_a_long_picture_stays_readable_or_is_refused(size, kept):
     assert kept[0] * kept[1] <= LONG_PIXELS
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize(
+    "kind", ["JPEG", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("PNG", "WEBP"))]
+)
 def test_a_long_screenshot_is_decoded_at_the_size_that_is_kept(kind):
     page = Image.new("RGB", (1080, 12000), "white")
     page.paste("black", (0, 6000, 1080, 12000))
@@ -310,7 +312,7 @@ on_linux = pytest.mark.skipif(
         ("1", 13_000, "PNG", {"optimize": True}),
         ("P", 6_000, "GIF", {}),
         ("RGB", 6_000, "WEBP", {"lossless": True, "method": 0}),
-        ("L", 9_000, "JPEG", {}),
+        pytest.param("L", 9_000, "JPEG", {}, marks=pytest.mark.soak),
         ("L", 9_000, "JPEG", {"progressive": True}),
     ],
 )

@@ -30,6 +30,7 @@ from arena.io.tables import (
     read_records,
     require_columns,
 )
+from tests.support.examples import examples
 from tests.support.workbooks import workbook
 
 SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3, values=12)
@@ -431,7 +432,7 @@ def table_of(names: list[str], cells: st.SearchStrategy) -> st.SearchStrategy:
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @given(table=NAMES.flatmap(lambda names: table_of(names, TEXT)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_the_csv_module_writes_comes_back_identical(tmp_path_factory, suffix, quoting, table):
     names, rows = table
     written = io.StringIO(newline="")
@@ -560,7 +561,10 @@ def records_of(path: str) -> list[Record]:
             ["images", "instruction", "gpt4_prediction"],
         ),
         ("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx", 3_127, ["index", "question", "prediction"]),
-        ("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
+        pytest.param(
+            *("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
+            marks=pytest.mark.soak,
+        ),
         ("vlmevalkit/vila_8b_TextVQA_VAL.csv", 1_000, ["index", "question", "prediction"]),
     ],
 )

@@ -348,6 +348,7 @@ def test_a_phone_lends_its_credits_and_votes(site, browser):
         phase(page, "open")
         see_both(page)
         press(page, "#choose-a")
+        press(page, "#names")
         phase(page, "revealed")
         expect(page.locator("#status")).to_contain_text("You chose A")
         page.reload()

@@ -285,6 +285,14 @@ def test_a_list_that_is_waited_for_needs_an_operator(desk):
     assert need.text == "12 votes waiting for the platform's list. Upload it."
 
 
+def test_a_model_that_cannot_be_loaded_needs_an_operator(desk):
+    problem = "The disk is full: 1.5 GB are needed. Make room."
+    seen = replace(desk.watch.overview(), failed_models={"SmolVLM 256M": problem})
+    (need,) = [need for need in needs(seen, []) if need.place == "live"]
+    assert need.what == "Live model SmolVLM 256M"
+    assert need.text == f"can't be loaded. {problem}"
+
+
 def test_failures_and_flags_need_an_operator_for_a_week(desk):
     voter = flagged(desk, "HASTY", 0.8)
     store = LiveStore(desk.database)

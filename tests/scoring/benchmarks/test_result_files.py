@@ -42,7 +42,13 @@ def judged(questions, scores, log="Succeed", **more):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("benchmark", ["MMStar", "RealWorldQA", "ScienceQA_TEST"])
+@pytest.mark.parametrize(
+    "benchmark",
+    [
+        "RealWorldQA",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("MMStar", "ScienceQA_TEST")),
+    ],
+)
 def test_the_toolkits_verdicts_are_no_predictions_and_the_right_file_is_named(data, benchmark):
     path = data / "vlmevalkit" / f"vila_8b_{benchmark}_openai_result.xlsx"
     with pytest.raises(RowsError) as refused:

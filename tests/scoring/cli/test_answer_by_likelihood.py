@@ -192,6 +192,10 @@ def test_the_score_says_so_and_beside_another_way_too(command, chooser):
         in done.out
     )
     assert "How letters were read" not in done.out
+    tie = "2 of the 7 answers are no answers of a model (equally likely options)"
+    assert tie in done.out and "(empty)" not in done.out
+    audit = map(json.loads, next((command.folder / "results").glob("*-audit.jsonl")).open())
+    assert {line["rule"] for line in audit} == {"likeliest option", "equally likely options"}
     done = command("score", out, "--protocol", "mmbench-paper")
     assert done.code == 0, "equally likely options are left to no judge"
     assert "toy reaches 66.7 on MMBench dev by likelihood" in done.out

@@ -116,6 +116,10 @@ def test_what_is_missing_or_too_much_is_told(tmp_path, files, why):
             [("published", "there is no file '../paper.csv' beside the spec")],
         ),
         (
+            {"zoo_yaml": SPEC.replace("grade.txt", "vqa_marks.txt"), "paper_csv": PAPER},
+            [("rule.prompt", "there is no file 'vqa_marks.txt' beside the spec")],
+        ),
+        (
             {"zoo_yaml": "name: Zoo\nrule: leter\nsize: [1]", "a_csv": REPLIES},
             [
                 ("about", "say in a sentence"),

@@ -1,6 +1,5 @@
 """Pictures that lie in an uploaded file: which a report shows, made anew, and only under its link."""
 
-import asyncio
 import base64
 import csv
 import io
@@ -24,8 +23,11 @@ from scoring.jobs.report_pictures import (
 )
 from scoring.jobs.store import Job, Jobs
 from scoring.jobs.uploads import UploadStore
+from scoring.questions.opening import recognised_beside
 from scoring.registry import BENCHMARKS, open_upload
+from scoring.report import AnyReport
 from tests.support.circular_passes import RIGHT, passes, row
+from tests.support.scoring_desk import received
 
 OWNER = "o" * 32
 RED, GREEN, BLUE = (200, 30, 30), (30, 180, 60), (30, 60, 200)
@@ -107,6 +109,31 @@ def test_marked_answers_have_their_pictures_and_several_at_most_four(tmp_path):
     assert found_in(written(tmp_path / "m_GQA.csv", rows)) == {"a/1": about(RED) * MOST_OF_QUESTION}
 
 
+def test_wrong_answers_have_the_pictures_of_the_question_file_beside_them(house, tmp_path):
+    asked = [
+        {"index": str(at), "question": f"{at}?", "answer": "yes", "image": cell}
+        for at, cell in enumerate([picture(RED), "0", picture(BLUE)], 7)
+    ]
+    asked[1]["image"] = "9"
+    said = [{"index": str(at), "prediction": "no"} for at in (7, 8, 9)]
+    files = [
+        written(tmp_path / "vlm_POPE.csv", said),
+        written(tmp_path / "POPE.tsv", [{**row, "category": "random"} for row in asked]),
+    ]
+    job = house.report_beside(*files)
+    numbers = house.pictures.of(job.link)
+    assert {*numbers} == {"7", "8", "9"}
+    shown = {}
+    for question, (number,) in numbers.items():
+        with Image.open(io.BytesIO(house.pictures.picture(job.link, number))) as image:
+            shown[question] = image.convert("RGB").getpixel((5, 5))
+    assert shown == {
+        "7": pytest.approx(RED, abs=6),
+        "8": pytest.approx(BLUE, abs=6),
+        "9": pytest.approx(BLUE, abs=6),
+    }
+
+
 @pytest.mark.parametrize(
     "cell",
     [
@@ -143,11 +170,18 @@ class House:
         self.pictures = ReportPictures(database, self.jobs, self.uploads)
 
     def report(self, path: Path, owner: str = OWNER) -> Job:
-        async def chunks():
-            yield path.read_bytes()
+        received(self.uploads, owner, path)
+        return self._kept(owner, report_on(path))
 
-        asyncio.run(self.uploads.receive(owner, path.name, chunks()))
-        job = self.jobs.add_done(owner, report_on(path))
+    def report_beside(self, path: Path, questions: Path) -> Job:
+        """A report on answers with the question file that was dropped together with them."""
+        received(self.uploads, OWNER, path, questions)
+        opened = recognised_beside(path, questions)
+        assert opened is not None
+        return self._kept(OWNER, opened.report("strict"))
+
+    def _kept(self, owner: str, report: AnyReport) -> Job:
+        job = self.jobs.add_done(owner, report)
         self.pictures.soon(job)
         return job
 

@@ -82,10 +82,10 @@ def test_an_owner_keeps_so_many_jobs_without_a_report_and_they_go_by_age(databas
 @pytest.mark.locks_or_dialect
 def test_published_reports_of_one_owner_leave_room_for_those_of_others(database):
     jobs = Bench(database, NOWHERE).jobs
-    for owner, number in (("bob", 0), ("bob", 1), *((OWNER, number) for number in range(5))):
+    for owner, number in (("bob", 0), (OWNER, 0), (OWNER, 1), (OWNER, 2)):
         jobs.publish(owner, jobs.add_done(owner, mmt_report(f"{owner} {number}", 0.5)).link, True)
-    found = [job.title for job in jobs.published("mmt-bench", 4)]
-    assert found == [f"{OWNER} 4", f"{OWNER} 3", "bob 1", "bob 0"]
+    found = [job.title for job in jobs.published("mmt-bench", 2)]
+    assert found == [f"{OWNER} 2", "bob 0"]
 
 
 def test_a_network_has_so_many_quotes_a_day(database, monkeypatch):

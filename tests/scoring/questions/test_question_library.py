@@ -9,7 +9,7 @@ import pytest
 from scoring.benchmarks.base import ChoicesError
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.questions.library import QuestionLibrary
-from scoring.questions.matching import answer_file, matched
+from scoring.questions.matching import answer_files, matched
 from scoring.questions.opening import NO_FILE, joined
 from scoring.registry import BENCHMARKS
 from tests.support.choice_tables import row, table_file, tabulated
@@ -25,7 +25,9 @@ def library(tmp_path) -> QuestionLibrary:
 
 def found(library: QuestionLibrary, file: Path, benchmark: str | None = None) -> str:
     """The name of the question file that a file of answers is matched with, or what is asked."""
-    match = matched(library.files(), answer_file(file), benchmark)
+    files = library.files()
+    answered = answer_files(file, {known.record.column_names for known in files})
+    match = matched(files, answered, benchmark)
     return match.found.name if match.found else match.unclear
 
 

@@ -106,6 +106,7 @@ WRONG = [
     ({"prompt": "mine.txt"}, ["Prompt: there is no file 'mine.txt'"]),
     ({"truth": "", "prompt": "{answer} {truth}"}, ["Prompt: it names {truth}, but no column"]),
     ({"groups": ("topic", "topic")}, ["Groups: 'topic' stands there 2 times"]),
+    ({"groups": ("reply",)}, ["Groups: 'reply' is the model's answer"]),
     ({"name": "", "answer": ""}, ["Name: ", "Model's answer: "]),
 ]
 

@@ -113,6 +113,18 @@ PAIRWISE = f"{TOY}rule:\n  kind: pairwise\n  baseline: base\n  prompt: '{{answer
             f"{TOY}rule: text\ncolumns: {{answer: answer}}",
             "columns.answer: 'answer' is the truth already; name another column",
         ),
+        (
+            f"{TOY}rule: letter\nfigures: {{F1: {{f1: 'Yes'}}}}",
+            "figures.F1: f1 counts 'Yes', an answer that letter never reads; use the rule yes_no",
+        ),
+        (
+            f"{TOY}rule: yes_no\nfigures: {{x: {{recall: maybe}}}}",
+            "figures.x: recall counts 'maybe', an answer that yes_no never reads",
+        ),
+        (
+            f"{TOY}rule: text\nderive: {{kind: {{from: prediction, split: ','}}}}",
+            "derive.kind: 'prediction' is the model's answer, and questions aren't grouped by it",
+        ),
         (f"{TOY}rule: text\nfigures: {{x: {{over: a}}}}", "figures.x: expected one of mean, count"),
         (f"{RUBRIC}", "rule.grades: is missing; add it"),
         (f"{RUBRIC}\n  grades: [2, 0]", "rule: grades go from the lowest to the highest, found"),

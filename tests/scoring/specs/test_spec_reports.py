@@ -116,6 +116,28 @@ def test_figures_groups_splits_and_what_is_unread(tmp_path):
     assert whole == found and told(whole) == told(found)
 
 
+@pytest.mark.parametrize(
+    ("rule", "right", "wrong", "why"),
+    [
+        ("letter", "A", "a wolf", "is none of the options"),
+        ("yes_no", "yes", "maybe", "is neither yes nor no"),
+        ("number", "7", "seven or so", "is no number"),
+    ],
+)
+def test_a_right_answer_that_cannot_be_read_is_told_and_unscored(tmp_path, rule, right, wrong, why):
+    spec = f"name: Toy\nabout: A toy.\ncolumns: {{id: case, truth: key}}\nrule: {rule}".encode()
+    lines = [
+        {"case": str(at), **CELLS, "key": key, "prediction": right}
+        for at, key in enumerate([right, wrong, right])
+    ]
+    found = opened(put(tmp_path / "toy.csv", lines), spec)
+    assert found.lines[0] == "Toy: 3 answers; 2 can be scored"
+    assert found.lines[1].startswith(f"the right answer of 1 question {why}")
+    assert found.lines[1].endswith("unscored: id 1")
+    scores = [row.reading.score for row in found.report("strict").rows]
+    assert scores == [1.0, None, 1.0]
+
+
 def test_downloads_hold_every_figure_every_answer_and_the_spec(tmp_path):
     found = report(tmp_path / "m.csv", rows("A", "B"))
     files = benchmark_of(found).files(found)
@@ -174,6 +196,10 @@ def test_a_file_of_answers_is_joined_to_its_question_file(tmp_path):
     found = open_upload(answers, benchmark=benchmark, questions=known).report("strict")
     assert told(found)["Accuracy"] == 50.0 and found.missing == 1
     assert benchmark.caveats(found)[0].kind == "Partial"
+    plain = PAIRS.replace(b"headline: Pairs", b"headline: Accuracy")
+    found = opened(answers, plain, questions=known).report("strict")
+    caveat = benchmark.caveats(found)[0].text
+    assert caveat.endswith("over all of them Accuracy lies between 33.3 and 66.7")
     put(answers, [{"case": "1", "reply": "A", "key": "B"}, {"case": "9", "reply": "B"}])
     text = " ".join(
         problem.text

@@ -1,10 +1,8 @@
 """Hidden right answers on the page: the submitter's journey, and a search of all that anybody can reach afterwards."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -17,12 +15,11 @@ from tests.support.hidden_questions import (
     page_rows,
     told_by,
 )
-from tests.support.scoring_page import upload
+from tests.support.scoring_page import crawled, finish, open_tab, upload
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
 
 PUBLIC = "/ /score /results /judges /agreement /sitemap.xml /gradio_api/info /config /you".split()
-LINK = re.compile(r'(?:href|src)="(/[^"#]*)"')
 
 
 @pytest.fixture(scope="module")
@@ -44,35 +41,14 @@ def site(tmp_path_factory) -> Iterator[AppServer]:
 
 def scored(page: Page, site: AppServer, file: Path, *told: str) -> str:
     """Drop a file, score it by rules, and return the report's path."""
-    page.goto(f"{site.address}/score")
-    expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    open_tab(page, site)
     upload(page, file)
     for text in told:
         expect(page.locator("#found")).to_contain_text(text)
     shoot(page, f"{file.stem}-found", whole=True)
-    page.locator("#check").click()
-    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
-    href = page.locator(".mine a").first.get_attribute("href")
-    assert href
-    page.goto(f"{site.address}/{href.lstrip('/')}")
-    return f"/{href.lstrip('/')}"
-
-
-def crawled(address: str, paths: list[str], cookie: str) -> dict[str, str]:
-    """Every page and file that these lead to below a report, and what it says."""
-    found: dict[str, str] = {}
-    headers = {"cookie": cookie} if cookie else {}
-    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
-        left = [*paths]
-        while left:
-            path = left.pop()
-            if path not in found:
-                answer = client.get(path)
-                assert answer.status_code < 500, path
-                found[path] = answer.content.decode("utf-8", "replace")
-                links = LINK.findall(found[path]) if path.startswith("/report") else []
-                left += [link for link in links if link.startswith("/report")]
-    return found
+    path = finish(page)
+    page.goto(f"{site.address}{path}")
+    return path
 
 
 def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp_path):
@@ -89,8 +65,17 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         shoot(page, "hidden-report", whole=True)
         page.get_by_role("button", name="Publish report").click()
         expect(page.locator("main")).to_contain_text("Published.")
+        file = choice_answers(tmp_path / "other_MMBench_TEST_EN.json", choice_rows(), wrong=0.5)
+        other = scored(page, site, file, "left for you today: 4 of 5")
+        page.get_by_label("One of your reports").select_option(index=1)
+        page.get_by_role("button", name="Compare").click()
+        table = page.locator("[data-sheet=comparison] tbody")
+        expect(table.locator("tr")).to_have_count(2)
+        expect(table).to_contain_text("mine_MMBench_TEST_EN")
+        expect(page.locator("main")).to_contain_text("answers aren't compared one by one")
+        shoot(page, "hidden-compared", whole=True)
         pages = page_answers(tmp_path / "mine_DocVQA_TEST.json", page_rows())
-        second = scored(page, site, pages, "left for you today: 4 of 5")
+        second = scored(page, site, pages, "left for you today: 3 of 5")
         expect(page.locator("main")).to_contain_text("reaches 65.0 on DocVQA")
         third = scored(page, site, absent(tmp_path), "of the split test are with their authors")
         expect(page.locator("main")).to_contain_text("Submit mine_MMMU_TEST_submission.json, below")
@@ -100,7 +85,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         cookies = "; ".join(
             f"{one['name']}={one['value']}" for one in page.context.cookies(site.address)
         )
-    compared = f"{first}?with={first.rpartition('/')[2]}"
+    compared = f"{first}?with={other.rpartition('/')[2]}"
     paths = [*PUBLIC, first, second, third, compared]
     paths += [f"{path}/answers" for path in (first, second)]
     for path in (first, second):
@@ -110,7 +95,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     own = crawled(site.address, paths, cookies)
     others = crawled(site.address, paths, "")
     assert any("-scores.csv" in path for path in own)
-    assert "no answers are compared" in own[compared]
+    assert "answers aren&#39;t compared one by one" in own[compared]
     assert any("-audit.jsonl" in path for path in own if third.rpartition("/")[2] in path)
     told = [*own.values(), *others.values(), site.log.read_text()]
     assert told_by("\n".join(told), rows) == []

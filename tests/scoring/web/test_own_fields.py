@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from scoring.specs.schema import read_spec
 from tests.support.openai_server import OpenAIServer, prompt
 from tests.support.own_benchmarks import table
-from tests.support.scoring_page import upload
-from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
+from tests.support.scoring_page import scoring_visitor, upload
+from tests.support.screens import PHONE, assert_fits, shoot
 from tests.support.servers import AppServer
 
 HELPS = "No. Please ask your nurse, who is there day and night."
@@ -39,9 +39,7 @@ def scoring(tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
@@ -90,6 +88,7 @@ def test_ten_own_questions_with_an_own_rubric_are_scored_by_the_page_alone(
     shoot(visitor, "own-report", whole=True)
 
 
+@pytest.mark.soak
 def test_a_wrong_field_is_told_and_the_letters_of_a_file_are_scored_free(visitor, tmp_path):
     rows = [(f"q{n}", "Which?", "cat", "dog", "A", "AB"[n % 2]) for n in range(4)]
     upload(visitor, table(tmp_path / "animals.csv", "id ask A B right said", *rows))

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.own_benchmarks import ZOO, zoo
-from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
+from tests.support.scoring_page import scoring_visitor
+from tests.support.screens import PHONE, assert_fits, shoot
 from tests.support.servers import AppServer
 
 DROP = """(zone, files) => {
@@ -30,9 +31,7 @@ def scoring(tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
@@ -61,7 +60,7 @@ def test_three_files_are_an_own_benchmark_with_a_report_and_so_is_a_zip(visitor,
     shoot(visitor, "own-benchmark", whole=True)
     assert_fits(visitor, PHONE)
     visitor.get_by_role("button", name="Score by rules (free)").click()
-    expect(visitor.locator("#mine")).to_contain_text("Your benchmark")
+    expect(visitor.locator("#mine")).to_contain_text("Zoo · rules alone")
     link = visitor.locator(".progress .open").get_attribute("href")
 
     whole = tmp_path / "zoo.zip"

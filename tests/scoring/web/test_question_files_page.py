@@ -1,17 +1,20 @@
 """Answers to questions that lie on the server, by the page alone: MMBench's official upload, and answers alone."""
 
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
 from arena.io.tables import read_records
 from scoring.benchmarks.mmbench import L2_OF, published
+from scoring.registry import offered
 from tests.support.choice_tables import table_file
 from tests.support.question_files import answers, circular, questions
-from tests.support.scoring_page import upload
-from tests.support.screens import DESK, PHONE, assert_fits, fresh_page, shoot
+from tests.support.scoring_page import choose_benchmark, scoring_visitor, upload
+from tests.support.screens import PHONE, assert_fits, shoot
 from tests.support.servers import AppServer
 
 NAME = "MMBench_DEV_EN.tsv"
@@ -40,9 +43,7 @@ def scoring(folder, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
@@ -83,6 +84,38 @@ def test_the_official_upload_has_circular_eval_abilities_and_published_rows(
     see_report(visitor, scoring)
 
 
+def test_a_chosen_benchmark_says_what_it_measures_and_leads_to_its_page(visitor, scoring, folder):
+    upload(visitor, official(folder, circular(IDS, wrong=[])))
+    visitor.get_by_role("button", name="Details").click()
+    about = visitor.locator("#about-benchmark")
+    expect(about).to_contain_text("Twenty abilities on three levels")
+    choose_benchmark(visitor, "POPE")
+    expect(about).to_contain_text("Whether a named object is in the picture")
+    shoot(visitor, "benchmark-chosen", whole=True)
+    with visitor.expect_popup() as opened:
+        about.get_by_role("link").click()
+    page = opened.value
+    expect(page.locator("h1")).to_have_text("POPE")
+    expect(page.locator("main")).to_contain_text("Not on this server")
+    page.get_by_role("link", name="Benchmarks").click()
+    line = page.locator(".benchmarks li", has_text="MMBench")
+    expect(line).to_contain_text("1,164 (dev)")
+    expect(line).to_contain_text("questions are here")
+    shoot(page, "benchmarks", whole=True)
+    assert_fits(page, PHONE)
+
+
+def test_each_benchmark_has_a_page_with_its_facts_and_an_own_one_has_none(scoring):
+    for key, benchmark in offered().items():
+        page = unescape(httpx.get(f"{scoring.address}/benchmarks/{key}").text)
+        lacking = [fact.text for fact in benchmark.facts() if fact.text not in page]
+        assert (key, lacking) == (key, [])
+        assert all(sheet.title in page for sheet in benchmark.published_sheets())
+    for key in ("own", "hidden", f"own:{'0' * 16}"):
+        assert httpx.get(f"{scoring.address}/benchmarks/{key}").status_code == 404
+
+
+@pytest.mark.soak
 def test_answers_alone_that_fit_two_files_are_asked_about(visitor, scoring, tmp_path):
     said = circular(IDS, wrong=[(IDS[0], 2), (IDS[7], 0)])
     upload(visitor, answers(tmp_path, said, "vlm-7b.json"))

@@ -237,27 +237,25 @@ def test_the_address_of_a_sent_form_leads_back(site, stranger):
     assert stranger.get("/you/code").headers["location"] == "/you"
 
 
-def test_reports_and_lists_fit_the_narrowest_phone(site, browser: Browser):
+@pytest.mark.parametrize("scripted", [pytest.param(True, marks=pytest.mark.soak), False])
+def test_reports_and_lists_fit_the_narrowest_phone(site, browser: Browser, scripted):
     """The menu's second step is in sight, also without scripts, and no interval is cut."""
-    for scripted in (True, False):
-        with fresh_page(browser, 320, java_script_enabled=scripted) as page:
-            signed = signer_of(site.server.data_dir).signed(OWNER, now())
-            page.context.add_cookies(
-                [{"name": COOKIE, "value": signed, "url": site.server.address}]
-            )
-            page.goto(f"{site.server.address}/report/{site.first}")
-            page.locator("details.menu > summary").click()
-            page.get_by_text("Delete report").click()
-            button = page.get_by_role("button", name="Delete for good").bounding_box()
-            assert button["x"] >= 0
-            assert button["x"] + button["width"] <= 320
-            page.goto(f"{site.server.address}/report/{site.choices}/answers")
-            select = page.get_by_label("Ability").bounding_box()
-            assert select["x"] + select["width"] <= 320
-            page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
-            for small in page.locator("td.difference small").all():
-                box = small.bounding_box()
-                assert box["x"] + box["width"] <= 320, small.inner_text()
+    with fresh_page(browser, 320, java_script_enabled=scripted) as page:
+        signed = signer_of(site.server.data_dir).signed(OWNER, now())
+        page.context.add_cookies([{"name": COOKIE, "value": signed, "url": site.server.address}])
+        page.goto(f"{site.server.address}/report/{site.first}")
+        page.locator("details.menu > summary").click()
+        page.get_by_text("Delete report").click()
+        button = page.get_by_role("button", name="Delete for good").bounding_box()
+        assert button["x"] >= 0
+        assert button["x"] + button["width"] <= 320
+        page.goto(f"{site.server.address}/report/{site.choices}/answers")
+        select = page.get_by_label("Ability").bounding_box()
+        assert select["x"] + select["width"] <= 320
+        page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
+        for small in page.locator("td.difference small").all():
+            box = small.bounding_box()
+            assert box["x"] + box["width"] <= 320, small.inner_text()
 
 
 def test_a_comparison_says_who_is_better_only_where_it_is_clear():

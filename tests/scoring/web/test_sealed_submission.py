@@ -1,18 +1,16 @@
 """A file judged with a sealed project's references: the submitter's journey, and a search of all that he can reach."""
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import httpx
 import pytest
 from playwright.sync_api import Error, Page, Response, expect
 
 from arena.database import Database
 from tests.support.openai_server import OpenAIServer
-from tests.support.scoring_page import upload
+from tests.support.scoring_page import crawled, finish, open_tab, upload
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.sealed_project import Sealed, quotes, sealed_project
 from tests.support.servers import AppServer
@@ -21,7 +19,6 @@ PUBLIC = (
     "/ /score /results /judges /agreement /task-map /sitemap.xml /run /export/README.md /export/votes.jsonl "
     "/gradio_api/info /config /you"
 ).split()
-LINK = re.compile(r'(?:href|src)="(/[^"#]*)"')
 
 
 @pytest.fixture(scope="module")
@@ -45,24 +42,6 @@ def site(tmp_path_factory) -> Iterator[tuple[AppServer, Sealed]]:
         running.stop()
 
 
-def crawled(address: str, paths: list[str], cookie: str) -> dict[str, str]:
-    """Every page that these lead to below a report, and what it says."""
-    found: dict[str, str] = {}
-    headers = {"cookie": cookie} if cookie else {}
-    with httpx.Client(base_url=address, headers=headers, timeout=120) as client:
-        left = [*paths]
-        while left:
-            path = left.pop()
-            if path in found:
-                continue
-            answer = client.get(path)
-            assert answer.status_code < 500, path
-            found[path] = answer.content.decode("utf-8", "replace")
-            if path.startswith("/report"):
-                left += [one for one in LINK.findall(found[path]) if one.startswith("/report")]
-    return found
-
-
 def rows_of(database: Path) -> Iterator[str]:
     """Every row of the tables that a page or an export reads: not what people wrote, nor the judge's replies."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
@@ -83,17 +62,12 @@ def texts_of(responses: list[Response]) -> Iterator[str]:
 
 def judged(page: Page, site: AppServer, file: Path) -> str:
     """Drop a file, start, and return the report's path."""
-    page.goto(f"{site.address}/score")
-    expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    open_tab(page, site)
     upload(page, file)
     expect(page.locator("#found")).to_contain_text("answers to 49 of 49 sealed items")
     expect(page.locator("#found")).to_contain_text("of 5")
     shoot(page, "sealed-choice", whole=True)
-    page.locator("#check").click()
-    expect(page.locator(".progress[data-state=done]")).to_be_visible(timeout=30_000)
-    href = page.locator(".mine a").first.get_attribute("href")
-    assert href
-    return f"/{href.lstrip('/')}"
+    return finish(page)
 
 
 def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_path):

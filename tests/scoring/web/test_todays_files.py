@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from tests.support.bard_sets import made_up_bard_set
 from tests.support.openai_server import OpenAIServer
-from tests.support.scoring_page import reply, upload, write_csv
-from tests.support.screens import DESK, fresh_page, shoot
+from tests.support.scoring_page import reply, scoring_visitor, upload, write_csv
+from tests.support.screens import shoot
 from tests.support.servers import AppServer
 
 FAILED = "Failed to obtain answer via API."
@@ -37,9 +37,7 @@ def scoring(judge, data, tmp_path_factory) -> Iterator[AppServer]:
 
 @pytest.fixture
 def visitor(browser, scoring) -> Iterator[Page]:
-    with fresh_page(browser, DESK) as page:
-        page.goto(f"{scoring.address}/score")
-        expect(page.locator("#mine :is(.mine, .empty)")).to_be_visible()
+    with scoring_visitor(browser, scoring) as page:
         yield page
 
 
@@ -84,6 +82,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     expect(visitor.locator("#answers")).to_contain_text("200 of 218")
 
 
+@pytest.mark.soak
 def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     visitor, scoring, tmp_path
 ):
@@ -110,6 +109,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     shoot(visitor, "todays-vqa-report", whole=True)
 
 
+@pytest.mark.soak
 def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_path):
     options = [f"colour {number}" for number in range(1, 11)]
     rows = [

@@ -1,0 +1,113 @@
+"""Answers to a spec's questions: each is asked with its pictures, in the words of its `ask` or in ours."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from arena.inference.offline import Task
+from arena.io.tables import read_records
+from scoring.benchmarks.modes import prompt
+from scoring.benchmarks.offline_answers import (
+    WITH_IMAGES,
+    Answers,
+    OfflineBenchmark,
+    check_questions,
+    from_cell,
+    image_cell,
+    shared_cells,
+    without_images,
+)
+from scoring.benchmarks.submission import printable
+from scoring.multiple_choice.pictures import shared_pictures
+from scoring.multiple_choice.reader import IMAGE_COLUMNS
+from scoring.multiple_choice.types import ChoiceQuestion
+from scoring.report import csv_bytes
+from scoring.rules.prompted import BRACES
+from scoring.specs.derived import cell_text
+from scoring.specs.reading import SpecRow, case_of, item_of, read_questions
+from scoring.specs.schema import Spec
+
+_PICTURE = "image_id"
+"""The column that tells which questions share a picture, where pictures themselves are left out."""
+
+
+def spec_paper(spec: Spec, file: Path) -> OfflineBenchmark:
+    """The questions of a spec's own file, which holds their pictures. Raises RowsError and AnsweringError."""
+    references: dict[int, str] = {}
+    records = without_images(read_records(file, WITH_IMAGES, members=True), references)
+    found = read_questions(spec, records)
+    check_questions(file, found.problems, found.rows)
+    texts = {row.id: asked_text(spec, row) for row in found.rows}
+    return OfflineBenchmark(
+        digest=hashlib.sha256("\n".join(map(repr, texts.items())).encode()).hexdigest(),
+        count=len(found.rows),
+        rounds=(partial(_tasks, file, found.rows, texts, references),),
+        written=lambda answers, _: _answers_tsv(spec, found.rows, answers),
+    )
+
+
+def asked_text(spec: Spec, row: SpecRow) -> str:
+    """What a model is asked: braces in the spec's words are filled in in one pass, and those in data are never read."""
+    item = item_of(spec, row)
+    case = case_of(spec, row.cells)
+    options = case.rule.shown_options(item) if case else item.options
+    if spec.ask is None:
+        return _our_words(item.question, options)
+    listed = "\n".join(f"{letter}. {text}" for letter, text in options.items())
+    known = {"question": item.question, "options": listed}
+
+    def text_of(name: re.Match[str]) -> str:
+        return known[name[1]]
+
+    return BRACES.sub(text_of, spec.ask)
+
+
+def _our_words(question: str, options: Mapping[str, str]) -> str:
+    if not options:
+        return question
+    asked = ChoiceQuestion(
+        index=0,
+        text=question,
+        options=options,
+        answer=None,
+        category="",
+        group="",
+        split="",
+    )
+    return prompt(asked)
+
+
+def _tasks(
+    file: Path,
+    rows: Sequence[SpecRow],
+    texts: Mapping[str, str],
+    references: Mapping[int, str],
+    answers: Answers,
+) -> Iterator[Task]:
+    """Every question with its pictures, in the file's order."""
+    by_place = {row.row: row.id for row in rows}
+    shared = shared_cells(file, references, by_place)
+    for record in read_records(file, WITH_IMAGES, members=True):
+        id = by_place.get(record.row)
+        if id is not None:
+            cell = shared.get(references.get(record.row, ""), "") or image_cell(record)
+            yield Task(id, partial(from_cell, cell, texts[id]))
+
+
+def _answers_tsv(spec: Spec, rows: Sequence[SpecRow], answers: Answers) -> bytes:
+    """The questions that were answered, without their pictures, each with the model's answer."""
+    own = spec.columns
+    names = dict.fromkeys(name for row in rows for name in row.cells)
+    more = [name for name in names if name not in (own.id, *IMAGE_COLUMNS)]
+    tells = bool(shared_pictures([row.picture for row in rows if row.picture]))
+    pictures = [_PICTURE] if tells and _PICTURE not in more else []
+    lines = []
+    for row in rows:
+        if row.id in answers:
+            cells = [cell_text(row.cells.get(name)) for name in more]
+            told = [row.picture for _ in pictures]
+            lines.append([*map(printable, [row.id, *cells, *told, answers[row.id]])])
+    heads = [own.id, *more, *pictures, own.answer]
+    return csv_bytes(heads, lines, "utf-8", exact=True, delimiter="\t")

@@ -1,0 +1,73 @@
+"""Benchmarks page: what can be scored here, a line a benchmark, and all that is known of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from arena.templates import macros
+from arena.types import grouped
+from arena.web.addresses import NAME, SCORE
+from arena.web.heads import Head
+from arena.web.layout import PageLayout
+from scoring.benchmarks.base import Benchmark
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.spec_benchmark import SpecBenchmark
+from scoring.jobs.service import JobService
+from scoring.registry import offered
+from scoring.web.citations import citations
+from scoring.web.report_parts import sheet_html
+
+HTML = macros("benchmarks.html")
+PATH = "/benchmarks"
+HEAD = Head(
+    f"Benchmarks · {NAME}",
+    "The benchmarks that answers of vision-language models are scored on here, and what a file must hold.",
+)
+
+
+def about_html(benchmark: Benchmark[Any]) -> str:
+    """Return a benchmark in a sentence, with a link to its page."""
+    return HTML.about(benchmark, f"{PATH}/{benchmark.key}")
+
+
+@dataclass(frozen=True)
+class BenchmarksPage:
+    """The benchmarks that anybody can choose; what a user brings has no page."""
+
+    service: JobService
+    layout: PageLayout
+
+    def lists(self, request: Request) -> Response:
+        here = {file.benchmark for file in self.service.library.files()}
+        lines = [(f"{PATH}/{key}", one, key in here) for key, one in offered().items()]
+        return self.layout.page(request, HEAD, HTML.listed(lines), here=SCORE)
+
+    def opens(self, key: str, request: Request) -> Response:
+        benchmark = offered().get(key)
+        if benchmark is None:
+            return self.layout.nothing_here(request)
+        html = HTML.benchmark(
+            benchmark,
+            grouped((fact.name, fact.text) for fact in benchmark.facts()),
+            self._questions(key),
+            [(sheet.title, sheet_html(sheet)) for sheet in benchmark.published_sheets()],
+            benchmark.spec.yaml if isinstance(benchmark, SpecBenchmark | MultipleChoice) else "",
+            citations().get(benchmark.cited, ""),
+        )
+        head = Head(f"{benchmark.name} · {NAME}", benchmark.about)
+        return self.layout.page(request, head, html, here=SCORE)
+
+    def _questions(self, key: str) -> Sequence[str]:
+        """The names of a benchmark's question sets and files on this server."""
+        sets = [one.name for one in self.service.question_sets.values() if one.benchmark == key]
+        files = [file.name for file in self.service.library.files() if file.benchmark == key]
+        return [*sets, *files]
+
+
+def routes(page: BenchmarksPage) -> APIRouter:
+    router = APIRouter()
+    router.add_api_route(PATH, page.lists, methods=["GET", "HEAD"])
+    router.add_api_route(f"{PATH}/{{key}}", page.opens, methods=["GET", "HEAD"])
+    return router
