@@ -50,7 +50,7 @@ def questions_first(benchmark: MMVet, request: ScoreRequest) -> Iterator[str]:
 
 
 def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
-    """The questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
+    """Questions to score: the benchmark's, or our sample, or a part of them. Raises BadParameter."""
     options = request.options
     if options.sample and benchmark is not MM_VET:
         raise BadParameter(
@@ -64,16 +64,16 @@ def _chosen(benchmark: MMVet, request: ScoreRequest) -> QuestionSet:
 
 
 def _check_unjudged(request: ScoreRequest) -> None:
-    """Raise BadParameter for what says how a judge is asked, beside a file of grades."""
-    given = {
+    """Raises BadParameter for options of the judging, beside a file of grades."""
+    values = {
         "--judge": request.judge,
         "--base-url": request.base_url is not None,
         "--batch": request.batch,
         "--budget": request.budget is not None,
         "--protocol": request.protocol is not None,
     }
-    given |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
-    if idle := ", ".join(name for name in given if given[name]):
+    values |= {f"-o {name}": name in request.options.model_fields_set for name in JUDGING}
+    if idle := ", ".join(name for name in values if values[name]):
         raise BadParameter(
             f"{request.file.name} holds grades, and nothing is left to {idle}; leave it out, or delete the grades to "
             "have the answers judged"
@@ -83,18 +83,18 @@ def _check_unjudged(request: ScoreRequest) -> None:
 def _graded(
     file: Path, chosen: QuestionSet, missing: Missing, title: str = "", answers: Path | None = None
 ) -> progress.Lines[Report]:
-    """The report of a grade file, with the answers that it is about if they are given."""
-    found = grades_for(file, chosen, ANSWERS).within(chosen)
-    if outside := found.upload.outside:
+    """Report of a grade file, with the answers that it grades if their file is named."""
+    grade_file = grades_for(file, chosen, ANSWERS).within(chosen)
+    if outside := grade_file.upload.outside:
         yield f"{file.name}: grades of questions outside the subset, left out: {outside:,}"
-    held = read_predictions(answers, chosen, ANSWERS) if answers else None
-    return graded_report(found, chosen, missing, title, held)
+    predictions = read_predictions(answers, chosen, ANSWERS) if answers else None
+    return graded_report(grade_file, chosen, missing, title, predictions)
 
 
 def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> progress.Lines[Report]:
-    """The report of a file of answers, by the judge."""
-    asked = request.options
-    if not request.judge or asked.answers:
+    """Report of a file of answers, by the judge."""
+    requested = request.options
+    if not request.judge or requested.answers:
         problem = (
             "-o answers goes with a grade file; leave it out"
             if request.judge
@@ -102,15 +102,19 @@ def _judged(benchmark: MMVet, chosen: QuestionSet, request: ScoreRequest) -> pro
         )
         raise BadParameter(f"{request.file.name} holds answers: {problem}")
     protocol = benchmark.protocol_named(request.protocol)
-    options = Options(protocol, asked.runs, asked.samples, asked.missing, asked.probe)
+    options = Options(
+        protocol, requested.runs, requested.samples, requested.missing, requested.probe
+    )
     serving = request.serving()
     upload = read_predictions(request.file, chosen, ANSWERS)
     filled = fill(chosen, upload, options.missing)
     yield from notices(upload, chosen, fate(protocol))
-    given = [one for one in filled if (one.prediction or "").strip()]
+    answered = [
+        filled_question for filled_question in filled if (filled_question.prediction or "").strip()
+    ]
     if protocol == "hardened":
-        given = [one for one in given if not missed(one)]
-    if not given:
+        answered = [filled_question for filled_question in answered if not missed(filled_question)]
+    if not answered:
         raise progress.NothingGradedError(
             f"Nothing was graded: {upload.file} answers none of the {len(filled):,} questions"
         )
