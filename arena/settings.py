@@ -45,6 +45,7 @@ _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASC
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
 _URL = "an address as in https://api.example.org/v1, without user, password or query"
+_ORIGIN = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?")
 _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(
     r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?"
@@ -63,6 +64,9 @@ PRESETS = Path(__file__).parent / "inference/presets"
 _SPACE_HOPS = "1"
 """A Space is reached only through its platform's proxies; how many there are is not documented. No visitor can forge
 the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Names of this machine for itself."""
 
 DemoBank = Literal["auto", "on", "off"]
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
@@ -144,6 +148,11 @@ _Name: TypeAlias = Annotated[str, must_be("names with commas, as in anna,ben-2",
 _Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
 _Site: TypeAlias = Annotated[
     str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)
+]
+_Origin: TypeAlias = Annotated[
+    str,
+    BeforeValidator(lambda url: url.lower().removesuffix("/")),
+    must_be("an https address without a path, as in https://arena.example.org", _ORIGIN.fullmatch),
 ]
 _Host: TypeAlias = Annotated[
     str,
@@ -249,6 +258,8 @@ class Settings:
 
     host: Annotated[str, Field(alias="HOST")] = "127.0.0.1"
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
+    public_url: Annotated[_Origin, Field(alias="PUBLIC_URL")] = ""
+    """Where the world reaches this server; empty: the Space's address, or not known."""
     data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
@@ -349,6 +360,25 @@ class Settings:
         return replace(
             self.counts, rule=_COUNTED[self.oauth is not None, bool(self.counts.campaigns)]
         )
+
+    @property
+    def public(self) -> str:
+        """The address at which the world reaches this server; empty if it is not known."""
+        space = self.oauth.host if self.oauth else ""
+        return self.public_url or (f"https://{space}" if space else "")
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The host names that requests may be sent to; empty: any.
+
+        Bound to this machine alone, no page elsewhere may reach it by a name of its own that leads here. A proxy on
+        this machine passes on the name that it was asked for, which PUBLIC_URL tells.
+        """
+        is_bare = not self.trusted_hops or self.public_url
+        if self.host not in _LOOPBACK or not is_bare:
+            return frozenset()
+        own = {"[::1]", self.public.removeprefix("https://").partition(":")[0]}
+        return (_LOOPBACK | own) - {""}
 
     @property
     def uploads_dir(self) -> Path:

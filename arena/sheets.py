@@ -242,21 +242,21 @@ def as_csv(sheet: Sheet) -> str:
 
 def as_markdown(sheet: Sheet) -> str:
     """Returns a table of GitHub's Markdown below its title."""
-    heads = [_markdown_text(column.head) for column in sheet.columns]
+    heads = [markdown_text(column.head) for column in sheet.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
-    rows = [[_markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
+    rows = [[markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
-    return f"**{_markdown_text(sheet.title)}**\n\n{table}"
+    return f"**{markdown_text(sheet.title)}**\n\n{table}"
 
 
 def as_latex(sheet: Sheet) -> str:
     """Returns a `tabular` of the package booktabs below a comment with its title."""
     form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
-    heads = [_latex_text(column.head) for column in sheet.columns]
+    heads = [latex_text(column.head) for column in sheet.columns]
     lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{form}}}"]
     lines += ["\\toprule", _latex_row(heads), "\\midrule"]
     for row in sheet.rows:
-        first, *others = map(_latex_text, _joined_cells(sheet, row))
+        first, *others = map(latex_text, _joined_cells(sheet, row))
         lines.append(_latex_row(["\\quad " * _depth(sheet, row) + first, *others]))
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
@@ -395,7 +395,8 @@ def _plain(value: Any) -> Any:
 _MARKDOWN = re.compile(r"([\\`*_~&\[\]<>|])")
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Return a text on one line of Markdown, without any of its signs."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -427,7 +428,8 @@ _LATEX = {
 """Signs as a LaTeX text has them; after the end of a row, a bare bracket or asterisk belongs to that."""
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """Return a text on one line of LaTeX."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 

@@ -12,6 +12,7 @@ from arena.database import DatabaseError
 from arena.imports.polls import Polls
 from arena.io.aside import Aside
 from arena.kept import tidy
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService, operators_judge, question_sets
 from scoring.jobs.store import Jobs
@@ -53,6 +54,7 @@ class ScoringContext:
         cache = ReplyCache(database)
         self.submissions = Submissions(database, arena.blindness)
         self.jobs = Jobs(database, shown=self.submissions.shown)
+        self.published = PublishedJobs(database)
         self.uploads = UploadStore(settings.uploads_dir)
         self.aside = Aside(LOADED_ASIDE)
         self.pictures = ReportPictures(database, self.jobs, self.uploads, self.aside)
@@ -90,7 +92,7 @@ class ScoringContext:
             Polls(database), self.submissions.store, self.uploads, aside=self.aside
         )
         self.marking = Marking(database, self.jobs)
-        self.accuracies = ReportAccuracies(self.jobs)
+        self.accuracies = ReportAccuracies(self.jobs, self.published)
 
     def stopped(self) -> tuple[StoppedJob, ...]:
         """Jobs of the site's judge that stopped last, for the operators' page."""

@@ -72,6 +72,8 @@ BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
 """In the order of the form. Of several that recognise a file, the last one takes it."""
+SHIPPED = frozenset(BENCHMARKS)
+"""Their keys, before a server's people add their own."""
 OWN_BENCHMARK = spec_benchmark(
     OWN,
     spec_of(

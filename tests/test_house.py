@@ -23,8 +23,8 @@ ARENA = """validation errors formulas interval_text network kept < model_facts <
     database < clock < items budget < battles < seats < live fraud server < campaign_battles authoring < admin
     imports < leaderboard < context < web < cli < __main__"""
 SCORING = """serialize text_lists intervals small_groups < failures < no_answers < report < judges < multiple_choice
-    < rules < score_sheets < specs < benchmarks < visit_bench < registry < questions < jobs < people task_map < context
-    < web < cli < __main__"""
+    < rules < score_sheets < specs < benchmarks < visit_bench < registry < questions publish < jobs < people task_map
+    < context < web < cli < __main__"""
 LAYERS = (
     [{f"arena.{name}" for name in layer.split()} for layer in ARENA.split("<")]
     + [{f"scoring.{name}" for name in layer.split()} for layer in SCORING.split("<")]

@@ -55,7 +55,7 @@ class Dashboard:
     live_problems: Sequence[str]
     """The reasons why other models can't."""
     failed_models: Mapping[str, str]
-    """Why live models couldn't be loaded, by name."""
+    """The reasons why live models couldn't be loaded, by name."""
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]

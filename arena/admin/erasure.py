@@ -57,6 +57,8 @@ OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
 """Tables of `scoring`, which is not imported here; their rows stay, and have a cookie's hash as owner."""
+JOB = table("job", column("owner"), column("published"), column("slug"))
+"""A table of `scoring`; its published reports are withdrawn, since nobody is left who could do it."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
 """Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""
@@ -208,10 +210,13 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 def _disown(connection: Connection, voter: int) -> None:
     """Makes the jobs and submissions of a voter's cookies anonymous, and those of browsers joined by a code.
 
-    Deletes the voter's daily costs, and makes reserved amounts anonymous.
+    Their published reports are private again. Deletes the voter's daily costs, and makes reserved amounts anonymous.
     """
     cookies = connection.scalars(_cookies([voter])).all()
     sharing = _sharing(connection, cookies)
+    if inspect(connection).has_table(JOB.name):
+        withdrawn = update(JOB).where(JOB.c.owner.in_(sharing))
+        connection.execute(withdrawn.values(published=False, slug=None))
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(

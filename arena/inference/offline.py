@@ -197,7 +197,7 @@ async def ask_all(
     return outcome
 
 
-def asked(
+def ask_model(
     models: Models,
     answerer: Answerer[Q],
     rounds: Iterable[Round[Q]],

@@ -1,8 +1,7 @@
-"""Pairs: which of the models that can answer meet in a battle, where visitors lend their keys.
+"""Pairs: the models that may meet in a battle, if visitors lend their keys.
 
-A key that is taken back, has expired or is refused ends each battle that needs it. So that such an end tells nothing of
-the two models, every battle that is begun with a key needs it: at least one of its models is asked with it.
-"""
+A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing about
+the two models, every battle that begins with a key needs it: at least one of its models uses it."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -11,7 +10,7 @@ from arena.types import VLM
 
 
 def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str, str]]:
-    """Returns the pairs of models, by name, that a draw is made among; `are_visitors`: whether visitors lend keys."""
+    """Returns the pairs of models, by name, to draw from; `are_visitors`: whether visitors lend keys."""
     pairs = list(combinations(able, 2))
     if not are_visitors:
         return pairs

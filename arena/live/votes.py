@@ -12,7 +12,7 @@ class LiveSource(NamedTuple):
 
     label: str
     code: int
-    """As in the vote table."""
+    """The source's code in the vote table."""
 
 
 LIVE_SOURCES = (
@@ -24,4 +24,4 @@ LIVE_SOURCES = (
 def live_sources(votes: pd.DataFrame) -> list[LiveSource]:
     """Returns the sources of live votes with at least one final ranked vote."""
     ranked = values(votes, "source")[values(votes, "outside") == 0]
-    return [one for one in LIVE_SOURCES if (ranked == one.code).any()]
+    return [source for source in LIVE_SOURCES if (ranked == source.code).any()]

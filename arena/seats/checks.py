@@ -1,4 +1,4 @@
-"""Checks: pieces with a known answer, strewn over a seat's work at places that nobody foresees."""
+"""Checks: pieces with a known answer, at unpredictable places in a seat's work."""
 
 import math
 import random
@@ -7,10 +7,10 @@ from arena.seats.spec import ChecksSpec
 
 
 def wanted_checks(spec: ChecksSpec, votes: int, there_are: int) -> int:
-    """How many checks a seat of so many votes gets, outside its quota: at least one where there are any."""
+    """Returns the number of checks for a seat with this quota, outside of it: at least one if there are any."""
     return min(there_are, max(1, math.ceil(spec.share * votes)))
 
 
 def is_check_due(votes_left: int, checks_left: int, coin: random.Random) -> bool:
-    """Whether the next piece is a check: every order of those left is equally likely, and none is left out."""
+    """Whether the next piece is a check: all orders of the remaining pieces are equally likely."""
     return coin.random() * (votes_left + checks_left) < checks_left

@@ -1,22 +1,23 @@
-"""Overlap: a share of the tuples that several workers judge, so that their agreement is known."""
+"""Overlap: the share of tuples that several workers judge, which shows their agreement."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
-def is_overlap(campaign: str, share: float, of: Hashable) -> bool:
-    """Whether a tuple is one of those judged several times: always the same ones, however the work is drawn."""
-    return lot(campaign, of) < share * 2**64
+def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
+    """Whether a tuple is judged several times: always the same tuples, in any order of draws."""
+    return lot(campaign, member) < share * 2**64
 
 
-def lot(draw: str, of: Hashable) -> int:
-    """Returns the number, below 2**64, that something has in a draw of this name."""
-    return int.from_bytes(hashlib.sha256(f"{draw}\n{of}".encode()).digest()[:8])
+def lot(draw: str, member: Hashable) -> int:
+    """Returns the number of a member, below 2**64, in the draw of this name."""
+    return int.from_bytes(hashlib.sha256(f"{draw}\n{member}".encode()).digest()[:8])
 
 
 class RestAgreement(NamedTuple):
-    """Of the answers of others to a worker's tuples, those that agreed, and all."""
+    """The number of others' answers to a worker's tuples that agree, and of all."""
 
     agreed: int = 0
     others: int = 0
@@ -25,23 +26,23 @@ class RestAgreement(NamedTuple):
 def agreement_with_rest(
     answers: Mapping[Any, Sequence[tuple[int, str]]],
 ) -> dict[int, RestAgreement]:
-    """How far others agreed with each worker, on tuples that others judged; `answers` are (worker, answer) by tuple."""
-    found: dict[int, RestAgreement] = {}
-    for given in answers.values():
-        for place, (worker, answer) in enumerate(given):
-            others = [one for at, (_, one) in enumerate(given) if at != place]
-            before = found.get(worker, RestAgreement())
-            found[worker] = RestAgreement(
+    """Returns the agreement of others with each worker; `answers` are (worker, answer) by tuple."""
+    agreement: dict[int, RestAgreement] = {}
+    for judged in answers.values():
+        for place, (worker, answer) in enumerate(judged):
+            others = [answer for other, (_, answer) in enumerate(judged) if other != place]
+            before = agreement.get(worker, RestAgreement())
+            agreement[worker] = RestAgreement(
                 agreed=before.agreed + others.count(answer), others=before.others + len(others)
             )
-    return found
+    return agreement
 
 
 def pairwise_agreement(answers: Iterable[Sequence[tuple[int, str]]]) -> float | None:
-    """Share of pairs of answers to one tuple that agree; None without a tuple judged twice."""
+    """Returns the share of pairs of answers to one tuple that agree; None if no tuple was judged twice."""
     same = pairs = 0
-    for given in answers:
-        kinds = [answer for _, answer in given]
-        pairs += len(kinds) * (len(kinds) - 1) // 2
-        same += sum(kinds.count(one) * (kinds.count(one) - 1) // 2 for one in set(kinds))
+    for judged in answers:
+        counts = Counter(answer for _, answer in judged)
+        pairs += counts.total() * (counts.total() - 1) // 2
+        same += sum(count * (count - 1) // 2 for count in counts.values())
     return same / pairs if pairs else None

@@ -1,4 +1,4 @@
-"""Times: how long a seat's work takes, so that a worker knows it before consent."""
+"""Times: the duration of a seat's work, which a worker sees before consent."""
 
 import time
 from collections.abc import Callable
@@ -6,24 +6,27 @@ from collections.abc import Callable
 from arena.seats.campaigns import Campaign
 
 ENOUGH = 30
-"""Answers whose median tells how long one takes."""
+"""The fewest answers for a median time."""
 FRESH_SECONDS = 60.0
 
 
 class MeasuredTimes:
-    """How long a question of each campaign takes in seconds, as `measure` finds it: once a minute, not at each page.
+    """The seconds of a question in each campaign, measured once a minute, not at each page.
 
-    None where nothing is known.
+    None if nothing is known.
     """
 
     def __init__(self, measure: Callable[[Campaign], float | None]) -> None:
         self._measure = measure
-        self._found: dict[int, tuple[float, float | None]] = {}
+        self._measured: dict[int, tuple[float, float | None]] = {}
 
     def of(self, campaign: Campaign) -> float | None:
-        at = time.monotonic()
-        found = self._found.get(campaign.id)
-        if found is None or at - found[0] > FRESH_SECONDS:
-            found = (at, self._measure(campaign))
-            self._found[campaign.id] = found
-        return found[1]
+        """Returns the seconds of a campaign's question; None if nothing is known."""
+        present = time.monotonic()
+        if campaign.id in self._measured:
+            measured_at, seconds = self._measured[campaign.id]
+            if present - measured_at <= FRESH_SECONDS:
+                return seconds
+        seconds = self._measure(campaign)
+        self._measured[campaign.id] = (present, seconds)
+        return seconds

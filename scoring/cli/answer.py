@@ -10,7 +10,7 @@ from typer import Argument, Option, Typer
 from arena.cli.output_paths import output_file
 from arena.drawings import svg_file
 from arena.inference.catalogue import Models, read_catalogue
-from arena.inference.offline import AnswerFile, RunResult, asked, fingerprint
+from arena.inference.offline import AnswerFile, RunResult, ask_model, fingerprint
 from arena.interval_text import interval_text
 from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
@@ -166,7 +166,7 @@ class _ModelRun(NamedTuple):
             models.vlm(name) if paper.chosen_by == "text" else models.chooser(name)
         )
         with AnswerFile(_partial_file(out), fingerprint(self.card, paper.digest)) as file:
-            outcome = asked(models, answerer, paper.rounds, paper.count, file)
+            outcome = ask_model(models, answerer, paper.rounds, paper.count, file)
             whole = _written(out)
             whole.write_bytes(paper.written(file.answers, name))
             whole.replace(out)

@@ -88,7 +88,8 @@ class Marking:
 
     def drop(self, owner: str, link: str) -> None:
         """Deletes all marks, labels and readings under an owner's report. Raises MarkError."""
-        self.store.drop(self.job_of(owner, link).owner, link)
+        job = self.job_of(owner, link)
+        self.store.drop(job.owner, job.link)
 
     def job_of(self, owner: str, link: str) -> Job:
         """An owner's finished report. Raises MarkError."""

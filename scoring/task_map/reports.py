@@ -7,6 +7,7 @@ from typing import NamedTuple
 from arena.kept import Kept
 from scoring.benchmarks.choice import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
 from scoring.task_map.types import ModelAccuracies
 
@@ -36,21 +37,22 @@ class PooledReport:
 class ReportAccuracies:
     """Accuracies of one server's reports; each is read once, since a finished report never changes."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs, published: PublishedJobs) -> None:
         self._jobs = jobs
+        self._published = published
         self._reports: Kept[PooledReport | None] = Kept(2 * MOST_REPORTS, 3600)
 
     def of(self, link: str) -> PooledReport | None:
-        """A report by its link; None unless it is a finished MMT-Bench report with a score."""
+        """A report by its link or slug; None unless it is a finished MMT-Bench report with a score."""
         job = self._jobs.find(link)
         if job is None or job.state != "done" or job.benchmark != MMT_BENCH.key:
             return None
-        return self._read(link)
+        return self._read(job.link)
 
     def pools(self) -> Mapping[Pool, tuple[PooledReport, ...]]:
         """The published reports, the newest of each title in a pool."""
         newest: dict[Pool, dict[str, PooledReport]] = {}
-        for job in self._jobs.published(MMT_BENCH.key, MOST_REPORTS):
+        for job in self._published.newest(MMT_BENCH.key, MOST_REPORTS):
             report = self._read(job.link)
             if report:
                 newest.setdefault(report.pool, {}).setdefault(job.title, report)

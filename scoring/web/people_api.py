@@ -117,9 +117,9 @@ class PeoplePages:
 
     def begin(self, owner: str, link: str, kind: str) -> str:
         """Open a report's campaign of this kind; return the path of its owner's link. Raises MarkError."""
-        campaign = self.marking.open(owner, link, kind_named(kind))
-        material = self.marking.material("labels", link)
         job = self.marking.job_of(owner, link)
+        campaign = self.marking.open(owner, job.link, kind_named(kind))
+        material = self.marking.material("labels", job.link)
         if kind == "labels" and material:
             self.pictures.soon(job, [material.answers[one.key] for one in material.plan])
         return self.marking.links(campaign)[OWNER]

@@ -18,10 +18,10 @@ from arena.battles.quotas import Networks
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
-from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -30,6 +30,7 @@ from scoring.jobs.worker import Operator
 from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.web import report_page
+from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import ReportPages
 from scoring.web.scoring_api import report_routes
@@ -76,7 +77,7 @@ class Person:
             jobs=self.bench.jobs,
             pictures=pictures,
             marking=Marking(database, self.bench.jobs),
-            head=lambda address: Head(address.name, ""),
+            published=PublishedReports.of(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
             delete=self.service.delete,
         )

@@ -134,7 +134,8 @@ class AppServer:
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
         read_on_import = any(
-            name.startswith(("GRADIO_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR")) for name in environ
+            name.startswith(("GRADIO_", "HF_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR"))
+            for name in environ
         )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()

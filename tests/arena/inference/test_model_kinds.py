@@ -143,7 +143,7 @@ def test_a_toy_kind_streams_live(models, tmp_path):
                 voter, LiveRequest("What is it?", (image.token,)), None, ()
             )
             states = [state async for state in sessions.watch(voter, battle.token)]
-            return [answer for side in SIDES for _, answer in states[-1].battle.said(side)]
+            return [answer for side in SIDES for _, answer in states[-1].battle.history(side)]
 
     assert asyncio.run(run()) == ["WHAT IS IT?"] * 2
     context.database.close()

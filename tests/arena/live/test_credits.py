@@ -116,7 +116,7 @@ def test_keys_are_in_no_pickle():
     credits = Credits()
     credits.keep(1, ANNA, 60)
     with pytest.raises(TypeError):
-        pickle.dumps(vars(credits)["_kept"])
+        pickle.dumps(vars(credits)["_lent"])
     assert ANNA.reveal() not in repr(vars(credits))
 
 

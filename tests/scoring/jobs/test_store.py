@@ -9,6 +9,7 @@ import pytest
 
 from arena.database import Database, now
 from scoring.jobs import store
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import JobError
 from scoring.judges.run import Progress
 from scoring.people.store import MarkEntry
@@ -84,7 +85,7 @@ def test_published_reports_of_one_owner_leave_room_for_those_of_others(database)
     jobs = Bench(database, NOWHERE).jobs
     for owner, number in (("bob", 0), (OWNER, 0), (OWNER, 1), (OWNER, 2)):
         jobs.publish(owner, jobs.add_done(owner, mmt_report(f"{owner} {number}", 0.5)).link, True)
-    found = [job.title for job in jobs.published("mmt-bench", 2)]
+    found = [job.title for job in PublishedJobs(database).newest("mmt-bench", 2)]
     assert found == [f"{OWNER} 2", "bob 0"]
 
 
