@@ -28,7 +28,8 @@ from scoring.benchmarks.base import (
     OpenedFile,
     while_wanted,
 )
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.hidden import HIDDEN, HiddenReport, hidden_benchmark
 from scoring.benchmarks.mm_vet import MM_VET
 from scoring.benchmarks.mm_vet_v2 import MM_VET_V2, edition, edition_of
@@ -71,7 +72,7 @@ _OF_CODE: dict[str, Benchmark[Any]] = {
 BENCHMARKS: dict[str, Benchmark[Any]] = _OF_CODE | {
     key: spec_benchmark(key, spec) for key, spec in load_folder(SPECS) if key not in _OF_CODE
 }
-"""In the order of the form. Of several that recognise a file, the last one takes it."""
+"""Benchmarks in the order of the form; the last that recognises a file takes it."""
 SHIPPED = frozenset(BENCHMARKS)
 """Their keys, before a server's people add their own."""
 OWN_BENCHMARK = spec_benchmark(
@@ -308,7 +309,7 @@ def first_row(
 
 
 def flat(record: Record, names: ColumnNames = USUAL_NAMES) -> Record:
-    """A member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
+    """Member of a JSON object as a row: its key is the id, and a plain value the answer, by these `names`.
 
     lmms-eval's submissions are a list of objects with one such member each.
     """

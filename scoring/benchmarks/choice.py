@@ -37,7 +37,7 @@ from scoring.benchmarks.choice_blind import (
     over_splits,
     sighted_file,
 )
-from scoring.benchmarks.choice_pairs import ComparisonError, check_pairs
+from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decided
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
@@ -53,7 +53,6 @@ from scoring.multiple_choice.extract import (
     PARSERS,
     SEED,
     Language,
-    extract,
     extraction,
     language,
     prompt_digest,
@@ -81,17 +80,14 @@ from scoring.multiple_choice.types import (
     WEIGHED,
     Answered,
     ChoiceQuestion,
-    ChosenBy,
     Clue,
     Decided,
     Decision,
-    Protocol,
     Rule,
 )
 from scoring.no_answers import fate, no_answer_sentences
 from scoring.report import (
     JudgeStamp,
-    QuestionStamp,
     ScoreLine,
     file_stem,
     mostly_unread,
@@ -110,60 +106,6 @@ _NOTES: Mapping[str, str] = {
     "mmt-paper": "MMT-Bench's protocol: letters, then contents; what the judge cannot read is none of the options, and "
     "what nobody read counts as wrong",
 }
-
-
-@dataclass(frozen=True)
-class ChoiceReport:
-    """A file of multiple-choice answers with the extracted letters."""
-
-    benchmark: str
-    protocol: Protocol
-    title: str
-    file: str
-    created: str
-    judge: JudgeStamp | None
-    """The judge of answers that rules left open; None if there was none."""
-    rows: tuple[Decided, ...]
-    problems: tuple[Problem, ...]
-    """Problems of the file, for its owner."""
-    missing: tuple[ChoiceQuestion, ...] | None = None
-    """Rows of the question file without an answer; None if no question file was given."""
-    mode: str = ""
-    """The mode of the questions, from the file; "" if it names none."""
-    chosen_by: ChosenBy = "text"
-    questions: QuestionStamp | None = None
-    """The question file; None if the file has its questions itself."""
-
-    @property
-    def left(self) -> int:
-        """Answers that the rules leave to a judge."""
-        return sum(row.decision.open for row in self.rows)
-
-
-def decided(
-    rows: Iterable[Answered], protocol: Protocol, chosen_by: ChosenBy = "text"
-) -> tuple[Decided, ...]:
-    """The rows with their letters; letters chosen by likelihood are the same under every protocol."""
-    return tuple(
-        Decided(row.question, row.prediction, _decision(row, protocol, chosen_by)) for row in rows
-    )
-
-
-def _decision(row: Answered, protocol: Protocol, chosen_by: ChosenBy) -> Decision:
-    if chosen_by == "text":
-        return extract(row.prediction, row.question.options, protocol)
-    letter = row.prediction.strip()
-    if not letter:
-        return Decision(None, (Clue(Rule.TIED, None, ""),))
-    if letter in row.question.options:
-        return Decision(letter, (Clue(Rule.LIKELIEST, letter, letter),))
-    return extract(row.prediction, row.question.options, "strict")
-
-
-def under_protocol(report: ChoiceReport, protocol: Protocol) -> ChoiceReport:
-    """The file under another protocol, by its rules alone."""
-    rows = decided(report.rows, protocol, report.chosen_by)
-    return replace(report, protocol=protocol, judge=None, rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True)

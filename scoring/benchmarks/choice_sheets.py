@@ -28,7 +28,7 @@ def steps_sheet(read: Success) -> Sheet:
 
 
 def letter_sheet(counts: Sequence[LetterCount]) -> Sheet:
-    """How often each letter is predicted and, if known, right (MMBench, Figure 4)."""
+    """Sheet of the times each letter is predicted and, if known, right (MMBench, Figure 4)."""
     predicted = sum(count.predicted for count in counts)
     right = sum(count.right for count in counts)
     rows = [

@@ -67,18 +67,18 @@ def published(table: int) -> tuple[PublishedScores, ...]:
 
 
 def published_sheets(name: str) -> list[Sheet]:
-    """The tables on the questions of a benchmark's name, and on parts of them."""
-    known = sorted(published_tables(), key=lambda one: one.table)
-    tables = [one for one in known if one.questions.split(", ")[0] == name]
+    """The paper's tables on the questions of a benchmark's name, and on parts of them."""
+    known = sorted(published_tables(), key=lambda conditions: conditions.table)
+    tables = [conditions for conditions in known if conditions.questions.split(", ")[0] == name]
     return [
         models_sheet(
-            f"published-{one.table}",
-            f"The paper's Table {one.table}: {one.groups}, {one.questions}",
-            _columns(published(one.table), one.groups),
-            [_row(line, one.groups) for line in published(one.table)],
-            note=one.note,
+            f"published-{conditions.table}",
+            f"The paper's Table {conditions.table}: {conditions.groups}, {conditions.questions}",
+            _columns(published(conditions.table), conditions.groups),
+            [_row(line, conditions.groups) for line in published(conditions.table)],
+            note=conditions.note,
         )
-        for one in tables
+        for conditions in tables
     ]
 
 

@@ -22,7 +22,8 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.circular_eval import (
     Circle,
     circles,

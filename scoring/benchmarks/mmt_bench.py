@@ -24,7 +24,8 @@ from scoring.benchmarks.article import (
     score_total,
 )
 from scoring.benchmarks.base import read_table
-from scoring.benchmarks.choice import ChoiceReport, MultipleChoice
+from scoring.benchmarks.choice import MultipleChoice
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.metrics import (
     ChoiceTables,
     Compared,
@@ -116,7 +117,7 @@ class MMTBenchScores(SplitScores):
     capabilities: tuple[ScoreLine, ...]
     """Means over each capability's subtasks; a subtask counts in each of its groups."""
     clusters: tuple[ClusterScores, ...]
-    """In the order of their numbers."""
+    """Scores of the clusters, in the order of their numbers."""
     random: Overalls
     """Expected score of random guesses among the options of these questions."""
     frequency: Overalls

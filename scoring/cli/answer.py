@@ -15,7 +15,7 @@ from arena.interval_text import interval_text
 from arena.server.hub_token import catalogue_keys
 from arena.settings import Settings
 from arena.types import Answerer, ModelCard
-from scoring.benchmarks.choice import decided
+from scoring.benchmarks.choice_report import decided
 from scoring.benchmarks.likelihood_answers import likelihood_paper
 from scoring.benchmarks.mode_answers import mode_papers, quote_lines
 from scoring.benchmarks.mode_comparison import (
@@ -49,7 +49,7 @@ SUFFIXES = {
     "visit-bench": ".csv",
 }
 OF_SPEC = ".tsv"
-"""How prediction files end, by benchmark, and those of a spec."""
+"""Endings of prediction files, by benchmark, and of those of a spec."""
 PREFIXES = {"gpt-4v": "mm_vet_gpt_4v.txt"}
 """Prompts that are set before a question, by --prompt-prefix."""
 SPENT = "-spent.csv"
@@ -285,12 +285,16 @@ def _question_file(benchmark: str, questions: Path | None) -> Path:
 
 
 def _spec(benchmark: str) -> Spec:
-    """The spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
+    """Spec of one of our keys or of a file. Raises AnsweringError and SpecError."""
     if benchmark.lower().endswith(SPEC_ENDINGS):
         return load_spec(Path(benchmark))
     ours = BENCHMARKS.get(benchmark)
     if not isinstance(ours, SpecBenchmark):
-        specs = [key for key, one in BENCHMARKS.items() if isinstance(one, SpecBenchmark)]
+        specs = [
+            key
+            for key, known_benchmark in BENCHMARKS.items()
+            if isinstance(known_benchmark, SpecBenchmark)
+        ]
         keys = either([*SUFFIXES, *specs])
         raise AnsweringError(f"expected {keys}, or a file as in animals.yaml, found {benchmark!r}")
     return ours.spec

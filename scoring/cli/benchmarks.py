@@ -171,14 +171,14 @@ def _columns(questions: Path | None) -> Sequence[str]:
 
 
 def described(benchmark: Benchmark[Any]) -> Iterator[str]:
-    """Yield all that is known of a benchmark, in words."""
+    """Yields all that is known of a benchmark, in words."""
     yield benchmark.name
     if benchmark.about:
         yield benchmark.about
     yield ""
     for fact in benchmark.facts():
-        for place, line in enumerate(fact.text.splitlines()):
-            yield _field("" if place else fact.name, line).rstrip()
+        for position, line in enumerate(fact.text.splitlines()):
+            yield _field("" if position else fact.name, line).rstrip()
 
 
 def _field(name: str, text: str) -> str:

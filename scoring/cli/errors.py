@@ -219,10 +219,10 @@ def holds_exam(
         labels_by_case[cells["figure"], cells["model"]] = key
     result = exam(labels_by_case)
     kappa = "none" if result.kappa is None else f"{result.kappa:.3f}"
-    yield f"{result.right} of {result.asked} right ({result.right / result.asked:.0%}), kappa {kappa}"
+    yield f"{result.right} of {result.cases} right ({result.right / result.cases:.0%}), kappa {kappa}"
     if result.unanswered:
         yield f"{result.unanswered} of them have no label, and count as wrong"
-    yield f"By always naming the most common kind: {result.most_common} ({result.most_common / result.asked:.0%})"
+    yield f"By always naming the most common kind: {result.most_common} ({result.most_common / result.cases:.0%})"
 
 
 def _answers(file: Path, protocol: str) -> Sequence[ScoredAnswer]:

@@ -11,7 +11,7 @@ from arena.interval_text import BRACKETS
 from arena.io.strict_json import RowsError
 from arena.sheets import as_csv
 from arena.templates import plural
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.cli.progress import sheet_lines
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
 from scoring.people.reading_files import aligned, drawn_csv, extracted_files, read_readings

@@ -82,8 +82,10 @@ def _judged(
     draft = benchmark.stamped(report, spec, serving.address.address)
     if wanted := benchmark.pictured(report):
         answers = benchmark.scored_answers(report)
-        asked = request.questions
-        questions = UploadedFile(asked, asked.name) if asked else None
+        path_of_questions = request.questions
+        questions = (
+            UploadedFile(path_of_questions, path_of_questions.name) if path_of_questions else None
+        )
         file = UploadedFile(path, opened.name)
         names = benchmark.column_names
         pictures = serving.shared_images(asked_pictures(file, questions, names, answers, wanted))

@@ -230,7 +230,7 @@ class SplitScores:
     """Accuracies of one split, or of all."""
 
     split: str
-    """As written in the file; "" if it has none."""
+    """Name of the split as in the file; "" for a file without splits."""
     tree: Node
     """The Overall and what is below it."""
 

@@ -442,7 +442,7 @@ class AnswerText:
         return "".join(signs)
 
     @cached_property
-    def named(self) -> NamedOptions:
+    def named_options(self) -> NamedOptions:
         """The options that the answer names, without those that follow their own label."""
         affirmed: set[str] = set()
         denied: set[str] = set()

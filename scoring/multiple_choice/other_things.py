@@ -53,7 +53,7 @@ def is_taken_back_later(answer: AnswerText, letter: str) -> bool:
     return (
         bool(CORRECTED.search(answer.text, last))
         or (not is_common and bool(CALLED_FALSE.search(answer.text, last)))
-        or letter in answer.named.denied
+        or letter in answer.named_options.denied
         or denied_letter(answer, letter)
     )
 

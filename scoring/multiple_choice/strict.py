@@ -378,7 +378,7 @@ def _statement(answer: AnswerText) -> Clue | None:
     if statement is None:
         return None
     if statement.letter not in answer.options:
-        if statement.content is not None or answer.named.every:
+        if statement.content is not None or answer.named_options.every:
             return None
         return Clue(Rule.ELSEWHERE, None, statement.span)
     is_unsure = (
@@ -408,7 +408,9 @@ def _leading_label(answer: AnswerText) -> Clue | None:
     is_cut = _is_cut_short(answer, match[1], rest)
     is_marked = match[2] not in ("", "-") or "\n" in match[0] or match[0].lstrip()[0] in "(["
     is_article = match[0].strip() == "A" and own
-    if label.content not in (None, label.letter) or (is_article and answer.named.affirmed - {"A"}):
+    if label.content not in (None, label.letter) or (
+        is_article and answer.named_options.affirmed - {"A"}
+    ):
         return Clue(Rule.CONFLICT, None, label.span)
     behind = label.end if own or is_cut else match.end()
     if any(
@@ -448,7 +450,7 @@ def _own_line(answer: AnswerText) -> Clue | None:
     letter, span = lines.popitem()
     if (
         letter not in answer.options
-        or answer.named.affirmed - {letter}
+        or answer.named_options.affirmed - {letter}
         or _letters(answer) - {letter}
     ):
         return None
@@ -468,7 +470,7 @@ def _labelled_content(answer: AnswerText) -> Clue | None:
         return None
     letter, span = labels.popitem()
     denied = NOT.search(answer.sentence(answer.text.find(span)))
-    if _letters(answer) - {letter} or answer.named.every - {letter} or denied:
+    if _letters(answer) - {letter} or answer.named_options.every - {letter} or denied:
         return None
     return Clue(Rule.LABELLED, letter, span)
 
@@ -492,8 +494,8 @@ def _among_fillers(answer: AnswerText) -> Clue | None:
 
 def _named_content(answer: AnswerText) -> Clue | None:
     """The only option named by its content, in full and without a denial."""
-    affirmed = answer.named.affirmed
-    every = answer.named.every
+    affirmed = answer.named_options.affirmed
+    every = answer.named_options.every
     if len(affirmed) != 1:
         return _conflict(answer) if len(affirmed) > 1 else None
     letter = next(iter(affirmed))
@@ -564,7 +566,7 @@ def _contradicted(answer: AnswerText, statement: Reference) -> bool:
     """Whether the text around a statement names another option: beside it, or as the only affirmed option."""
     if statement.content is not None and statement.content != statement.letter:
         return True
-    affirmed = answer.named.affirmed
+    affirmed = answer.named_options.affirmed
     return len(affirmed) == 1 and statement.letter not in affirmed
 
 

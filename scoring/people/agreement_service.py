@@ -49,7 +49,7 @@ class AgreementService:
         self._lock = Lock()
         self._polls_by_source: dict[str, _CachedPoll] = {}
         self._scores: dict[tuple[str, bytes], float] = {}
-        """By the digest of answer and reference."""
+        """Scores by metric and digest of answer and reference."""
 
     def sources(self) -> Sequence[str]:
         return self._polls.sources()

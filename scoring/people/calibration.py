@@ -42,7 +42,7 @@ class JudgeCalibration:
     mean: CorrectedMean | None
     """None with too few marks, or where an answer of the file is unscored."""
     groups: Mapping[str, Measures]
-    """By the capability that a question tests, where there are enough marks."""
+    """Measures by the capability that a question tests, where there are enough marks."""
     group_means: Mapping[str, CorrectedMean]
 
 

@@ -37,11 +37,11 @@ class MarkedScores:
     """A judge's scores of all N answers, and people's marks of some of them."""
 
     scores: Floats
-    """Of all answers."""
+    """Scores of all answers."""
     marked: Codes
     """Places of the marked answers."""
     marks: Floats
-    """Of the marked answers, in the order of `marked`."""
+    """Marks of the marked answers, in the order of `marked`."""
     strata: Codes | None = None
     """Stratum of every answer: within one, each answer was as likely to be marked. None: one stratum."""
     lowest: float = 0.0
@@ -62,7 +62,7 @@ class CorrectedMean(NamedTuple):
     """Mean of the judge's scores."""
     corrected: Interval
     alone: Interval
-    """From the marks alone."""
+    """Interval from the marks alone."""
     marks: int
     worth: float
     """Number of marks, at most that of all answers, that would give as short an interval without the judge."""

@@ -23,7 +23,7 @@ class KnownErrors:
     """All wrong answers of a report."""
 
     by_group: Mapping[str, Sequence[ScoredAnswer]]
-    """By subtask, ability or set of capabilities; groups without errors are absent."""
+    """Wrong answers by subtask, ability or set of capabilities; groups without errors are absent."""
     scored: int
     """Answers with a score that was read, not assigned; 0 for a file without right answers, such as a TEST split."""
     mean: float | None

@@ -38,21 +38,21 @@ class LabelsError(ValueError):
 
 
 class KindShare(NamedTuple):
-    """How often a kind of error is the main one."""
+    """Share of errors of which a kind is the main one."""
 
     key: ErrorKey
     sample: Share
-    """Of the labelled errors; the interval counts groups, whose errors are alike, as clusters."""
+    """Share of the labelled errors; the interval counts groups, whose errors are alike, as clusters."""
     weighted: Interval
-    """Of all errors in the groups with labels."""
+    """Share of all errors in the groups with labels."""
 
 
 @dataclass(frozen=True)
 class ErrorShares:
-    """How one model's errors divide into kinds, by its labels."""
+    """Shares of the kinds of one model's errors, by its labels."""
 
     kinds: Mapping[ErrorKey, KindShare]
-    """By each of `ERRORS`."""
+    """Shares by each kind of `ERRORS`."""
     right: KindShare
     """The answers that are right after all, as shares of labelled answers and of all wrong ones in labelled groups."""
     labelled: int
@@ -128,7 +128,7 @@ def error_shares(labels: Iterable[Label], known: KnownErrors) -> ErrorShares:
 
 
 def by_group(labels: Iterable[Label]) -> dict[str, Counter[ErrorKey]]:
-    """How often each kind is the main one, by group, from labels as `merged` returns them."""
+    """Counts of each main kind, by group, from labels as `merged` returns them."""
     counts: dict[str, Counter[ErrorKey]] = {}
     for label in labels:
         counts.setdefault(label.group, Counter())[label.main] += 1

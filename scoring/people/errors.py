@@ -17,7 +17,7 @@ ErrorKey = Literal[
     "annotation",
     "right",
 ]
-"""In the order of the label screen's keys, 1 to 8."""
+"""Kinds in the order of the label screen's keys, 1 to 8."""
 NO_ERRORS: frozenset[ErrorKey] = frozenset({"annotation", "right"})
 """Kinds in which the model is not at fault: the question or its scoring is."""
 

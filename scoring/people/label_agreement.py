@@ -27,13 +27,13 @@ LEAST_DOUBTS = 2
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How far people agree on answers that several of them labelled."""
+    """Agreement of people on answers that several of them labelled."""
 
     answers: int
     main: Estimate
     """Krippendorff's alpha of the main kinds."""
     kinds: Mapping[ErrorKey, Estimate]
-    """For each kind that somebody chose: alpha of whether it is chosen at all, as the main or a further kind."""
+    """Alpha of each chosen kind: of whether it is chosen at all, as the main or a further kind."""
     common: Share
     """Share of pairs of people, answer by answer, with a kind in common."""
     own: Estimate

@@ -20,7 +20,7 @@ _KIND = Column("kind", "Kind of error")
 
 
 def kind_sheet(shares: ErrorShares, published: bool) -> Sheet:
-    """How often each kind is an error's main one; `published` adds columns with MMT-Bench's shares."""
+    """Sheet of the share of each main kind; `published` adds columns with MMT-Bench's shares."""
     rows = []
     for key, kind in shares.kinds.items():
         sample = kind.sample
@@ -63,7 +63,7 @@ def bounds_text(shares: ErrorShares, bounds: ScoreBounds) -> str:
 
 
 def group_sheet(labels: Iterable[Label]) -> Sheet:
-    """How often each kind is the main one in each group."""
+    """Sheet of the times each kind is the main one in each group."""
     counts = by_group(merged(labels))
     rows = [
         {"group": group, **{key: row[key] or None for key in KEYS}}

@@ -27,7 +27,7 @@ class Measured(NamedTuple):
     name: str
     measures: Measures
     capability: str = ""
-    """In words; "" for all answers."""
+    """Capability in words; "" for all answers."""
     beside: str = PEOPLE
     """The people or judge to compare with."""
 

@@ -34,7 +34,7 @@ class Material(NamedTuple):
     """A report's answers for people, and their order."""
 
     answers: Mapping[str, ScoredAnswer]
-    """By their key."""
+    """Answers by their key."""
     plan: tuple[Planned, ...]
 
 

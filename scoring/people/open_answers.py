@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 
 from scoring.benchmarks.article import ScoredAnswer
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.multiple_choice.types import Decided
 from scoring.report import AnyReport, remembered
 

@@ -83,7 +83,7 @@ class Proposed(NamedTuple):
     label: Label | None
     """With the judge or RULES as its labeller, and the evidence as its note."""
     reason: str = ""
-    """Why there is no label."""
+    """Reason for no label."""
 
 
 def by_rules(error: ScoredAnswer, group: str) -> Label | None:

@@ -102,7 +102,7 @@ def error_cases() -> Mapping[tuple[str, str], ErrorKey | None]:
 class Exam(NamedTuple):
     """A labelling judge on the published errors."""
 
-    asked: int
+    cases: int
     right: int
     unanswered: int
     """Cases without a label: counted as wrong."""
@@ -122,7 +122,7 @@ def exam(labels: Mapping[tuple[str, str], ErrorKey]) -> Exam:
     ]
     right = sum(kind == label for kind, label in pairs)
     return Exam(
-        asked=len(truth),
+        cases=len(truth),
         right=right,
         unanswered=len(truth) - len(pairs),
         kappa=kappa(kind_table(pairs)),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scoring.benchmarks.choice import ChoiceReport, decided
+from scoring.benchmarks.choice_report import ChoiceReport, decided
 from scoring.jobs.store import Job
 from scoring.multiple_choice.types import PASS, Decided
 from scoring.people.mark_files import CANNOT

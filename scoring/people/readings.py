@@ -81,7 +81,7 @@ class PairedChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class Alignment:
-    """How often an extractor chooses as people do."""
+    """Agreement of an extractor's choices with people's."""
 
     extractor: str
     model: str

@@ -160,7 +160,7 @@ class RuleKind(BaseModel, ABC):
         return item.options
 
     def wrong_truth(self, item: Item) -> str:
-        """Why `strict` can't score a question by its right answer, as the end of a sentence; "" if it can."""
+        """Reason why `strict` can't score a question by its right answer, to end a sentence; "" if it can."""
         return ""
 
     def submitted(self, item: Item, answer: str, read: str) -> str:

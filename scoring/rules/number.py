@@ -183,9 +183,9 @@ def _squeezed(text: str) -> str:
 
 
 def _one_number(text: str) -> Number | None:
-    """The number that a text is; None for none and for several."""
-    found = read_number(text)
-    return found if found is not None and len(found.values) == 1 else None
+    """The number that is all of a text; None for no number and for several."""
+    number = read_number(text)
+    return number if number is not None and len(number.values) == 1 else None
 
 
 def read_number(text: str) -> Number | None:

@@ -55,8 +55,8 @@ class RubricRule(PromptedRule):
     def _fits_together(self) -> Self:
         low, high = self.grades
         if low >= high:
-            found = bracketed(low, high, "g")
-            raise ValueError(f"grades go from the lowest to the highest, found {found}")
+            bounds = bracketed(low, high, "g")
+            raise ValueError(f"grades go from the lowest to the highest, found {bounds}")
         if self.step is not None:
             steps = (high - low) / self.step
             if abs(steps - round(steps)) > 1e-9 or not 1 <= round(steps) <= _MOST_STEPS:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from arena.kept import Kept
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH, subtasks
 from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs

@@ -19,7 +19,7 @@ from arena.web.addresses import NAME
 from arena.web.cookies import NO_STORE, owner_of
 from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.store import Job
 from scoring.people.bringing import bring_labels, bring_marks, bring_readings, marks_csv

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from scoring.benchmarks.choice import decided
+from scoring.benchmarks.choice_report import decided
 from scoring.multiple_choice.types import NONE, Clue, Decision, Rule
 from scoring.people.bringing import bring_readings
 from scoring.people.open_answers import DRAWN, draw_open, open_answers
