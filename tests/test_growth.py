@@ -253,7 +253,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a log": logs.Redaction([]).clean,
     "a cookie": lambda text: identity.sent_cookie({"cookie": text}),
     "a torn line": vote_files._ends_too_early,
-    "a VisIT-Bench vote": visit_battles._SAID.search,
+    "a VisIT-Bench vote": visit_battles._CONCLUSION.search,
     "formulas in a text": lambda text: [
         formula_at(text, place, len(text)) for place in range(len(text))
     ],
