@@ -83,8 +83,10 @@ def run(
         return
     mark_file = read_marks(marks, judged[0])
     yield from mark_file.problems
-    rounds = ([mark for mark in mark_file.marks if mark.round == number] for number in (1, 2))
-    calibration = calibrate(judged, *rounds)
+    first, second = (
+        [mark for mark in mark_file.marks if mark.round == number] for number in (1, 2)
+    )
+    calibration = calibrate(judged, first, second)
     order = (
         "" if calibration.is_ranked else f"; below {LEAST_RANKED} judges are not put in an order"
     )
