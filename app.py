@@ -22,7 +22,7 @@ from fastapi.responses import PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
-from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
 from arena.campaign_battles.spec import TASK as BATTLES

@@ -1,4 +1,4 @@
-"""Plots: drawings with their captions and tables, and a page of plots that needs no network."""
+"""Plots: drawings with captions and tables, and a self-contained page of plots."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -24,28 +24,28 @@ from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
 Cell = Callable[[int, int], GridCell | None]
-"""Returns the cell of a heat map by its row and column; None where it is blank."""
+"""Returns the cell of a heat map by row and column; None for a blank cell."""
 
 MOST_COLUMNS = 16
-"""Columns of a drawing."""
+"""Most columns of a drawing."""
 MOST_LISTED = 80
-"""Rows of a drawing, and rows and columns of its table."""
+"""Most rows of a drawing, and most rows and columns of its table."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot; without a drawing its note says why there is none."""
+    """One plot; if it has no drawing, its note says why."""
 
     title: str
     note: str
     """Caption: what the plot shows, in one sentence."""
     drawing: Drawing | None = None
     table: Sheet | None = None
-    """What the drawing shows, and more where it has no room."""
+    """The data of the drawing, and rows and columns that do not fit on it."""
 
     @property
     def folded_table(self) -> str:
-        """The table as HTML, for anyone who can't see the drawing or wants the numbers; "" for none."""
+        """The table as HTML that opens below the drawing; "" if there is none."""
         return folded(self.table) if self.table else ""
 
 
@@ -212,7 +212,7 @@ def _grid_plot(
         for row in range(len(rows[:MOST_LISTED]))
     ]
     texts = [
-        [name, *(one.long_text or one.text or None for one in row)]
+        [name, *(grid_cell.long_text or grid_cell.text or None for grid_cell in row)]
         for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
     ]
     drawn = [row[:MOST_COLUMNS] for row in cells[:most_rows]]

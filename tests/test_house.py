@@ -387,10 +387,12 @@ OTHER_TESTS = re.compile(
 
 
 def test_tests_share_by_support_alone():
+    """A script that a test runs may import the test's own file."""
     offenders = [
         f"{name_of(path)}: {line.strip()}"
         for path in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("perf/*.py")]
         for line in OTHER_TESTS.findall(path.read_text("utf-8"))
+        if ".".join(path.relative_to(ROOT).with_suffix("").parts) not in line
     ]
     assert offenders == []
 

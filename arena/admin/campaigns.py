@@ -105,7 +105,7 @@ class CampaignAdmin(SeatAdmin):
     def summary(self, campaign: Campaign) -> list[str]:
         """Returns sentences on the size, the pay and the checks of a campaign. Raises CampaignError."""
         spec = battle_spec(campaign)
-        layout = self.states.of(campaign).layout
+        layout = self.states.state_of(campaign).layout
         most = int(layout.wanted.sum())
         seat = spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
@@ -138,7 +138,7 @@ class CampaignAdmin(SeatAdmin):
         """Returns the quality of each worker's answers. Raises CampaignError."""
         campaign = self.store.get(name)
         try:
-            layout = self.states.of(campaign).layout
+            layout = self.states.state_of(campaign).layout
         except CampaignError:  # The bank has lost the campaign's items.
             layout = None
         with self._database.read() as connection:
@@ -169,7 +169,7 @@ class CampaignAdmin(SeatAdmin):
             listed=len(self.seats.participants(campaign)),
         )
         try:
-            state = self.states.of(campaign)
+            state = self.states.state_of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
         looked = state.looked

@@ -6,8 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from arena.battles.sampling import in_draw
-from arena.items.readiness import shown_text
-from arena.items.store import load_bank
+from arena.items.store import load_bank, shown_text
 from arena.settings import Settings
 from arena.storage import no_room, votes_folders
 from arena.templates import plural

@@ -12,7 +12,7 @@ from arena.authoring.board import (
     YieldRow,
 )
 from arena.authoring.events import EventKind
-from arena.authoring.kinds import Kind, Step
+from arena.authoring.spec import Kind, Step
 from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.sheets import Sheet, plain_sheet

@@ -25,10 +25,10 @@ from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
 from arena.seats.campaigns import Campaign
-from arena.seats.overlap import RestAgreement, agreement_with_rest, lot, pairwise_agreement
+from arena.seats.quality import RestAgreement, agreement_with_rest, lot, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
-from arena.seats.times import ENOUGH
+from arena.seats.task import ENOUGH
 from arena.types import grouped
 
 CHECKED = 0.5

@@ -122,7 +122,7 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
 
 
 def names_answer(instruction: str, answer: str) -> bool:
-    """Whether an instruction has all the words of an answer, and so gives it away."""
+    """Returns whether an instruction has all the words of an answer, and so gives it away."""
     words = set(tokens(answer))
     return bool(words) and words <= set(tokens(instruction))
 

@@ -218,7 +218,7 @@ def _only_picture(draft: Draft) -> ItemPicture:
 
 
 def _is_row(draft: Draft) -> bool:
-    """Whether VisIT-Bench's table has a row for a draft: it is accepted, or has a fault that the columns can
+    """Returns whether VisIT-Bench's table has a row for a draft: it is accepted, or has a fault that the columns can
     express.
     """
     state = draft.state

@@ -34,7 +34,7 @@ def alternatives(known: str) -> list[str]:
 
 
 def is_known(known: str) -> bool:
-    """Whether each alternative has a word that a text can name."""
+    """Returns whether each alternative has a word that a text can name."""
     return all(words(phrase).strip() for phrase in alternatives(known))
 
 

@@ -1,16 +1,46 @@
-"""Project spec: the families of items that a project wants, its writers, and its licence."""
+"""Project spec: the kinds of items and their steps, and a project's families, writers and licence."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
-from arena.authoring.kinds import ITEM_KINDS, ItemKind, Kind
 from arena.authoring.known import is_known
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
+
+Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
+"""The steps of an item; a different person does each step."""
+STEPS: tuple[Step, ...] = ("instruction", "caption", "answer", "verify")
+"""The steps that wait for somebody, in order."""
+Kind = Literal["captions", "multiple choice"]
+"""captions: an instruction with a verified answer, as in VisIT-Bench. multiple choice: a question with options, one of
+them right, as in MMBench and MMT-Bench."""
+
+
+@dataclass(frozen=True)
+class ItemKind:
+    """The way that items of a kind are written."""
+
+    task: str
+    """Its name as a campaign's task."""
+    steps: tuple[Step, ...]
+    """Its steps, out of `STEPS`: the last one verifies, the others write."""
+    model_step: Step
+    """The step at which the project's model acts before people do."""
+    most_pictures: int
+    """The most pictures of an item."""
+
+
+ITEM_KINDS: Mapping[Kind, ItemKind] = {
+    "captions": ItemKind("writing", STEPS, model_step="answer", most_pictures=10),
+    "multiple choice": ItemKind(
+        "writing choices", ("instruction", "verify"), model_step="verify", most_pictures=1
+    ),
+}
 
 Licence = Literal[
     "CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"

@@ -21,8 +21,7 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.kinds import ITEM_KINDS, STEPS, ItemKind, Step
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.spec import ITEM_KINDS, STEPS, ItemKind, ProjectSpec, Step
 
 MOST_ROUNDS = 2
 """The most captions of a draft, and answers to a caption; a fault in the last one rejects the draft."""
@@ -88,7 +87,7 @@ class DraftState:
         return 2 * sum(opinions) <= len(opinions) if opinions else None
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
-        """Whether people wait for the project's model, which answers each caption or question once."""
+        """Returns whether people wait for the project's model, which answers each caption or question once."""
         answered = self.blind if spec.is_choice else self.answers
         is_its_turn = bool(spec.first_model) and self.step == spec.item_kind.model_step
         return is_its_turn and not answered and not self.failure

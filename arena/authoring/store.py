@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
-from arena.authoring.kinds import STEPS, Step
-from arena.authoring.spec import ProjectSpec, project_of, project_of_seat
+from arena.authoring.spec import STEPS, ProjectSpec, Step, project_of, project_of_seat
 from arena.authoring.state import DraftState, draft_state
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT, DRAFT_PICTURE
 from arena.battles.voters import lock
@@ -173,7 +172,7 @@ class DraftStore:
             return _progress(connection, seat)
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a draft may come to this person later, since others or a model are at work on it."""
+        """Returns whether a draft may come to this person later, since others or a model are at work on it."""
         with self._database.read() as connection:
             return any(
                 draft.state.is_open and seat.voter not in draft.acted
@@ -315,7 +314,7 @@ def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
 
 
 def _is_for(draft: Draft, seat: Seat) -> bool:
-    """Whether this person may act on a draft now."""
+    """Returns whether this person may act on a draft now."""
     state = draft.state
     return (
         state.is_open

@@ -23,8 +23,7 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.kinds import ITEM_KINDS
-from arena.authoring.spec import MOST_PICTURES, ProjectSpec, TextLicence, project_of
+from arena.authoring.spec import ITEM_KINDS, MOST_PICTURES, ProjectSpec, TextLicence, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns

@@ -33,16 +33,14 @@ from arena.authoring.events import (
     Pass,
     Verification,
 )
-from arena.authoring.kinds import Step
-from arena.authoring.spec import LICENCES, FamilySpec, Licence, ProjectSpec, project_of_seat
+from arena.authoring.spec import LICENCES, FamilySpec, Licence, ProjectSpec, Step, project_of_seat
 from arena.authoring.state import DraftState
 from arena.authoring.store import BroughtPicture, Claim, Draft, DraftStore
 from arena.io.fetch import Fetcher, FetchError
 from arena.io.images import PictureError, PictureStore, difference_hash, read_picture
 from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
-from arena.seats.task import SeatProgress
-from arena.seats.times import MeasuredTimes
+from arena.seats.task import MeasuredTimes, SeatProgress
 from arena.storage import disk_errors, no_room
 
 FETCHES = 2
@@ -87,7 +85,7 @@ class Writing:
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
         """Returns the usual seconds of all of a seat's steps; None if there is nothing to measure."""
-        seconds = self._times.of(campaign)
+        seconds = self._times.seconds(campaign)
         return None if seconds is None else seconds * campaign.spec.seat.votes
 
     def next(self, seat: Seat) -> OpenStep | None:

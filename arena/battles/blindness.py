@@ -40,15 +40,18 @@ class Blindness:
     campaigns: Callable[[Connection], Collection[str]] = _no_campaigns
 
     def may_show(self, reader: int, item: int) -> bool:
-        """Whether a reader may see an item's answers with their models' names: nobody draws it, or the reader has
-        chosen.
+        """Returns whether a reader may see an item's answers with their models' names: nobody draws it, or the reader
+        has chosen.
 
         `reader` is a voter's id, or NOBODY. Raises DatabaseError.
         """
         return not self.can_be_drawn(item) or self._has_chosen(reader, item)
 
     def can_be_drawn(self, item: int) -> bool:
-        """Whether somebody may still be asked to choose between two answers to an item. Raises DatabaseError."""
+        """Returns whether somebody may still be asked to choose between two answers to an item.
+
+        Raises DatabaseError.
+        """
         bank = self.items.bank()
         known = bank.items.get(item)
         if known is None or len(known.contestants) < 2:

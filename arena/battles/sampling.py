@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
+from arena.battles.store import BattleStore, Draw, DrawKind, Held, ItemPair
 from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -120,17 +120,19 @@ class PairSampler:
             stands=lambda held, taken: self._stands(held, items, taken),
         )
 
-    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen]) -> bool:
-        """Whether a held draw is still possible: its answers are in use, and the voter has not had it meanwhile."""
+    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> bool:
+        """Returns whether a held draw is still possible: its answers are in use, and the voter has not had it
+        meanwhile.
+        """
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
             return False
         low, high = sorted((held.model_a, held.model_b))
         answers = {(held.model_a, held.answer_a), (held.model_b, held.answer_b)}
-        return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken
+        return answers <= set(item.contestants) and ItemPair(item.id, low, high) not in taken
 
     def _maybe_check_item(
-        self, drawn: Draw | None, taken: frozenset[Seen], kind: DrawKind
+        self, drawn: Draw | None, taken: frozenset[ItemPair], kind: DrawKind
     ) -> Draw | None:
         """Sometimes replaces a drawn battle by one on a new check item, unless the voter picked the item."""
         drawn = drawn and drawn.by(kind)
@@ -139,10 +141,10 @@ class PairSampler:
         check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
         return check.by("check") if check else drawn
 
-    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen]) -> Draw | None:
+    def _draw(self, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> Draw | None:
         """Draws a new battle for this voter. Raises LimitError if only the limits per item and pair leave none."""
-        items = Counter(seen.item for seen in taken)
-        pairs = Counter((seen.low, seen.high) for seen in taken)
+        items = Counter(pair.item for pair in taken)
+        pairs = Counter((pair.low, pair.high) for pair in taken)
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
@@ -237,7 +239,7 @@ class PairGrid:
 def draw(
     grid: PairGrid,
     votes: Mapping[Pair, int],
-    taken: frozenset[Seen],
+    taken: frozenset[ItemPair],
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
@@ -258,7 +260,7 @@ def draw(
     drawn = min(int(np.searchsorted(np.cumsum(chances), coin.random(), "right")), len(pairs) - 1)
     low, high = (grid.models[number] for number in pairs[drawn].tolist())
     both = [grid.items[number].id for number in np.flatnonzero(grid.has[pairs[drawn]].all(0))]
-    new = [item for item in both if Seen(item, low, high) not in taken]
+    new = [item for item in both if ItemPair(item, low, high) not in taken]
     item = coin.choice(new)
     answers = grid.answers[item]
     return _sided(item, answers[low], answers[high], coin)._replace(

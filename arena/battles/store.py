@@ -64,7 +64,7 @@ class Draw(NamedTuple):
         }
 
 
-class Seen(NamedTuple):
+class ItemPair(NamedTuple):
     """A battle's item and pair of models, lower code first."""
 
     item: int
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
     high: int
 
     @classmethod
-    def of(cls, row: Row) -> "Seen":
+    def of_row(cls, row: Row) -> "ItemPair":
         """Returns the item and pair of a row with a battle's columns."""
         return cls(item=row.item_id, low=row.model_low, high=row.model_high)
 
@@ -84,8 +84,8 @@ class Held(NamedTuple):
     draw: Draw
 
 
-Choose = Callable[[frozenset[Seen]], Draw | None]
-Stands = Callable[[Draw, frozenset[Seen]], bool]
+Choose = Callable[[frozenset[ItemPair]], Draw | None]
+Stands = Callable[[Draw, frozenset[ItemPair]], bool]
 """Whether a held draw can still be shown to a voter who has had these battles."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
@@ -124,7 +124,7 @@ class BattleStore(ChoiceStore[Battle]):
         choose: Choose,
         item: int | None = None,
         seat: int | None = None,
-        comes_back: Callable[[Battle, Seen], bool] = lambda battle, seen: True,
+        comes_back: Callable[[Battle, ItemPair], bool] = lambda battle, pair: True,
         network: str | None = None,
         stands: Stands = lambda draw, taken: False,
     ) -> Battle | None:
@@ -137,7 +137,7 @@ class BattleStore(ChoiceStore[Battle]):
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
             for row in _unfinished(connection, voter, seat, item):
-                if comes_back(_battle(row), Seen.of(row)):
+                if comes_back(_battle(row), ItemPair.of_row(row)):
                     return _battle(row)
             taken = _seen(connection, voter)
             held = _held(connection, voter)
@@ -258,8 +258,8 @@ def _unfinished(
     return connection.execute(query, values).all()
 
 
-def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
-    return frozenset(Seen.of(row) for row in connection.execute(_SEEN, {"voter": voter}))
+def _seen(connection: Connection, voter: int) -> frozenset[ItemPair]:
+    return frozenset(ItemPair.of_row(row) for row in connection.execute(_SEEN, {"voter": voter}))
 
 
 def _drawn(draw: Draw | None) -> Held | None:

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from sqlalchemy import Connection, select
 
-from arena.battles.store import Draw, Seen
+from arena.battles.store import Draw, ItemPair
 from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
@@ -23,7 +23,7 @@ from arena.ratings.assignment import (
     settle,
 )
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.seats.task import SeatProgress
@@ -38,7 +38,7 @@ _COIN = random.SystemRandom()
 
 
 def drawn_check(
-    checks: Sequence[Item], progress: SeatProgress, taken: frozenset[Seen], spec: CampaignSpec
+    checks: Sequence[Item], progress: SeatProgress, taken: frozenset[ItemPair], spec: CampaignSpec
 ) -> Draw | None:
     """Returns a check if the seat's next battle is one, otherwise None."""
     votes = spec.seat.votes
@@ -58,7 +58,7 @@ def drawn_battle(
     seat: Seat,
     progress: SeatProgress,
     state: CampaignState,
-    taken: frozenset[Seen],
+    taken: frozenset[ItemPair],
     coin: np.random.Generator,
 ) -> Draw | None:
     """Returns the next tuple of a seat by the design, with a free place; None if there is none for this worker."""
@@ -71,7 +71,7 @@ def drawn_battle(
     served = _for_worker(state.served, layout, taken, spec)
     while (choice := _next(spec, served, assigned, size, state, coin)) is not None:
         item = layout.items[choice.item]
-        battle = Seen(item.id, layout.models[choice.low], layout.models[choice.high])
+        battle = ItemPair(item.id, layout.models[choice.low], layout.models[choice.high])
         place = layout.place(battle)
         assert place
         if holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
@@ -84,7 +84,7 @@ def drawn_battle(
 
 
 def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
-    """Whether stored votes and battles held by seats together are all that the campaign takes."""
+    """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
@@ -112,20 +112,20 @@ def _next(
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
-    """Whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
+    """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
     mine = connection.execute(judged(seat.voter)).all()
     cast = state.collected.cast
     if cast.sum() >= battle_spec(seat.campaign).stop.votes:
         return False
     lacking = replace(state.served, wanted=cast < state.layout.wanted)
-    taken = frozenset(Seen.of(row) for row in mine)
+    taken = frozenset(ItemPair.of_row(row) for row in mine)
     open_ = _for_worker(lacking, state.layout, taken, seat.campaign.spec)
-    drawn = [Seen.of(row) for row in mine if row.seat_id == seat.id]
+    drawn = [ItemPair.of_row(row) for row in mine if row.seat_id == seat.id]
     return bool(open_.tuples_left(_assigned(state.layout, drawn)).any())
 
 
 def _for_worker(
-    served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec
+    served: Served, layout: Layout, taken: frozenset[ItemPair], spec: CampaignSpec
 ) -> Served:
     """Returns the served tuples without those that this worker judged in any campaign, and without pairs that the
     worker had often enough.
@@ -142,13 +142,13 @@ def _for_worker(
     return replace(served, wanted=wanted)
 
 
-def _drawn(connection: Connection, seat: int) -> list[Seen]:
+def _drawn(connection: Connection, seat: int) -> list[ItemPair]:
     query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
     mine = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
-    return [Seen.of(row) for row in connection.execute(mine)]
+    return [ItemPair.of_row(row) for row in connection.execute(mine)]
 
 
-def _assigned(layout: Layout, drawn: Sequence[Seen]) -> list[Assigned]:
+def _assigned(layout: Layout, drawn: Sequence[ItemPair]) -> list[Assigned]:
     """Returns the battles by the layout's codes, except those that are none of its tuples."""
     assigned = []
     for battle in drawn:

@@ -7,11 +7,11 @@ from heapq import nsmallest
 
 import numpy as np
 
-from arena.battles.store import Seen
+from arena.battles.store import ItemPair
 from arena.campaign_battles.spec import BattleSpec
 from arena.items.store import Bank
 from arena.ratings.assignment import pair_number
-from arena.seats.overlap import is_overlap, lot
+from arena.seats.quality import is_overlap, lot
 from arena.seats.spec import CampaignError
 from arena.types import Contestant, Item
 
@@ -43,7 +43,7 @@ class Layout:
     def item_code(self) -> Mapping[int, int]:
         return {item.id: code for code, item in enumerate(self.items)}
 
-    def place(self, battle: Seen) -> tuple[int, int] | None:
+    def place(self, battle: ItemPair) -> tuple[int, int] | None:
         """Returns the row and the column of a tuple; None if it is none of the campaign's."""
         low = self.model_code.get(battle.low)
         high = self.model_code.get(battle.high)

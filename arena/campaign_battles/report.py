@@ -25,7 +25,7 @@ from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
 from arena.ratings.shares import Share, shares
 from arena.seats.campaigns import Campaign
-from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
+from arena.seats.quality import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY

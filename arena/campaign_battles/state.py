@@ -121,7 +121,7 @@ class CampaignStates:
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="campaigns")
 
-    def of(self, campaign: Campaign) -> CampaignState:
+    def state_of(self, campaign: Campaign) -> CampaignState:
         """Returns the state of a campaign; the first call reads it.
 
         Raises CampaignError if the bank lacks its items.
@@ -206,7 +206,9 @@ class CampaignStates:
 
 
 def _is_look_due(votes: int, confirmations: int, known: CampaignState | None) -> bool:
-    """Whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed the counted votes."""
+    """Returns whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed the
+    counted votes.
+    """
     looked = known.looked if known else None
     if looked is None or known is None:
         return votes >= LOOK_EVERY

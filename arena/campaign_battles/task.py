@@ -6,7 +6,7 @@ import numpy as np
 from sqlalchemy import select
 
 from arena.battles.choices import ChoiceError, UnknownBattleError
-from arena.battles.store import BattleStore, Draw, Seen, VoteRequest
+from arena.battles.store import BattleStore, Draw, ItemPair, VoteRequest
 from arena.campaign_battles.draws import drawn_battle, drawn_check, is_full, may_still_come
 from arena.campaign_battles.state import CampaignState, CampaignStates
 from arena.campaign_battles.times import question_seconds
@@ -14,11 +14,10 @@ from arena.campaign_battles.votes import holders, seat_progress
 from arena.database import Database, now
 from arena.items.store import MODEL, ItemBank
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import wanted_checks
+from arena.seats.quality import wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.tables import SEAT_TRY
-from arena.seats.task import SeatProgress
-from arena.seats.times import MeasuredTimes
+from arena.seats.task import MeasuredTimes, SeatProgress
 from arena.types import SIDES, UNRELATED, Battle, Item, Phase, Side
 
 
@@ -45,11 +44,11 @@ class BattleWork:
         A battle that was shown before the campaign ended, or the seat was full, is finished first, and counts. Raises
         LimitError, and CampaignError if the bank lacks the campaign's items.
         """
-        state = self.states.of(seat.campaign)
+        state = self.states.state_of(seat.campaign)
         spec = seat.campaign.spec
         checks = self._checks(seat)
 
-        def choose(taken: frozenset[Seen]) -> Draw | None:
+        def choose(taken: frozenset[ItemPair]) -> Draw | None:
             if seat.campaign.ended_at is not None:
                 return None
             # The seat is locked here, so that two tabs draw one after the other.
@@ -60,7 +59,7 @@ class BattleWork:
                     return check
                 return drawn_battle(connection, seat, progress, state, taken, self._coin)
 
-        def comes_back(battle: Battle, tuple_: Seen) -> bool:
+        def comes_back(battle: Battle, tuple_: ItemPair) -> bool:
             return battle.item in self.items.bank().items and self._keeps(
                 seat, state, battle, tuple_
             )
@@ -69,9 +68,9 @@ class BattleWork:
             seat.voter, choose, seat=seat.id, comes_back=comes_back, network=network
         )
 
-    def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: Seen) -> bool:
-        """Whether a battle still has its place. An unanswered one loses it after the seat's minutes, once others have
-        taken its tuple, or the campaign has all its votes or has ended.
+    def _keeps(self, seat: Seat, state: CampaignState, battle: Battle, tuple_: ItemPair) -> bool:
+        """Returns whether a battle still has its place. An unanswered one loses it after the seat's minutes, once
+        others have taken its tuple, or the campaign has all its votes or has ended.
         """
         place = state.layout.place(tuple_)
         if place is None or not _is_late(seat, battle):
@@ -85,17 +84,19 @@ class BattleWork:
             return holding < state.layout.wanted[place]
 
     def is_full(self, campaign: Campaign) -> bool:
-        """Whether all votes are stored or in progress, including pending ones."""
-        state = self.states.of(campaign)
+        """Returns whether all votes are stored or in progress, including pending ones."""
+        state = self.states.state_of(campaign)
         if not state.served.wanted.any():
             return True
         with self._database.read() as connection:
             return is_full(connection, campaign, state)
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a tuple lacks votes that this worker may give later: others hold it, or the worker skipped it."""
+        """Returns whether a tuple lacks votes that this worker may give later: others hold it, or the worker skipped
+        it.
+        """
         with self._database.read() as connection:
-            return may_still_come(connection, seat, self.states.of(seat.campaign))
+            return may_still_come(connection, seat, self.states.state_of(seat.campaign))
 
     def take(self, seat: Seat, token: str, choice: str, terms: str) -> None:
         """Stores a seat's choice. Raises UnknownBattleError, and ChoiceError for an invalid or late choice."""
@@ -107,7 +108,7 @@ class BattleWork:
         if tuple_ is None or not _is_late(seat, battle):
             self.store.vote(seat.voter, token, side, terms)
             return
-        state = self.states.of(seat.campaign)
+        state = self.states.state_of(seat.campaign)
         vote_request = VoteRequest(seat.voter, token, side, terms)
         if not self.store.vote_if(
             lambda: self._keeps(seat, state, battle, tuple_), seat.id, vote_request
@@ -116,7 +117,7 @@ class BattleWork:
                 "You were away for long, and others were asked this meanwhile. Here is another."
             )
 
-    def _seen(self, battle: Battle) -> Seen | None:
+    def _seen(self, battle: Battle) -> ItemPair | None:
         """Returns the tuple of a battle; None if the bank no longer has its answers."""
         item = self.items.bank().items.get(battle.item)
         contestants = item.contestants if item else ()
@@ -124,7 +125,7 @@ class BattleWork:
         if battle.answer_a not in model or battle.answer_b not in model:
             return None
         low, high = sorted((model[battle.answer_a], model[battle.answer_b]))
-        return Seen(battle.item, low, high)
+        return ItemPair(battle.item, low, high)
 
     def mine(self, seat: Seat, token: str) -> Battle:
         """Returns the seat's battle of this token. Raises UnknownBattleError, also for the person's other seats."""
@@ -143,7 +144,7 @@ class BattleWork:
         spec = campaign.spec
         checks = len(self.items.bank().checks(spec.checks.items))
         questions = spec.seat.votes + wanted_checks(spec.checks, spec.seat.votes, checks)
-        seconds = self._times.of(campaign)
+        seconds = self._times.seconds(campaign)
         return None if seconds is None else seconds * questions
 
     def _checks(self, seat: Seat) -> list[Item]:
@@ -167,6 +168,6 @@ class BattleWork:
 
 
 def _is_late(seat: Seat, battle: Battle) -> bool:
-    """Whether a battle has waited for its answer longer than the seat's minutes."""
+    """Returns whether a battle has waited for its answer longer than the seat's minutes."""
     away = now() - battle.began_at
     return battle.phase is Phase.OPEN and away > timedelta(minutes=seat.campaign.spec.seat.minutes)

@@ -10,7 +10,7 @@ from arena.database import Database
 from arena.ratings.planner import SECONDS
 from arena.seats.campaigns import Campaign
 from arena.seats.tables import SEAT_ENTRY
-from arena.seats.times import ENOUGH
+from arena.seats.task import ENOUGH
 
 RECENT = 1000
 """The last votes of the whole site that a question's time is estimated from."""

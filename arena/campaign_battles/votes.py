@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Select, case, func, select
 
-from arena.battles.store import Seen
+from arena.battles.store import ItemPair
 from arena.battles.tables import BATTLE, CHOSEN, SEAT, SKIPPED
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
@@ -122,7 +122,7 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
         _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
     )
     for row in connection.execute(query):
-        place = layout.place(Seen.of(row))
+        place = layout.place(ItemPair.of_row(row))
         if place and row.seat_id not in out:
             held[place] += 1
             cast[place] += row.chosen
@@ -138,7 +138,7 @@ def judged(voter: int) -> Select:
 
 
 def holders(
-    connection: Connection, campaign: Campaign, tuple_: Seen, left_out: frozenset[int]
+    connection: Connection, campaign: Campaign, tuple_: ItemPair, left_out: frozenset[int]
 ) -> int:
     """Returns the number of seats that have judged a tuple or hold it now."""
     query = select(func.count()).where(
@@ -201,5 +201,5 @@ def _coded(ids: Codes, code: Mapping[int, int]) -> Codes:
 
 
 def _is_fresh(campaign: Campaign):
-    """Whether a battle without an answer still holds its tuple."""
+    """Returns whether a battle without an answer still holds its tuple."""
     return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

@@ -12,8 +12,7 @@ from arena.io.images import PictureStore
 from arena.items.folder_rows import KEYS
 from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
-from arena.items.readiness import lacks_text
-from arena.items.store import ItemBank
+from arena.items.store import ItemBank, lacks_text
 from arena.settings import Settings
 
 MOST_PROBLEMS = 20

@@ -36,7 +36,7 @@ _UNITS = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
 
 
 def is_name(value: object) -> bool:
-    """Whether a value can be the name of a model: a text that is neither blank nor endless."""
+    """Returns whether a value can be the name of a model: a text that is neither blank nor endless."""
     return isinstance(value, str) and len(value) <= _LONGEST_NAME and bool(value.strip())
 
 

@@ -61,7 +61,7 @@ def answers_of(row: Row) -> Iterator[str]:
 
 
 def is_duplicate(row: Row) -> bool:
-    """Whether LMArena's deduplication did not sample a row; it keeps only some rows of frequent prompts."""
+    """Returns whether LMArena's deduplication did not sample a row; it keeps only some rows of frequent prompts."""
     tag = cells.parsed(row.get("dedup_tag"))
     return isinstance(tag, dict) and tag.get("sampled") is False
 

@@ -164,7 +164,7 @@ def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _ends_too_early(line: str) -> bool:
-    """Whether a line begins an object with unclosed brackets."""
+    """Returns whether a line begins an object with unclosed brackets."""
     brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
     return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)

@@ -203,8 +203,8 @@ class FlagService:
         """The number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Review all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
-        list; raise and lift flags.
+        """Reviews all votes if they have grown by GROWTH since the last review, or if a platform's list changed which
+        of them count; raises and lifts flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """

@@ -217,7 +217,7 @@ def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> 
 
 
 def _is_identified(vote: Vote) -> bool:
-    """Whether a vote differs from another with the same content by its battle or its time."""
+    """Returns whether a vote differs from another with the same content by its battle or its time."""
     return vote.conversation is not None or vote.time is not None
 
 

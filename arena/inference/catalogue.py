@@ -9,11 +9,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from arena.inference.base import ModelKind
 from arena.inference.endpoint import EndpointError
+from arena.inference.local_kind import LOCAL
 from arena.inference.local_process import ProcessPool
-from arena.inference.registry import KINDS
+from arena.inference.openai_model import API
 from arena.types import VLM, Alternatives, Answerer, ModelCard, Secret
 from arena.validation import one_line
+
+KINDS: dict[str, ModelKind] = {"api": API, "local": LOCAL}
+"""All kinds of models, by the `kind` of a table."""
+
 
 MAX_BYTES = 1_000_000
 

@@ -193,5 +193,5 @@ class KeyRedaction:
         return text[:end]
 
     def _may_begin(self, text: str) -> bool:
-        """Whether the text is the beginning of a spelling of the key."""
+        """Returns whether the text is the beginning of a spelling of the key."""
         return any(trace.startswith(text) for trace in self._traces)

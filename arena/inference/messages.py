@@ -50,7 +50,7 @@ def read_message(message: Mapping[str, Any]) -> Message:
 
 
 def thinks_beside(message: Mapping[str, Any]) -> bool:
-    """Whether a message has thinking beside its text, in any form."""
+    """Returns whether a message has thinking beside its text, in any form."""
     return any(message.get(name) for name in _BESIDE)
 
 

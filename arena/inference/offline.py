@@ -15,8 +15,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from arena.inference.catalogue import Models
-from arena.inference.registry import KINDS
+from arena.inference.catalogue import KINDS, Models
 from arena.thinking import says_something
 from arena.types import Answerer, ModelCard, ModelError, Usage
 

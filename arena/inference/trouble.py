@@ -215,7 +215,7 @@ def _refusal(
 
 
 def is_loading(text: str, body: object) -> bool:
-    """Whether an error says that the model is not in memory yet; `text` is the error in lower case.
+    """Returns whether an error says that the model is not in memory yet; `text` is the error in lower case.
 
     llama.cpp's server ("Loading model"), Hugging Face ("Model ... is currently loading", with `estimated_time`), and
     servers that scale from zero.
@@ -252,7 +252,7 @@ def _bad_request(status: int, text: str, error: object, redacted: Callable[[str]
 
 
 def _lacks_model(text: str) -> bool:
-    """Whether an error says that the server has no such model, no longer has it, or not for this key."""
+    """Returns whether an error says that the server has no such model, no longer has it, or not for this key."""
     gone = _RETIRED.search(text) or _NO_ACCESS.search(text)
     return bool(_MODEL.search(text) or (gone and _IS_ABOUT_MODEL.search(text)))
 

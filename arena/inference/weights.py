@@ -448,7 +448,7 @@ class Downloads:
                 self._get(client, repository, files, bar)
 
     def _has_room(self, lists: dict[Repository, tuple[HubFile, ...]], needed: int) -> bool:
-        """Whether the disk has room for this many bytes; otherwise marks all as failed."""
+        """Returns whether the disk has room for this many bytes; otherwise marks all as failed."""
         folder = Path(constants.HF_HUB_CACHE)
         try:
             folder.mkdir(parents=True, exist_ok=True)

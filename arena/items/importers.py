@@ -359,7 +359,7 @@ class _KnownItems:
 
 
 def _is_verified(row: Row) -> bool:
-    """Whether an instance's reference was verified: not rated incorrect."""
+    """Returns whether an instance's reference was verified: not rated incorrect."""
     column = "human_ratings_gpt4_correct"
     rating = row.get(column, True)
     word = str(rating).strip().lower()
@@ -517,7 +517,7 @@ def _first(entry: Any, names: Iterable[str]) -> str:
 
 
 def _storable(text: object) -> TypeGuard[str]:
-    """Whether it is a text that a database can store; unlike a file, a literal may have other signs."""
+    """Returns whether it is a text that a database can store; unlike a file, a literal may have other signs."""
     return isinstance(text, str) and "\0" not in text and text.isprintable()
 
 

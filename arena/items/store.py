@@ -283,7 +283,7 @@ class ItemBank:
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
     def is_model(self, name: str, closed: Collection[str]) -> bool:
-        """Whether a model has this name or display name; a model that only answers in `closed` sources doesn't
+        """Returns whether a model has this name or display name; a model that only answers in `closed` sources doesn't
         count.
         """
         models = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
@@ -401,7 +401,26 @@ def _state(item: Item, hosts: Sequence[str]) -> ItemState:
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
-    """Whether a browser can show the image: it is stored here, or on a host that the operator allows."""
+    """Returns whether a browser can show the image: it is stored here, or on a host that the operator allows."""
     return image.sha256 is not None or (
         image.url is not None and urlsplit(image.url).hostname in hosts
     )
+
+
+_LACKS: Mapping[ItemState, str] = {
+    "without picture": "without pictures (import with --fetch-images, or set IMAGE_HOSTS)",
+    "without pair": "without answers from two models (python -m arena items answers FILE)",
+    "hidden": "hidden by operators",
+}
+
+
+def shown_text(states: Counter[ItemState]) -> str:
+    """Returns a sentence with the number of items that can be shown, and the needs of the others."""
+    count = f"{states['ready']:,} of {states.total():,} can be shown"
+    lacks = lacks_text(states)
+    return f"{count}: {lacks}." if lacks else f"{count}."
+
+
+def lacks_text(states: Counter[ItemState]) -> str:
+    """Returns the number of items in each state that hides them from voters, in words; empty if there are none."""
+    return "; ".join(f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state])

@@ -128,7 +128,7 @@ class Leaderboard:
         return self._inputs.last.families
 
     def close(self) -> None:
-        """Finish the computation in progress and start no other."""
+        """Finishes the computation in progress and starts no other."""
         self._finder.shutdown(cancel_futures=True)
 
     def choose(

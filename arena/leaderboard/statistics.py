@@ -205,7 +205,7 @@ def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
 def _look(
     fit: Strengths, bounds: Intervals, cast: BoardVotes, before: Statistics | None, ever: int | None
 ) -> Look | None:
-    """Look at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
+    """Looks at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
     tells = cast.items_known and (bounds.for_new_voters or cast.judged)
     if ever is None or not tells:
         return None

@@ -59,7 +59,7 @@ other work."""
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
-    """Whether an answer reveals its model; `models` are the names of the models here.
+    """Returns whether an answer reveals its model; `models` are the names of the models here.
 
     An answer that is only such a name counts too, unless the name is an ordinary word ("Otter").
     """
@@ -78,7 +78,7 @@ def names_itself(text: str, models: Sequence[str]) -> bool:
 
 
 def _mentions(text: str, names: Sequence[str]) -> bool:
-    """Whether a text in lower case contains a part of any name; without one it cannot reveal a model."""
+    """Returns whether a text in lower case contains a part of any name; without one it cannot reveal a model."""
     return any(stem in text for stem in _STEMS) or any(name.lower() in text for name in names)
 
 

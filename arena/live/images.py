@@ -244,7 +244,7 @@ def _mine(voter: int, token: str) -> ColumnElement[bool]:
 
 
 def _moves(data: bytes) -> bool:
-    """Whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
+    """Returns whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
 
     A GIF's blocks are walked to its second frame (GIF89a, 15 to 26); not every frame has a graphic control.
     """

@@ -257,7 +257,7 @@ class GenerationTask:
                 texts: dict[Side, str] = {
                     side: side_text.since(words[side]) for side, side_text in side_texts.items()
                 }
-                words = {side: side_text.shown for side, side_text in side_texts.items()}
+                words = {side: side_text.words_shown for side, side_text in side_texts.items()}
                 yield texts
                 version = await self.changed(version)
         finally:

@@ -19,13 +19,12 @@ from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
+from arena.inference.catalogue import KINDS
 from arena.inference.limits import check_limits
-from arena.inference.registry import KINDS
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.live.models import LiveModels
-from arena.live.pairs import can_replace, fitting_pairs
+from arena.live.models import LiveModels, can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
@@ -237,7 +236,7 @@ class LiveSessions:
         return self._beginning.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
-        """Whether a question waits for answers that are not in progress here."""
+        """Returns whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:

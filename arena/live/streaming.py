@@ -89,7 +89,7 @@ class SideText:
         self.vlm = vlm
         self.words = WordBuffer()
         self.ended = False
-        self.shown = 0
+        self.words_shown = 0
         self.empty = True
         """Whether nothing visible has arrived."""
         self.tokens: int | None = None
@@ -138,11 +138,11 @@ class SideText:
 
     @property
     def complete(self) -> bool:
-        return self.ended and self.shown == len(self.words)
+        return self.ended and self.words_shown == len(self.words)
 
     @property
     def text(self) -> str:
-        return self.words.text(0, self.shown)
+        return self.words.text(0, self.words_shown)
 
     @property
     def says_nothing(self) -> bool:
@@ -159,7 +159,7 @@ class SideText:
 
     def since(self, words: int) -> str:
         """Returns the shown text after this many words."""
-        return self.words.text(words, self.shown)
+        return self.words.text(words, self.words_shown)
 
 
 class SideFailure(NamedTuple):
@@ -199,7 +199,7 @@ class SideBySide:
         """Whether enough is shown for a choice: one whole answer, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
         enough = all(
-            side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts
+            side_text.complete or side_text.words_shown >= ENOUGH_WORDS for side_text in side_texts
         )
         return enough and any(side_text.complete for side_text in side_texts)
 
@@ -217,7 +217,7 @@ class SideBySide:
     def loading(self) -> bool:
         """Whether nothing is shown because a model is being loaded."""
         side_texts = self.side_texts.values()
-        is_silent = not any(side_text.shown for side_text in side_texts)
+        is_silent = not any(side_text.words_shown for side_text in side_texts)
         return is_silent and any(side_text.loading for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
@@ -251,7 +251,7 @@ class SideBySide:
     async def _follow(self, side: Side) -> None:
         """Reads a side to its end; if it fails before a word is shown, reads a substitute, once."""
         failing = await self._read(side)
-        if failing is not None and not self.side_texts[side].shown:
+        if failing is not None and not self.side_texts[side].words_shown:
             other = self._substitute(side)
             if other is not None:
                 self.side_texts[side] = SideText(other)
@@ -319,21 +319,23 @@ class SideBySide:
     def _grow(self, pace: "_FramePace") -> bool:
         """Shows more words: as many as all sides have, or as the pace allows for the remaining side."""
         side_texts = self.side_texts.values()
-        before = [side_text.shown for side_text in side_texts]
+        before = [side_text.words_shown for side_text in side_texts]
         least = min(len(side_text.words) for side_text in side_texts)
         if pace.rate is None:
             for side_text in side_texts:
-                side_text.shown = least
+                side_text.words_shown = least
             pace.count(least)
         else:
             for side_text in side_texts:
-                side_text.shown = max(side_text.shown, min(len(side_text.words), pace.allowed()))
+                side_text.words_shown = max(
+                    side_text.words_shown, min(len(side_text.words), pace.allowed())
+                )
         if any(side_text.complete for side_text in side_texts):
             pace.fix()
         if pace.rate is not None and all(side_text.ended for side_text in side_texts):
             longer = max(side_texts, key=lambda side_text: len(side_text.words))
-            pace.finish(longer.shown, len(longer.words))
-        return before != [side_text.shown for side_text in side_texts]
+            pace.finish(longer.words_shown, len(longer.words))
+        return before != [side_text.words_shown for side_text in side_texts]
 
 
 class _FramePace:

@@ -198,7 +198,7 @@ def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
 
 
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
-    """Number the groups of an equivalence relation, the largest first, equal ones by their first model."""
+    """Numbers the groups of an equivalence relation, the largest first, equal ones by their first model."""
     first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
     groups = sorted(
         set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group)

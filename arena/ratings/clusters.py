@@ -51,7 +51,7 @@ def both_codes(codes: Codes, other: Codes) -> Codes:
 
 
 def are_several(codes: Codes | None) -> bool:
-    """Whether codes are known, and there are several."""
+    """Returns whether codes are known, and there are several."""
     return codes is not None and bool((codes != codes[:1]).any())
 
 

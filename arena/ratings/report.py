@@ -231,7 +231,7 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
 
 
 def _is_judged(battles: Battles) -> bool:
-    """Whether judge models cast the votes, which are no sample of voters."""
+    """Returns whether judge models cast the votes, which are no sample of voters."""
     return set(battles.judge) == {True}
 
 

@@ -126,7 +126,7 @@ def look(
 
 
 def _are_several(votes: Votes) -> bool:
-    """Whether there are enough voters for intervals to include other voters."""
+    """Returns whether there are enough voters for intervals to include other voters."""
     return (
         votes.voters is not None
         and effective_number(np.bincount(cluster_codes(votes, "voter"), minlength=1)) >= FEW

@@ -76,12 +76,12 @@ class Qualification:
         return _standing(_spec(seat.campaign), self._tries(seat))
 
     def has_passed(self, seat: Seat) -> bool:
-        """Whether a worker without remaining questions has passed."""
+        """Returns whether a worker without remaining questions has passed."""
         right = [answers.count(True) for answers in self._tries(seat).values()]
         return max(right, default=0) >= _spec(seat.campaign).passed
 
     def is_waiting(self, seat: Seat) -> bool:
-        """Whether a worker has to wait until an operator has read an answer."""
+        """Returns whether a worker has to wait until an operator has read an answer."""
         stands = self.standing(seat) if seat.must_qualify else None
         return stands is not None and stands.is_waiting
 

@@ -3,7 +3,8 @@
 Errors are `VoterError`s, which the worker reads. `words` are those of the page's language.
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -12,6 +13,10 @@ from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
 Words = Mapping[str, str]
+ENOUGH = 30
+"""The fewest answers for a median time."""
+FRESH_SECONDS = 60.0
+"""Seconds until a time is measured again."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +101,13 @@ class SeatTask(Protocol):
         ...
 
     def is_full(self, campaign: Campaign) -> bool:
-        """Whether nothing is left for new workers, although the campaign has not ended."""
+        """Returns whether nothing is left for new workers, although the campaign has not ended."""
         return False
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a seat without a piece may get one later, since others hold the rest, or the seat skipped it."""
+        """Returns whether a seat without a piece may get one later, since others hold the rest, or the seat skipped
+        it.
+        """
         return False
 
     def dock(
@@ -132,3 +139,22 @@ class SeatTask(Protocol):
 
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
         return None
+
+
+class MeasuredTimes:
+    """The seconds of a question in each campaign, which a worker sees before consent; measured once a minute."""
+
+    def __init__(self, measure: Callable[[Campaign], float | None]) -> None:
+        self._measure = measure
+        self._measured: dict[int, tuple[float, float | None]] = {}
+
+    def seconds(self, campaign: Campaign) -> float | None:
+        """Returns the seconds of a campaign's question; None if nothing is known."""
+        present = time.monotonic()
+        if campaign.id in self._measured:
+            measured_at, seconds = self._measured[campaign.id]
+            if present - measured_at <= FRESH_SECONDS:
+                return seconds
+        seconds = self._measure(campaign)
+        self._measured[campaign.id] = (present, seconds)
+        return seconds

@@ -64,7 +64,7 @@ def listed_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedW
 
 
 def _has_column(cells: Iterable[str]) -> bool:
-    """Whether a cell is the head of a column of workers; a name in another script is no header."""
+    """Returns whether a cell is the head of a column of workers; a name in another script is no header."""
     return (
         column_named(dict.fromkeys(cell for cell in cells if cell.isascii()), _COLUMNS) is not None
     )

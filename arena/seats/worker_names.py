@@ -28,7 +28,7 @@ def tidy_name(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text is a name in its one form, without invisible signs or a reserved beginning."""
+    """Returns whether a text is a name in its one form, without invisible signs or a reserved beginning."""
     return (
         0 < len(text) <= LONGEST
         and text == tidy_name(text)
@@ -45,5 +45,5 @@ def listed_name(cell: str) -> str:
 
 
 def is_erased(person: str) -> bool:
-    """Whether the data of a seat's person were deleted."""
+    """Returns whether the data of a seat's person were deleted."""
     return person.startswith(ERASED)

@@ -172,7 +172,7 @@ def _amounts(total: Total) -> list[str]:
 
 
 def _origin(setting: SettingRead) -> str:
-    return "environment" if setting.given else "default"
+    return "environment" if setting.is_set else "default"
 
 
 def _stopped(seen: Dashboard) -> str:

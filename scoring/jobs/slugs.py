@@ -3,6 +3,7 @@
 import re
 import secrets
 import unicodedata
+from collections.abc import Callable
 
 _TITLE = 40
 _BENCHMARK = 24
@@ -17,6 +18,14 @@ def new_slug(title: str, benchmark: str) -> str:
     drawn = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
     words = (_plain(title, _TITLE), _plain(benchmark, _BENCHMARK), drawn)
     return "-".join(filter(None, words))
+
+
+def free_slug(title: str, benchmark: str, is_taken: Callable[[str], object]) -> str:
+    """Return a new name that no other report has."""
+    slug = new_slug(title, benchmark)
+    while is_taken(slug):
+        slug = new_slug(title, benchmark)
+    return slug
 
 
 def _plain(text: str, most: int) -> str:

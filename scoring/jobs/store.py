@@ -43,7 +43,7 @@ from arena.kept import Kept
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
-from scoring.jobs.slugs import new_slug
+from scoring.jobs.slugs import free_slug
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -318,7 +318,11 @@ class Jobs:
                 raise JobError(
                     f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
                 )
-            slug = job.slug or _free_slug(connection, job)
+            slug = job.slug or free_slug(
+                job.title,
+                job.benchmark,
+                is_taken=lambda one: connection.scalar(select(JOB.c.link).where(JOB.c.slug == one)),
+            )
             return self._change(connection, link, published=published, slug=slug)
 
     def sweep(self) -> int:
@@ -583,13 +587,6 @@ def jobs_shown() -> Select:
 def _named(name: str) -> ColumnElement[bool]:
     """The job of a link, or of a slug that is public."""
     return or_(JOB.c.link == name, and_(JOB.c.slug == name, IS_PUBLIC))
-
-
-def _free_slug(connection: Connection, job: Job) -> str:
-    while True:
-        slug = new_slug(job.title, job.benchmark)
-        if connection.scalar(select(JOB.c.link).where(JOB.c.slug == slug)) is None:
-            return slug
 
 
 def _judged_by(holder: str, link: str) -> ColumnElement[bool]:

@@ -126,15 +126,15 @@ def _judges(report: AnyReport) -> Iterator[Refusal]:
 def _unchecked(report: AnyReport) -> Iterator[Refusal]:
     """Yields why a report has no edition."""
     if isinstance(report, SealedReport):
-        yield Refusal("Its questions are sealed, so nobody else can check it.", "sealed", _HUB)
+        yield Refusal("Its questions are sealed. Nobody else can check it.", "sealed", _HUB)
     elif isinstance(report, HiddenReport):
-        reason = "Its right answers are not public, so nobody else can check it."
+        reason = "Its right answers aren't public. Nobody else can check it."
         yield Refusal(reason, "hidden answers", _HUB)
     elif isinstance(report, MatchReport):
-        reason = "It depends on the models that it met here, so it is no score of the benchmark."
+        reason = "It depends on the models it met here. It isn't a score of the benchmark."
         yield Refusal(reason, "other models' matches", _HUB)
     elif is_own(report.benchmark) or report.benchmark not in SHIPPED:
-        reason = "It is of an own benchmark, which has no published set."
+        reason = "Its benchmark is a private one, with no published set."
         yield Refusal(reason, "own benchmark", _HUB)
     elif edition_of(report) is None:
         reason = "Its questions were not checked against the published set."

@@ -154,7 +154,7 @@ def test_every_battle_keeps_the_probability_of_its_pair(battles, design):
 
 def test_a_share_of_the_tuples_is_judged_by_several(battles):
     campaign = battles.campaign(overlap=0.3, overlap_per_tuple=3)
-    wanted = battles.states.of(campaign).layout.wanted
+    wanted = battles.states.state_of(campaign).layout.wanted
     assert set(wanted.ravel().tolist()) == {1, 3}
     number = 0
     while battles.again(campaign).ended_at is None and number < 12:
@@ -350,7 +350,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
             )
     if why == "withdrew":
         checked.seats.note(bad, "withdrew")
-    state = checked.states.of(campaign)
+    state = checked.states.state_of(campaign)
     assert bad.id in checked.states.fresh(campaign).left_out
     assert checked.states.fresh(campaign).votes == 0
     number = 0

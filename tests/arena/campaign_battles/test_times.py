@@ -8,7 +8,7 @@ from arena.campaign_battles.times import question_seconds
 from arena.items.ingest import Ingest
 from arena.ratings.planner import SECONDS
 from arena.seats.campaigns import Campaign
-from arena.seats.times import FRESH_SECONDS
+from arena.seats.task import FRESH_SECONDS
 from tests.support.battle_campaigns import Battles, answered_at_once, check_drafts
 
 PERSONS = count()
@@ -58,7 +58,7 @@ def test_all_of_a_seat_is_its_votes_and_checks_and_is_measured_once_a_minute(ban
         per_tuple=3, checks=checks, seat={"votes": 4, "minutes": 20, "pay": 1}
     )
     at = 1000.0
-    monkeypatch.setattr("arena.seats.times.time.monotonic", lambda: at)
+    monkeypatch.setattr("arena.seats.task.time.monotonic", lambda: at)
     assert battles.work.whole_seconds(campaign) == SECONDS * 6
     answer(battles, campaign, 10, 10, 10, 10, 10)
     assert battles.work.whole_seconds(campaign) == SECONDS * 6

@@ -9,9 +9,8 @@ import pytest
 
 from arena.context import ArenaContext
 from arena.inference.base import CardTable, ModelKind
-from arena.inference.catalogue import CatalogueError, Models, read_catalogue
+from arena.inference.catalogue import KINDS, CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, Task, ask_all, fingerprint
-from arena.inference.registry import KINDS
 from arena.live.sessions import LiveRequest
 from arena.settings import Settings, secret
 from arena.types import SIDES, Conversation, Generation, ModelCard, Turn, Usage, pass_over

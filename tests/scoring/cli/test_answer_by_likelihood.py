@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from arena.inference.base import CardTable, ModelKind
-from arena.inference.registry import KINDS
+from arena.inference.catalogue import KINDS
 from arena.io.tables import read_records
 from arena.types import Alternatives, Generation, ModelCard, Usage, pass_over
 from scoring.benchmarks.choice_report import ChoiceReport

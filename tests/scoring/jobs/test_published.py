@@ -8,7 +8,7 @@ import pytest
 from arena.database import Database, now
 from scoring.jobs import published, store
 from scoring.jobs.published import PublishedJobs
-from scoring.jobs.slugs import new_slug
+from scoring.jobs.slugs import free_slug, new_slug
 from tests.support.judging_process import OWNER, Bench, set_job
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
@@ -36,6 +36,12 @@ def test_a_slug_is_safe_in_any_address_whatever_the_title(title, begins):
     for slug in slugs:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug)
         assert slug.startswith(begins) and len(slug) <= len(begins) + 4
+
+
+def test_a_slug_that_another_report_has_is_drawn_again():
+    asked: list[str] = []
+    slug = free_slug("m", "mm-vet", lambda one: asked.append(one) or len(asked) < 3)
+    assert len(asked) == 3 and slug == asked[-1]
 
 
 @pytest.mark.locks_or_dialect

@@ -1,13 +1,17 @@
-"""Overlap: the share of tuples that several workers judge, which shows their agreement."""
+"""Quality of seats' work: tuples that several workers judge, their agreement, and checks with a known answer."""
 
 import hashlib
+import math
+import random
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from arena.seats.spec import ChecksSpec
+
 
 def is_overlap(campaign: str, share: float, member: Hashable) -> bool:
-    """Whether a tuple is judged several times: always the same tuples, in any order of draws."""
+    """Returns whether a tuple is judged several times: always the same tuples, in any order of draws."""
     return lot(campaign, member) < share * 2**64
 
 
@@ -46,3 +50,13 @@ def pairwise_agreement(answers: Iterable[Sequence[tuple[int, str]]]) -> float | 
         pairs += counts.total() * (counts.total() - 1) // 2
         same += sum(count * (count - 1) // 2 for count in counts.values())
     return same / pairs if pairs else None
+
+
+def wanted_checks(spec: ChecksSpec, votes: int, there_are: int) -> int:
+    """Returns the number of checks for a seat with this quota, outside of it: at least one if there are any."""
+    return min(there_are, max(1, math.ceil(spec.share * votes)))
+
+
+def is_check_due(votes_left: int, checks_left: int, coin: random.Random) -> bool:
+    """Returns whether the next piece is a check: all orders of the remaining pieces are equally likely."""
+    return coin.random() * (votes_left + checks_left) < checks_left
