@@ -22,7 +22,7 @@ from fastapi.responses import PlainTextResponse
 from gradio.themes import Default
 from starlette.routing import Mount
 
-from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.spec import KINDS as PROJECTS
 from arena.battles.write_batch import WriteBatch
 from arena.campaign_battles.spec import TASK as BATTLES
@@ -33,6 +33,7 @@ from arena.inference.catalogue import CatalogueError
 from arena.io.aside import AsideError
 from arena.io.images import MAX_BYTES
 from arena.io.tables import RowsError
+from arena.kept import Kept
 from arena.live.images import MOST_IMAGES
 from arena.live.store import LiveModelError
 from arena.seats.campaigns import CampaignStore
@@ -43,6 +44,7 @@ from arena.seats.task import SeatTask
 from arena.server import uvicorn_server, zero_gpu
 from arena.server.change_log import ChangeLogError
 from arena.server.hub_backup import HubError
+from arena.server.hub_pull_request import HubModels
 from arena.storage import StorageError, storage_line, votes_folders
 from arena.templates import macros, script
 from arena.web import (
@@ -83,6 +85,7 @@ from arena.web.reveal import Reveal
 from arena.web.run_forms import MOST_FORM
 from arena.web.run_page import RunPage
 from arena.web.scenes import BattleScenes
+from arena.web.signer import Signer
 from arena.web.static_files import Links, StaticFile
 from arena.web.terms import Terms
 from arena.web.writing_task import WritingTask
@@ -98,6 +101,8 @@ from scoring.web import (
     marking_task,
     owners_page,
     people_api,
+    publish_api,
+    published_page,
     report_page,
     scoring_api,
     task_map_api,
@@ -108,8 +113,10 @@ from scoring.web.judges_page import JudgesPage
 from scoring.web.marking_task import MarkingTask
 from scoring.web.marking_words import MARKING_WORDS
 from scoring.web.owners_page import OwnersPage
+from scoring.web.publish_api import HubPages, PublishErrand
+from scoring.web.published_page import PublishedPages, PublishedReports
 from scoring.web.question_pictures import QuestionPictures
-from scoring.web.report_page import PublishedReports, ReportPages
+from scoring.web.report_page import ReportPages
 from scoring.web.scoring_tab import ScoringTab
 
 ROOT = Path(__file__).parent
@@ -186,7 +193,9 @@ class AppContext:
         self.operators = Operators(
             settings.operators, self.arena.voters, by_link=not settings.space
         )
-        self.published = PublishedReports(self.scoring.jobs)
+        self.signer = Signer(self.arena.database.secret_key("signer"))
+        self.hub_models = HubModels()
+        self.published = PublishedReports.of(self.scoring.jobs, self.scoring.published)
         self.models = ModelPages(
             self.arena.leaderboard,
             self.arena.items,
@@ -323,6 +332,7 @@ def create_app(context: AppContext) -> FastAPI:
         image_hosts=settings.image_hosts,
         answer_hosts=settings.mturk_hosts,
         frames=settings.mturk_frames,
+        hosts=settings.hosts,
         https=settings.space,
         uploads=UPLOADS,
         limits=RateLimiter(settings.trusted_hops),
@@ -367,6 +377,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     )
     health = health_api.Health(arena.database, votes_folders(settings))
     run = run_of(context, layout)
+    hub_pages = hub_pages_of(context, layout)
     return (
         static_files.routes(STATIC_FILES),
         battle.routes(scenes, arena.voters, arena.networks),
@@ -381,15 +392,18 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
             operators=operators,
             layout=layout,
             credits=arena.credits,
+            signer=context.signer,
+            errand=PublishErrand(hub_pages),
             logged_in=scoring.jobs.owners.log_in,
         ),
+        publish_api.routes(hub_pages),
         run_page.routes(run),
         run_campaigns.routes(run, arena.campaign_admin, arena.projects),
         live.router(arena.voters),
         writing_task.form_routes(context.campaigns, arena.writing),
         campaign_api.routes(context.campaigns),
         marking_task.picture_routes(context.campaigns, scoring.marking, context.question_pictures),
-        *report_routes(context, heads, layout),
+        *report_routes(context, layout),
         *results_routes(context, heads, layout),
         leaderboard_api.routes(arena.leaderboard, arena.facts),
         preview_api.routes(heads, arena.scaled),
@@ -398,7 +412,7 @@ def routers(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIR
     )
 
 
-def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tuple[APIRouter, ...]:
+def report_routes(context: AppContext, layout: PageLayout) -> tuple[APIRouter, ...]:
     """Return the reports, what people say of them, the task map, and whose reports they are."""
     scoring = context.scoring
     owners = OwnersPage(
@@ -411,21 +425,39 @@ def report_routes(context: AppContext, heads: Heads, layout: PageLayout) -> tupl
         jobs=scoring.jobs,
         pictures=context.question_pictures,
         marking=scoring.marking,
-        head=heads.of,
+        published=context.published,
         layout=layout,
         delete=scoring.service.delete,
     )
+    published = PublishedPages(scoring.jobs, context.published, layout, Kept(8_000_000, weigh=len))
     people = people_api.PeoplePages(scoring.marking, scoring.pictures)
     maps = task_map_api.TaskMapPages(scoring.accuracies, scoring.aside)
     return (
         scoring_api.upload_routes(scoring.uploads, scoring.jobs.owners),
         scoring_api.report_routes(scoring.jobs, context.question_pictures),
+        published_page.routes(published),
         report_page.routes(reports),
         benchmarks_page.routes(BenchmarksPage(scoring.service, layout)),
         people_api.routes(people, layout),
         task_map_api.routes(maps, layout),
         export_api.routes(context.arena.public_files, layout, owners.part),
         owners_page.routes(owners),
+    )
+
+
+def hub_pages_of(context: AppContext, layout: PageLayout) -> HubPages:
+    """Return what published reports give to the Hub."""
+    return HubPages(
+        jobs=context.scoring.jobs,
+        published=context.scoring.published,
+        hub=context.hub_models,
+        facts=context.arena.facts,
+        layout=layout,
+        cookies=context.cookies,
+        signer=context.signer,
+        has_login=context.settings.oauth is not None,
+        https=context.settings.space,
+        turns=asyncio.Semaphore(publish_api.AT_ONCE),
     )
 
 
@@ -482,11 +514,10 @@ def run_of(context: AppContext, layout: PageLayout) -> RunPage:
 
 
 def page_layout(context: AppContext) -> PageLayout:
-    oauth = context.settings.oauth
     return PageLayout(
         links=Links(READ_STYLE.address, READ_SCRIPT.address),
         doors=DOORS,
-        public=f"https://{oauth.host}" if oauth else "",
+        public=context.settings.public,
     )
 
 
@@ -497,7 +528,6 @@ def page_heads(context: AppContext) -> Heads:
         outcomes=arena.outcomes,
         leaderboard=arena.leaderboard,
         overview=context.models.overview,
-        report=context.published.words,
     )
 
 

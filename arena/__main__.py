@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command; return 2 with one clear line if it cannot be done."""
+    """Runs one command; returns 2, after one line on stderr, if it fails."""
     return LazyGroup("python -m arena", "The arena's command line.", COMMANDS).run(words)
 
 

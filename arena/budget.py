@@ -1,7 +1,7 @@
-"""Budget: limits on what the operator's judge and live models cost, reserved before each call, committed after it.
+"""Budget: limits on the costs of the operator's judge and live models, reserved before each call, committed after it.
 
-A reservation is an UPDATE that succeeds only where every limit has room: the database decides, however many jobs on
-however many servers spend at once. Amounts are in millionths of a US dollar.
+A reservation is an UPDATE that succeeds only if every limit has room, so limits also hold for many jobs on many
+servers. Amounts are in millionths of a US dollar.
 """
 
 import asyncio
@@ -51,15 +51,15 @@ HOLD = Table(
 """Open reservations. `job`, `day` and `network` name the budgets they count against, besides the fund's total."""
 
 LOST = timedelta(minutes=10)
-"""No call takes this long: a reservation older than this belongs to a process that died before it committed."""
+"""Age at which a reservation is from a process that died, since no call takes this long."""
 NETWORK_DAYS = 3
-"""How many persons' daily limits the guests of one network have together."""
+"""Limit of all guests of one network together, in daily limits of one person."""
 
 
 class BudgetError(RuntimeError):
-    """A budget has no room for a call; `passing` if calls under way may free some when they are committed.
+    """A budget has no room for a call; with `passing`, running calls may free some when they are committed.
 
-    `until` is when the last of those is committed at the latest.
+    `until` is the latest time at which the last of them is committed.
     """
 
     def __init__(self, text: str, passing: bool, until: datetime | None = None) -> None:
@@ -77,16 +77,16 @@ class Ceilings(NamedTuple):
 
 
 class Fund(NamedTuple):
-    """A separate pot of money: the prefix of its budgets' names, and the words of its messages."""
+    """A separate fund: the prefix of its budgets' names, and texts of its messages."""
 
     prefix: str
     job: str
-    """What the smallest budget belongs to, in words."""
+    """Owner of the smallest budget, in words."""
     settings: tuple[str, str, str]
     """Names of the settings that limit job, day and total."""
     advice: str
     quoted: str = ""
-    """Advice where a job may cost no more than it was quoted at, which no setting raises."""
+    """Advice if a job reaches the price that it was quoted, which no setting raises."""
 
 
 JUDGE = Fund(
@@ -112,7 +112,7 @@ DRAFTS = Fund(
 
 
 class Total(NamedTuple):
-    """Cost of this day (UTC) and so far, what is reserved, and the limit."""
+    """Cost of this day (UTC), cost in all, reserved amount, and the limit."""
 
     today: int
     spent: int
@@ -128,7 +128,7 @@ class _Limit(NamedTuple):
 
 
 class Budget:
-    """Spent and reserved amounts under each limit, kept in the database."""
+    """Spent and reserved amounts of each limit, in the database."""
 
     def __init__(self, database: Database, ceilings: Ceilings, fund: Fund = JUDGE) -> None:
         self._database = database
@@ -140,16 +140,17 @@ class Budget:
     def for_job(
         self, job: str, user: str, most: int | None = None, network: str | None = None
     ) -> "JobBudget":
-        """The budget of one job, which may have a ceiling of its own below that of all jobs.
+        """Returns the budget of one job, which may have a lower ceiling of its own.
 
-        `network` is the code of a guest's network, whose day budget is charged too: a cookie is free.
+        `network` is the code of a guest's network, whose day budget is charged too, since guests can drop their
+        cookie.
         """
         return JobBudget(self, job, user, most, network)
 
     def reserve(
         self, job: str, user: str, amount: int, most: int | None = None, network: str | None = None
     ) -> int:
-        """Reserve an amount in the budgets of job, days and total, or in none; return its id. Raises BudgetError."""
+        """Reserves an amount in the budgets of job, days and total, or in none; returns its id. Raises BudgetError."""
         _check(amount)
         limits = self._limits(job, user, most, network)
         with self._database.write() as connection:
@@ -165,7 +166,7 @@ class Budget:
             return connection.execute(insert(HOLD).values(values).returning(HOLD.c.id)).scalar_one()
 
     def commit(self, number: int, amount: int) -> None:
-        """Replace a reservation by the actual cost; a reservation that is already committed stays as it is."""
+        """Replaces a reservation by the actual cost; does nothing if it is committed already."""
         _check(amount)
         with self._database.write() as connection:
             held = connection.execute(
@@ -178,9 +179,9 @@ class Budget:
                 connection.execute(update(BUDGET).where(BUDGET.c.name == name).values(values))
 
     def commit_lost(self) -> int:
-        """Commit the reservations of dead servers at their upper bounds; return how many there were.
+        """Commits the reservations of dead servers at their upper bounds; returns their number.
 
-        On SQLite there is one server: what is older than this process is of a dead one.
+        SQLite has one server, so reservations older than this process are of a dead one.
         """
         before = now() - LOST
         if self._database.is_sqlite:
@@ -188,9 +189,9 @@ class Budget:
         return self._commit_bounds(and_(HOLD.c.since < before, self._of_fund()))
 
     def commit_of(self, job: str) -> int:
-        """The same for those of a job, by a server that has taken it over.
+        """Commits the reservations of a job at their upper bounds, after this server has taken the job over.
 
-        If the other is alive after all, what its calls cost is counted already, at the upper bounds.
+        If the other server is still alive, its calls are thereby paid for already.
         """
         return self._commit_bounds(HOLD.c.job == f"{self._fund.prefix}job {job}")
 
@@ -263,15 +264,15 @@ class Budget:
             )
 
     def _held_until(self, connection: Connection, name: str) -> datetime | None:
-        """When the last reservation in a budget is committed at the latest."""
-        named = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
-        held = self._of_fund() if name == self._total else named
+        """Returns the latest time at which the last reservation in a budget is committed."""
+        of_budget = or_(HOLD.c.job == name, HOLD.c.day == name, HOLD.c.network == name)
+        held = self._of_fund() if name == self._total else of_budget
         last = connection.scalar(select(func.max(HOLD.c.since)).where(held))
         return last and last + LOST
 
 
 def spend_reserved(connection: Connection) -> None:
-    """Count all reservations as spent, at their upper bounds, in a restore: whoever made them is gone."""
+    """Counts all reservations as spent, at their upper bounds, after a restore, since their servers are gone."""
     connection.execute(update(BUDGET).values(spent=BUDGET.c.spent + BUDGET.c.held, held=0))
 
 
@@ -293,7 +294,7 @@ class JobBudget:
 
 
 class RunBudget:
-    """The budget of one run with a person's own key, kept by its process; amounts as above."""
+    """The budget of one run with the user's own key, in memory."""
 
     def __init__(self, ceiling: int) -> None:
         self._ceiling = ceiling
@@ -328,7 +329,7 @@ class Reservation:
 
 @asynccontextmanager
 async def reserved(budget: JobBudget | RunBudget | None, amount: int) -> AsyncIterator[Reservation]:
-    """Hold an upper bound for the length of a call; commit what it cost, also when cancelled. Raises BudgetError."""
+    """Reserves an upper bound during a call and commits its cost, also when cancelled. Raises BudgetError."""
     held = Reservation()
     if budget is None:
         yield held

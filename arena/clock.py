@@ -1,6 +1,6 @@
-"""Database clock: timestamps that never go back, even when the system clock does.
+"""Database clock: timestamps that never go back, even if the system clock does.
 
-Servers that share a database share its clock. When the system clock is set back, the database clock continues from the
+Servers that share a database share its clock. If the system clock is set back, the database clock continues from the
 last stored time.
 """
 
@@ -34,11 +34,11 @@ CLOCK = Table(
 """One row, in microseconds: the last stored time, and how far this clock is ahead of the system clock."""
 SECOND = 1_000_000
 UNDO_SECONDS = 3
-"""How long a choice can be undone."""
+"""Seconds in which a choice can be undone."""
 UNDO_GRACE_SECONDS = 2
-"""Allowance for the network on top of it."""
+"""Further seconds for slow networks."""
 FINAL_SECONDS = UNDO_SECONDS + UNDO_GRACE_SECONDS + 2
-"""Age at which a choice is final."""
+"""Age in seconds at which a choice is final."""
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ _READING = select(MachineTime().label("machine"), CLOCK.c.seen, CLOCK.c.ahead)
 
 
 def tick(connection: Connection) -> int:
-    """Return the database time in a writing transaction; where the system clock was set back, move ahead of it."""
+    """Returns the database time in a writing transaction; after the system clock was set back, moves ahead of it."""
     row = connection.execute(_READING).one()
     present = row.machine + row.ahead
     if present < row.seen:
@@ -81,17 +81,17 @@ def tick(connection: Connection) -> int:
 
 
 def present(connection: Connection) -> datetime:
-    """Return the database time of `tick`: the same for all servers of one database, however their clocks differ."""
+    """Returns the database time of `tick`, which is the same for all servers of one database."""
     return EPOCH + timedelta(microseconds=tick(connection))
 
 
 def clock(connection: Connection) -> int:
-    """Return the database time in a reading transaction; it stands still where the system clock was set back."""
+    """Returns the database time in a reading transaction; it stands still after the system clock was set back."""
     row = connection.execute(_READING).one()
     return max(row.machine + row.ahead, row.seen)
 
 
 def is_set_back(connection: Connection) -> bool:
-    """Whether the system clock was set back, so that the time stands still until somebody writes."""
+    """Returns whether the system clock was set back, so that the time stands still until the next write."""
     row = connection.execute(_READING).one()
     return row.machine + row.ahead < row.seen

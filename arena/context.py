@@ -1,4 +1,4 @@
-"""Context: every service of the arena, made once. What serves or commands takes them from here by name."""
+"""Context: creates every service of the arena once, for the server and for commands."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -51,13 +51,13 @@ from arena.types import Price
 
 
 class ArenaContext:
-    """The arena's services on one database, and the work in the background."""
+    """The arena's services on one database, and its background work."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open the database, restore or fill it if it is empty, and make the services.
+        """Opens the database, restores or fills it if it is empty, and creates the services.
 
         Raises DatabaseError; HubError and ChangeLogError for a copy that cannot be restored; CatalogueError and
-        SettingError for a wrong catalogue; LiveModelError for a model's name that is taken.
+        SettingError for a wrong catalogue; LiveModelError for a model's name that is already used.
         """
         self.settings = settings
         self.database = Database(settings.database_url)
@@ -127,7 +127,7 @@ class ArenaContext:
         self.admin = AdminService(
             database=self.database,
             images=self.live_images,
-            who=settings.counted,
+            counted=settings.counted,
             uploads=settings.uploads_dir,
             credits=self.credits,
         )
@@ -138,9 +138,9 @@ class ArenaContext:
         queues: Mapping[str, Callable[[], int]],
         stopped: Callable[[], Sequence[StoppedJob]] = tuple,
     ) -> DashboardService:
-        """Return the operators' overview; `queues` maps the name of a queue beside the live one's to its length.
+        """Returns the service of the operators' overview; `queues` has the lengths of further queues by name.
 
-        `stopped` returns the jobs of the site's judge that stopped last.
+        `stopped` returns the last jobs of the site's judge that stopped.
         """
         judge = self.settings.judge
         judge_ceilings = Ceilings(judge.job_budget, judge.day_budget, judge.total_budget)
@@ -162,7 +162,7 @@ class ArenaContext:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Copy, tidy, answer drafts and read models' facts while the server runs, and close the models with it."""
+        """Runs backups, tidying, draft answers and the refresh of models' facts, and closes the models at the end."""
         async with AsyncExitStack() as stack:
             if self.backup:
                 await asyncio.to_thread(self.backup.start)
@@ -183,7 +183,7 @@ class ArenaContext:
 
 
 def models_of(settings: Settings) -> Models:
-    """Return the models that the operator has named. Raises CatalogueError and SettingError."""
+    """Returns the models that the operator has named. Raises CatalogueError and SettingError."""
     catalogue = read_catalogue(settings.models, catalogue_keys(settings))
     return Models(catalogue, settings.local_models)
 
@@ -191,7 +191,7 @@ def models_of(settings: Settings) -> Models:
 def live_models_of(
     models: Models, take_prices: Callable[[Mapping[str, Price]], None]
 ) -> LiveModels:
-    """Return the models that answer live, with the downloads of those that run here and are on the Hub."""
+    """Returns the models of live battles, with the downloads of local models from the Hub."""
     live_cards = models.catalogue.live
     return LiveModels(
         [models.vlm(card.name) for card in live_cards],
@@ -201,7 +201,7 @@ def live_models_of(
 
 
 def restored_backup(settings: Settings, database: Database) -> HubBackup | None:
-    """Return the copy on the Hub, if there is one, after an empty database was filled from it."""
+    """Returns the backup on the Hub, if set, after restoring an empty database from it."""
     if settings.backup is None:
         return None
     hub = HubDataset(settings.backup.dataset, settings.backup.token)

@@ -60,22 +60,21 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Step(NamedTuple):
-    """One migration: what a release changes in the tables of the release before it."""
+    """One migration: the changes of a release to the tables of the release before it."""
 
     digest: str
     """`DIGEST` of the release before it."""
     statements: Mapping[str, Sequence[str]]
-    """SQL that both databases accept, by the table that it changes.
+    """SQL for both databases, by the table that it changes.
 
-    New tables need none: a table that is not there yet is made as it is now."""
+    New tables need none, since missing tables are created with their current definition."""
 
 
 STEPS: tuple[Step, ...] = ()
-"""All migrations since the first release, in order; a database's version is the number of those it has been through."""
-DIGEST = "5863c59d91966b67"
-"""Digest of all table definitions, which `tests/arena/test_migrations.py` computes.
-
-Not computed here: commands import some of the tables only."""
+"""All migrations since the first release, in order; a database's version is the number of those applied to it."""
+DIGEST = "a2bc8041b7dda8db"
+"""Digest of all table definitions, computed by `tests/arena/test_migrations.py`, since commands import some tables
+only."""
 
 SECRET_KEY = Table(
     "secret_key",
@@ -83,14 +82,14 @@ SECRET_KEY = Table(
     Column("name", Text, primary_key=True),
     Column("key", Text, nullable=False),
 )
-"""Random keys of this database, by what they are for; no copy and no export holds them."""
+"""Random keys of this database, by purpose; no copy and no export has them."""
 SCHEMA = Table(
     "schema_version",
     METADATA,
     Column("version", Integer, primary_key=True),
     Column("digest", Text, nullable=False),
 )
-"""One row: how many of `STEPS` this database has been through, and `DIGEST` at that version."""
+"""One row: the number of `STEPS` applied to this database, and `DIGEST` at that version."""
 META = Table(
     "meta",
     METADATA,
@@ -104,7 +103,7 @@ log = logging.getLogger(__name__)
 
 
 class DatabaseError(RuntimeError):
-    """The database cannot be opened, or a transaction was not stored; the message says what to do."""
+    """The database cannot be opened or a transaction failed; the message says what to do."""
 
 
 class Moment(TypeDecorator):
@@ -127,9 +126,9 @@ def now() -> datetime:
 class Database:
     """The engines of one database, and its transactions.
 
-    Opening takes the steps that are left and creates the tables of every module imported so far. A database whose
-    digest is not that of its version is refused. `mounts` is the system's mount table. One that `is_prepared` was
-    opened by the process that this one works for.
+    Opening applies the missing migrations and creates the tables of every module imported so far. A database whose
+    digest is not that of its version is refused. `mounts` is the system's mount table. With `is_prepared`, the parent
+    process has already opened the database.
     """
 
     def __init__(self, url: str, mounts: Path = MOUNTS, is_prepared: bool = False) -> None:
@@ -158,23 +157,23 @@ class Database:
                 self.close()
                 raise
         except (SQLAlchemyError, sqlite3.Error, OSError, ImportError, StorageError) as error:
-            shown = self.url.render_as_string(hide_password=True)
+            address = self.url.render_as_string(hide_password=True)
             full = (
                 "its disk is full; free some megabytes and start again"
                 if file and is_full(file.parent)
                 else ""
             )
             raise DatabaseError(
-                f"The database {shown} cannot be opened: {full or _reason(error)}"
+                f"The database {address} cannot be opened: {full or _reason(error)}"
             ) from error
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Open the same database in a process that works for this one."""
+        """Opens the same database in a child process."""
         return partial(Database, is_prepared=True), (self.url.render_as_string(False),)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Run a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
+        """Runs a transaction that writes: all of the block or, when it raises, nothing. Raises DatabaseError."""
         try:
             with (
                 self._turn if self.is_sqlite else nullcontext(),
@@ -194,7 +193,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Run a read-only transaction. Raises DatabaseError if the database cannot be read."""
+        """Runs a read-only transaction. Raises DatabaseError if the database cannot be read."""
         try:
             with self._reader.begin() as connection:
                 yield connection
@@ -205,27 +204,29 @@ class Database:
             ) from error
 
     def try_write(self) -> None:
-        """Open a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
+        """Opens a write transaction as a vote does, changing nothing. Raises DatabaseError if it is refused."""
         with self.write() as connection:
             connection.execute(update(META).where(false()).values(value=0))
 
     def empty_log(self) -> None:
-        """Empty SQLite's log, where what was deleted still stands; not while others read, whom votes would wait for."""
+        """Empties SQLite's log, which still has deleted data; does nothing while others read, since votes would
+        wait.
+        """
         if self.is_sqlite:
             # outside of a transaction
             with self._turn, closing(self._writer.raw_connection()) as connection:
                 cursor = connection.cursor()
                 cursor.execute("PRAGMA busy_timeout=0")
-                with suppress(sqlite3.Error):  # a later checkpoint tells of a disk that fails
+                with suppress(sqlite3.Error):  # if the disk fails, a later checkpoint raises
                     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 cursor.execute(f"PRAGMA busy_timeout={BUSY_SECONDS}000")
 
     def insert(self, table: Table):
-        """Return this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
+        """Returns this dialect's INSERT, which has on_conflict_do_nothing and on_conflict_do_update."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def secret_key(self, name: str) -> bytes:
-        """Return the random key of this name; the first call, on any server, makes it. Raises DatabaseError."""
+        """Returns the random key of this name, created by the first call on any server. Raises DatabaseError."""
         fresh = (
             self.insert(SECRET_KEY)
             .values(name=name, key=secrets.token_hex(32))
@@ -239,10 +240,13 @@ class Database:
         return bytes.fromhex(key)
 
     def become_server(self) -> None:
-        """Take the SQLite file's server lock, which commands do not need, for good. Raises DatabaseError if taken."""
+        """Takes the SQLite file's server lock until the end, which commands do not need.
+
+        Raises DatabaseError if taken.
+        """
         if not self.is_sqlite:
             return
-        # one behind every link
+        # the same lock for every link to the file
         self._server_lock = FileLock(f"{Path(self.url.database or '').resolve()}.server-lock")
         try:
             self._server_lock.acquire(timeout=0)
@@ -253,21 +257,21 @@ class Database:
             ) from error
 
     def hold(self, name: str) -> None:
-        """Hold a name until it is released or this process ends. Raises DatabaseError."""
+        """Holds a name until it is released or this process ends. Raises DatabaseError."""
         self._holding(func.pg_advisory_lock_shared, name)
 
     def release(self, name: str) -> None:
-        """Release a name; if the database is gone, so is what was held in it."""
+        """Releases a name; does nothing if the database is gone."""
         with suppress(DatabaseError):
             self._holding(func.pg_advisory_unlock_shared, name)
 
     def is_held_elsewhere(self, name: str) -> bool:
-        """Whether another server holds a name; SQLite has one server. Raises DatabaseError."""
-        # our own locks do not stand in its way
+        """Returns whether another server holds a name; never on SQLite, which has one server. Raises DatabaseError."""
+        # the session's own locks do not conflict
         return self._holding(func.pg_try_advisory_xact_lock, name) is False
 
     def _holding(self, act: Callable, name: str) -> bool | None:
-        """Act on a name's advisory lock in the session that holds all of this process's; None on SQLite."""
+        """Calls `act` on a name's advisory lock in the session for this process's locks; returns None on SQLite."""
         if self._holder is None:
             return None
         try:
@@ -290,9 +294,9 @@ class Database:
 
 
 def back_up(url: str, copy: Path) -> None:
-    """Copy the SQLite file at this address as it is now, also while a server writes to it. Raises DatabaseError.
+    """Copies the current SQLite file, also while a server writes to it. Raises DatabaseError.
 
-    The copy gets its name once it is on the disk, or nothing is left.
+    The copy gets its name once it is complete; after an error nothing remains.
     """
     address = _parsed(url)
     if address.get_backend_name() != "sqlite":
@@ -323,12 +327,12 @@ def back_up(url: str, copy: Path) -> None:
 
 
 def counter(connection: Connection, name: str) -> int:
-    """Return a number from the meta table, 0 if it is absent."""
+    """Returns a number from the meta table, 0 if it is absent."""
     return connection.scalar(_COUNTER, {"name": name}) or 0
 
 
 def bump_counter(connection: Connection, name: str) -> None:
-    """Add one to a number in the meta table."""
+    """Adds one to a number in the meta table."""
     changed = connection.execute(
         update(META).where(META.c.name == name).values(value=META.c.value + 1)
     )
@@ -337,7 +341,7 @@ def bump_counter(connection: Connection, name: str) -> None:
 
 
 def take_turn(connection: Connection, table: Table) -> None:
-    """Take this table's lock, across all servers, until the transaction ends."""
+    """Takes this table's lock, across all servers, until the transaction ends."""
     # SQLite has one writing transaction at a time anyway
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(_lock_number(table.name))))
@@ -371,7 +375,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
     def on_writer(connection, _record) -> None:
         connection.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         connection.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
-        # What is deleted is overwritten in the file, as Debian's SQLite does by itself and others do not.
+        # Deleted data are overwritten in the file; Debian's SQLite does so by default, others do not.
         connection.execute("PRAGMA secure_delete=ON")
 
     event.listen(writer, "connect", on_writer)
@@ -382,7 +386,7 @@ def _sqlite_engines(url: str) -> tuple[Engine, Engine, None]:
 
 
 def _begin_by(engine: Engine, statement: str) -> None:
-    """Begin transactions in the driver: as a statement of SQLAlchemy's, this costs as much as one that reads."""
+    """Begins transactions in the driver, since a statement through SQLAlchemy takes as long as one that reads."""
 
     def do_begin(dbapi_connection: PoolProxiedConnection) -> None:
         dbapi_connection.execute(statement)
@@ -391,7 +395,7 @@ def _begin_by(engine: Engine, statement: str) -> None:
 
 
 def _turn_wal_on(connection: sqlite3.Connection) -> None:
-    """Turn WAL on, waiting while another program writes: SQLite itself does not wait for this."""
+    """Turns WAL on, waiting while another program writes, which SQLite itself does not do here."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -404,7 +408,7 @@ def _turn_wal_on(connection: sqlite3.Connection) -> None:
 
 
 def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
-    """Return a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
+    """Returns a writer, a reader, and an engine of one session, which keeps its advisory locks between transactions."""
     # Two pools, so that a read inside a writing transaction never waits for a connection that another writer holds.
     pool = {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
     alone = {**pool, "pool_size": 1, "max_overflow": 0, "isolation_level": "AUTOCOMMIT"}
@@ -416,7 +420,7 @@ def _postgresql_engines(url: str) -> tuple[Engine, Engine, Engine]:
 
 
 def _prepare_schema(engine: Engine) -> None:
-    """Take the steps that are left, each in one transaction, then create missing tables. Raises DatabaseError."""
+    """Applies missing migrations, each in one transaction, then creates missing tables. Raises DatabaseError."""
     is_current = False
     while not is_current:
         with engine.begin() as connection:
@@ -430,14 +434,14 @@ def _prepare_schema(engine: Engine) -> None:
 
 
 def _create_missing(connection: Connection) -> None:
-    """Create the tables that are not there; SQLAlchemy would ask for each of them, which was most of an opening."""
+    """Creates missing tables; SQLAlchemy would check each of them with a query, which is slow."""
     present = set(inspect(connection).get_table_names())
     missing = [table for name, table in METADATA.tables.items() if name not in present]
     METADATA.create_all(connection, tables=missing, checkfirst=False)
 
 
 def _version(connection: Connection) -> int:
-    """Return how many steps a database has been through; an empty one needs none. Raises DatabaseError."""
+    """Returns the number of migrations applied to a database; an empty one needs none. Raises DatabaseError."""
     tables = METADATA.tables.keys() & set(inspect(connection).get_table_names())
     if not tables:
         SCHEMA.create(connection)
@@ -465,12 +469,12 @@ def _name(connection: Connection) -> str:
 
 
 def _digest_at(version: int) -> str:
-    """Return the digest of all table definitions after so many steps."""
+    """Returns the digest of all table definitions at a version."""
     return STEPS[version].digest if version < len(STEPS) else DIGEST
 
 
 def _migrate(connection: Connection, version: int) -> None:
-    """Take the step that follows this version."""
+    """Applies the migration after this version."""
     for table, statements in STEPS[version].statements.items():
         if inspect(connection).has_table(table):
             for statement in statements:
@@ -479,12 +483,12 @@ def _migrate(connection: Connection, version: int) -> None:
 
 
 def _make_private(file: Path) -> None:
-    """Create an empty file that only its owner can read; SQLite copies its mode to the files beside it."""
-    # an existing file is not opened: closing it would drop SQLite's locks
+    """Creates an empty file that only its owner can read; SQLite copies its mode to its other files."""
+    # An existing file must not be opened, since closing it would drop SQLite's locks.
     file.touch(0o600, exist_ok=False)
 
 
 def _reason(error: BaseException) -> str:
-    """Return the driver's one-line reason, without the statement and its parameters."""
+    """Returns the driver's one-line reason, without the statement and its parameters."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return str(cause).strip().splitlines()[0] if str(cause).strip() else type(cause).__name__

@@ -1,4 +1,4 @@
-"""Drawing PNG: a drawing as pixels, in the font that comes with Pillow."""
+"""Draws a drawing as PNG, in the font that comes with Pillow."""
 
 import io
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ _INK: Mapping[str, tuple[int, int, int]] = {
     "line4": (176, 56, 120),
     "line5": (91, 98, 112),
 }
-"""Colours of the tones in a PNG; `drawing.html` has those of an SVG."""
+"""Colours of the tones in a PNG; those of an SVG are in `drawing.html`."""
 _SCALE = 2
-"""Pixels of a PNG for each unit of a drawing."""
+"""Pixels of a PNG per unit of a drawing."""
 _ANCHORS: Mapping[Anchor, str] = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 class Photo(NamedTuple):
-    """A picture file in a square of a drawing, in its units."""
+    """A picture file in a square of a drawing, in the drawing's units."""
 
     file: Path
     x: float
@@ -51,7 +51,7 @@ class Photo(NamedTuple):
 
 
 def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> bytes:
-    """Return a drawing as a PNG file on white, at twice its size."""
+    """Returns a drawing as a PNG file on white, at twice its size."""
     size = (ceil(drawing.width * _SCALE), ceil(drawing.height * _SCALE))
     picture = Image.new("RGB", size, _PAPER)
     pen = ImageDraw.Draw(picture)
@@ -69,14 +69,14 @@ def png(drawing: Drawing, margin: int = MARGIN, photo: Photo | None = None) -> b
 
 
 def is_drawable(text: str) -> bool:
-    """Whether the font has letters for nearly all of a text: it has Latin ones, and the signs around them."""
+    """Returns whether the font, which has Latin letters and punctuation, has nearly all letters of a text."""
     return sum(
         character < "\u0250" or "\u2010" <= character <= "\u2044" for character in text
     ) >= 0.9 * len(text)
 
 
 def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
-    """Draw a mark; the font has the micro sign, and not the letter mu of a model's name."""
+    """Draws a mark; the letter mu of a model's name becomes the micro sign, since the font lacks mu."""
     ink = _INK[mark.tone]
     x = mark.x * _SCALE
     y = mark.y * _SCALE
@@ -99,12 +99,13 @@ def _draw(pen: ImageDraw.ImageDraw, mark: Mark) -> None:
 
 
 def _draw_box(pen: ImageDraw.ImageDraw, mark: BoxMark | CellMark) -> None:
-    """Draw a box on white, and a cell's number in it; a box without strength leaves what is below it."""
+    """Draws a box on white, and a cell's number in it; a box without strength is not drawn."""
     if mark.strength:
         x = mark.x * _SCALE
         y = mark.y * _SCALE
         faded = tuple(
-            round(mark.strength * one + (1 - mark.strength) * 255) for one in _INK[mark.tone]
+            round(mark.strength * channel + (1 - mark.strength) * 255)
+            for channel in _INK[mark.tone]
         )
         pen.rectangle((x, y, x + mark.width * _SCALE - 1, y + mark.height * _SCALE - 1), faded)
     if isinstance(mark, CellMark):
@@ -117,7 +118,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def pixels_png(rows: bytes, width: int, height: int) -> bytes:
-    """Return a PNG file of pixels: three bytes each, row by row."""
+    """Returns a PNG file of pixels: three bytes each, row by row."""
     with io.BytesIO() as file:
         Image.frombytes("RGB", (width, height), rows).save(file, "PNG", optimize=True)
         return file.getvalue()

@@ -1,6 +1,6 @@
-"""Drawings: charts made of lines, boxes, cells, dots and texts, laid out once, as SVG or by `drawing_png.py` as PNG.
+"""Drawings: charts made of lines, boxes, cells, dots and texts, as SVG or, by `drawing_png.py`, as PNG.
 
-A `fluid` drawing is as wide as its place on the page: its texts keep their size, and only distances grow.
+A `fluid` drawing takes the width of the page: its texts keep their size, and only distances grow.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,14 +21,14 @@ Tone = Literal[
 ]
 
 MARGIN = 12
-"""Space around a chart that is a file."""
+"""Space around a chart in a file."""
 NAME_LETTERS = 19
-"""Most letters of a name beside a chart, which a phone has room for."""
+"""Most letters of a name beside a chart, to fit on a phone."""
 
 
 @dataclass(frozen=True)
 class TextMark:
-    """One line of text; y is its baseline, and `title` is what it says in full."""
+    """One line of text; y is its baseline, and `title` is its full text."""
 
     kind: ClassVar[str] = "text"
     x: float
@@ -41,7 +41,7 @@ class TextMark:
 
     @property
     def whole(self) -> str:
-        """What it says where there is room for most names, as beside a fluid drawing on a desk."""
+        """A longer text, for a fluid drawing on a wide screen."""
         return shortened(self.title, 40)
 
 
@@ -57,12 +57,12 @@ class LineMark:
     tone: Tone = "grid"
     thickness: float = 1
     title: str = ""
-    """What hovering over it shows, as for the other marks."""
+    """Text on hover, as for the other marks."""
 
 
 @dataclass(frozen=True)
 class BoxMark:
-    """A filled box; `strength` is its opacity, 0 for one that only the mouse finds."""
+    """A filled box; `strength` is its opacity, 0 for an invisible box that only has a text on hover."""
 
     kind: ClassVar[str] = "box"
     x: float
@@ -110,7 +110,7 @@ Mark = TextMark | LineMark | BoxMark | CellMark | DotMark
 
 @dataclass(frozen=True)
 class Drawing:
-    """A chart in units of one CSS pixel; title and description are read out in its place."""
+    """A chart in units of one CSS pixel; screen readers read title and description."""
 
     title: str
     description: str
@@ -120,22 +120,22 @@ class Drawing:
     fluid: bool = False
 
     def across(self, x: float) -> str:
-        """Return a horizontal place or distance as SVG takes it."""
+        """Returns a horizontal place or distance for SVG."""
         return f"{100 * x / self.width:.5g}%" if self.fluid else f"{x:.5g}"
 
 
 def svg(drawing: Drawing, name: str) -> str:
-    """Return a drawing as part of a page; `name` tells it from the page's others."""
+    """Returns a drawing as part of a page; `name` is unique on that page."""
     return SVG.inside(drawing, name)
 
 
 def svg_file(drawing: Drawing) -> str:
-    """Return a drawing as a file that needs no page around it."""
+    """Returns a drawing as an SVG file."""
     return SVG.file(replace(drawing, fluid=False), MARGIN)
 
 
 def shortened(name: str, letters: int = NAME_LETTERS) -> str:
-    """Return a name on one line, without its middle if it is long: names differ at both ends."""
+    """Returns a name on one line; a long name loses its middle, since names differ at both ends."""
     name = " ".join(visible_name(name[:1000]).split())
     if _within(name, letters) == name:
         return name
@@ -145,50 +145,50 @@ def shortened(name: str, letters: int = NAME_LETTERS) -> str:
 
 
 def _within(name: Iterable[str], letters: int) -> str:
-    """Return the first letters that have room; wide ones, as Chinese has them, take that of two."""
-    kept = []
+    """Returns the first letters that fit; wide letters, such as Chinese ones, count twice."""
+    fitting = []
     for letter in name:
         letters -= 2 if east_asian_width(letter) in ("W", "F") else 1
         if letters < 0:
             break
-        kept.append(letter)
-    return "".join(kept)
+        fitting.append(letter)
+    return "".join(fitting)
 
 
 def wrapped(name: str, letters: int, lines: int) -> list[str]:
-    """Return a name in short lines, broken after hyphens and blanks where it can be."""
+    """Returns a name in short lines, broken after hyphens and blanks where possible."""
     name = shortened(name, letters * lines)
-    found = [""]
+    broken = [""]
     for part in name.replace("-", "- ").replace("_", "_ ").replace("/", "/ ").split(" "):
-        blank = "" if not found[-1] or found[-1][-1] in "-_/" else " "
-        if len(found[-1]) + len(blank) + len(part) <= letters:
-            found[-1] += blank + part
+        blank = "" if not broken[-1] or broken[-1][-1] in "-_/" else " "
+        if len(broken[-1]) + len(blank) + len(part) <= letters:
+            broken[-1] += blank + part
         else:
-            found += [part[at : at + letters] for at in range(0, len(part), letters)]
-    found = [line for line in found if line]
+            broken += [part[at : at + letters] for at in range(0, len(part), letters)]
+    broken = [line for line in broken if line]
     return (
-        found
-        if len(found) <= lines
-        else [*found[: lines - 1], f"{found[lines - 1][: letters - 1]}…"]
+        broken
+        if len(broken) <= lines
+        else [*broken[: lines - 1], f"{broken[lines - 1][: letters - 1]}…"]
     )
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers within a range, at most so many."""
+    """Returns round numbers within a range, at most `most`."""
     rough = max(high - low, 1e-9) / most
     base = 10 ** floor(log10(rough))
-    step = next(base * one for one in (1, 2, 5, 10) if base * one >= rough)
+    step = next(base * factor for factor in (1, 2, 5, 10) if base * factor >= rough)
     return [step * place for place in range(ceil(low / step), floor(high / step) + 1)]
 
 
 # Layouts.
 class GridCell(NamedTuple):
-    """A number in a heat map: its text, and how deep its colour is (-1 to 1, 0: none)."""
+    """A number in a heat map: its text, and the depth of its colour (-1 to 1, 0: none)."""
 
     text: str
     depth: float = 0
     long_text: str = ""
-    """Its text in the table, if that says more."""
+    """Text for the table, if different."""
     title: str = ""
 
 
@@ -196,9 +196,9 @@ _ROW = 34
 _CELL = 80
 _HEADS = 3
 _LETTERS = 10
-"""Letters of a line above a column."""
+"""Most letters of a line above a column."""
 _ROW_LETTERS = 20
-"""Letters of a line of a row's name, which has up to two: a phone has room for cells beside it."""
+"""Most letters of a line of a row's name, which has up to two lines, to leave room for cells on a phone."""
 
 
 def grid_drawing(
@@ -208,7 +208,7 @@ def grid_drawing(
     columns: Sequence[str],
     cells: Sequence[Sequence[GridCell]],
 ) -> Drawing:
-    """Lay out a heat map with its numbers in the cells, and names that are never turned."""
+    """Lays out a heat map with numbers in its cells and horizontal names."""
     heads = [wrapped(name, _LETTERS, _HEADS) for name in columns]
     sides = [wrapped(name, _ROW_LETTERS, 2) for name in rows]
     left = 16 + 7 * max((len(line) for lines in sides for line in lines), default=0)
@@ -238,20 +238,20 @@ def _cells(left: float, y: float, row: Sequence[GridCell]) -> Iterator[Mark]:
             continue
         x = left + _CELL * place
         tone: Tone = "accent" if cell.depth >= 0 else "warm"
-        # At most half the colour: text keeps its contrast on it, light or dark.
+        # At most half the colour, so that text stays readable in light and dark themes.
         strength = round(min(abs(cell.depth), 1) / 2, 2)
         yield CellMark(x + 1, y + 1, _CELL - 2, _ROW - 2, cell.text, tone, strength, cell.title)
 
 
 def _interval(low: float, value: float, high: float, y: float, title: str) -> Iterator[Mark]:
-    """A dot with its interval, from one place across to another, in a band that the mouse finds more easily."""
+    """Yields a dot with its interval, and a larger invisible box around them for the mouse."""
     yield BoxMark(low - 8, y - 10, high - low + 16, 20, "accent", 0, title)
     yield LineMark(low, y, high, y, "accent", 3, title)
     yield DotMark(value, y, 5, title=title)
 
 
 class RatingRow(NamedTuple):
-    """A model's rating with its interval, if it has one, and whether the model has a rank."""
+    """A model's rating with its interval, if any, and whether the model has a rank."""
 
     name: str
     value: float
@@ -266,13 +266,13 @@ class RatingRow(NamedTuple):
 
 
 RATING_ROW = 26
-"""Height of a model in a chart of ratings."""
+"""Height of a row in a chart of ratings."""
 RATING_AXIS = 24
-"""Height of the axis below the models."""
+"""Height of the axis below the rows."""
 
 
 def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], most: int) -> Drawing:
-    """Lay out ratings with their intervals, the first model on top, and how many models come after the first `most`."""
+    """Lays out the first `most` ratings with their intervals, the first on top, and the number of further models."""
     width = 720
     marks, height = ratings_marks(rows[:most], width, 0)
     if len(rows) > most:
@@ -282,10 +282,9 @@ def ratings_drawing(title: str, description: str, rows: Sequence[RatingRow], mos
 
 
 def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[list[Mark], float]:
-    """Return the marks of the rows, at least one, and of the axis below them, and where they end."""
-    bounds = [
-        bound for row in rows for bound in (row.value, row.low, row.high) if bound is not None
-    ]
+    """Returns the marks of at least one row and of the axis below, and where they end."""
+    numbers = [number for row in rows for number in (row.value, row.low, row.high)]
+    bounds = [number for number in numbers if number is not None]
     low = min(bounds)
     high = max(max(bounds), low + 1)
     bottom = top + RATING_ROW * len(rows)
@@ -309,19 +308,19 @@ def ratings_marks(rows: Sequence[RatingRow], width: float, top: float) -> tuple[
 
 
 def model_name(name: str, has_rank: bool, width: float, y: float) -> TextMark:
-    """Return a model's name left of its row, of which `y` is the middle."""
+    """Returns a model's name at the left of its row; `y` is the middle of the row."""
     return TextMark(
         0.43 * width, y + 5, shortened(name), "end", "text" if has_rank else "quiet", 12, name
     )
 
 
 def more_models(number: int, y: float) -> TextMark:
-    """Say how many are not drawn, from the left edge: a phone has room for it there alone."""
+    """Returns the number of models that are not drawn, at the left edge, where it fits on a phone."""
     return TextMark(0, y + 18, f"and {plural(number, 'model')} more in the table", tone="quiet")
 
 
 class ShareRow(NamedTuple):
-    """A share of `n` with its interval, by name."""
+    """A named share of `n`, with its interval."""
 
     name: str
     value: float
@@ -339,7 +338,7 @@ class ShareRow(NamedTuple):
 def shares_drawing(
     title: str, description: str, rows: Sequence[ShareRow], guides: Mapping[str, float]
 ) -> Drawing:
-    """Lay out shares from 0 to 1, a row each, beside lines at shares that have a meaning."""
+    """Lays out shares from 0 to 1, a row each, with named lines at the shares of `guides`."""
     width = 720
     bottom = 40 + 28 * len(rows)
 
@@ -369,15 +368,15 @@ def shares_drawing(
 
 _NUMBERS = 72
 _BARS = 160
-"""Width of the axis of numbers, which a phone has room for, and height of the bars."""
+"""Width of the axis of numbers, to fit on a phone, and height of the bars."""
 _LEAST_TOP = 5
-"""Ticks of smaller counts would be no whole numbers."""
+"""Least end of the axis; ticks of a shorter one would not be whole numbers."""
 
 
 def counts_drawing(
     title: str, description: str, days: Sequence[str], counts: Sequence[int]
 ) -> Drawing:
-    """Lay out a count for each day as a bar, beside an axis of numbers and above one of dates."""
+    """Lays out a count for each day as a bar, with an axis of numbers and one of dates."""
     width = 720
     top = max(max(counts), _LEAST_TOP)
     step = (width - _NUMBERS) / len(counts)
@@ -396,7 +395,7 @@ def counts_drawing(
             BoxMark(x, 12 + _BARS - height, 0.8 * step, round(height, 2), "accent", title=hover)
         )
     for place in sorted({0, len(days) // 2, len(days) - 1}):
-        anchor: Anchor = "start" if place == 0 else "end" if place == len(days) - 1 else "middle"
+        anchor = _axis_anchor(place, len(days))
         x = _NUMBERS + step * (place + {"start": 0, "middle": 0.5, "end": 1}[anchor])
         marks.append(_axis_text(x, _BARS + 32, days[place], anchor))
     return Drawing(title, description, width, _BARS + 40, tuple(marks), fluid=True)
@@ -408,7 +407,7 @@ _RIGHT = 520
 _TALL = 320
 _TONES: tuple[Tone, ...] = ("line0", "line1", "line2", "line3", "line4", "line5")
 MOST_LINES = len(_TONES)
-"""Lines that can be told apart by their colours."""
+"""Most lines with different colours."""
 
 
 def lines_drawing(
@@ -419,9 +418,9 @@ def lines_drawing(
     least: float = 1,
     decimals: int = 0,
 ) -> Drawing:
-    """Lay out numbers over moments, equally far apart, each line named at its end; `least`: what the axis spans.
+    """Lays out numbers over equally spaced moments, with the name of each line at its end.
 
-    Hovering over a point shows its number with so many decimals.
+    `least` is the smallest range of the axis; `decimals` are those of a number on hover.
     """
     values = [value for line in lines.values() for value in line if value is not None]
     low, high = (min(values), max(values)) if values else (0, 1)
@@ -438,7 +437,7 @@ def lines_drawing(
             _axis_text(_LEFT - 8, at(tick) + 4, f"{tick:.6g}", "end"),
         ]
     for place in sorted({0, len(moments) // 2, len(moments) - 1} if moments else ()):
-        anchor: Anchor = "start" if place == 0 else "end" if place == len(moments) - 1 else "middle"
+        anchor = _axis_anchor(place, len(moments))
         marks.append(_axis_text(_LEFT + step * place, _TALL + 44, moments[place], anchor))
     ends = []
     for tone, (name, line) in zip(_TONES, lines.items(), strict=False):
@@ -462,12 +461,19 @@ def lines_drawing(
     return Drawing(title, description, _WIDE, _TALL + 52, (*marks, *_line_names(ends)))
 
 
+def _axis_anchor(place: int, places: int) -> Anchor:
+    """Returns the anchor of a text below an axis, so that the first and the last text end with the axis."""
+    if place == 0:
+        return "start"
+    return "end" if place == places - 1 else "middle"
+
+
 def _axis_text(x: float, y: float, text: str, anchor: Anchor) -> TextMark:
     return TextMark(x, y, text, anchor, "quiet", 12)
 
 
 def _line_names(ends: Sequence[tuple[float, Tone, str]]) -> Iterator[Mark]:
-    """Name each line right of its end, far enough below the name above."""
+    """Yields the name of each line, right of its end and below the name above."""
     y = 0.0
     for end, tone, name in sorted(ends):
         y = max(end + 4, y + 17)

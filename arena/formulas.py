@@ -1,7 +1,7 @@
-"""Formulas: LaTeX in answers to MathML of our own tree, in which nothing loads, runs, hides or covers.
+"""Formulas: converts LaTeX in answers to a new MathML tree, in which nothing loads, runs, hides or covers.
 
-`$...$` and `\\(...\\)` stand in a line, `$$...$$` and `\\[...\\]` on their own. What cannot be converted stays the text
-that it is.
+`$...$` and `\\(...\\)` are inline formulas, `$$...$$` and `\\[...\\]` display formulas. A formula that cannot be
+converted stays text.
 """
 
 import html
@@ -15,9 +15,9 @@ MOST_FORMULA = 1_000
 """Most characters of a formula."""
 _MOST_DEPTH = 40
 _DEFINITIONS = ("\\def", "\\newcommand", "\\newenvironment", "\\DeclareMathOperator")
-"""Commands that define others, which may grow twofold with each one: such a formula stays text."""
+"""Commands that define others and could grow exponentially; formulas with them stay text."""
 _BRACE = re.compile(r"\\[{}]")
-"""Braces that are shown and group nothing."""
+"""Braces that are printed and group nothing."""
 _MARKS = (("$$", "$$", True), ("\\[", "\\]", True), ("\\(", "\\)", False), ("$", "$", False))
 TAGS = frozenset(
     (
@@ -47,7 +47,7 @@ ATTRIBUTES = {
     ),
     **dict.fromkeys(("accent", "columnalign", "notation", "linethickness", "movablelimits"), _WORD),
 }
-"""Attributes that are kept, with the values they may have; others, such as colours and addresses, are left out."""
+"""Allowed attributes with patterns of their values; others, such as colours and addresses, are removed."""
 _ENVIRONMENTS = (("{aligned}", "{align*}"), ("{align}", "{align*}"), ("{gathered}", "{gather*}"))
 
 
@@ -57,14 +57,14 @@ class Formula(NamedTuple):
     latex: str
     display: bool
     end: int
-    """Where the text goes on after it."""
+    """Where the text continues."""
 
 
 def formula_at(text: str, start: int, end: int) -> Formula | None:
-    """Return the formula that begins at a place of a text, if one does.
+    """Returns the formula that begins at a place of a text, if any.
 
-    A single dollar begins one where no blank follows and no letter or digit stands before, and the next dollar ends it
-    in the same line, without a blank before or a letter or digit after: "$5 and $6" is money.
+    A single dollar begins a formula if no blank follows it and no letter or digit precedes it, and if the next dollar
+    is in the same line, without a blank before it or a letter or digit after it: "$5 and $6" is money.
     """
     marks = next((marks for marks in _MARKS if text.startswith(marks[0], start)), None)
     if marks is None:
@@ -90,7 +90,7 @@ def _is_inline(text: str, start: int, stop: int) -> bool:
 
 
 def mathml(formula: Formula) -> str | None:
-    """Return a formula as MathML, or None if it cannot be converted whole."""
+    """Returns a formula as MathML, or None if it cannot be converted completely."""
     latex = formula.latex
     braces = _BRACE.sub("", latex)
     if any(command in latex for command in _DEFINITIONS) or braces.count("{") != braces.count("}"):
@@ -107,7 +107,7 @@ def mathml(formula: Formula) -> str | None:
 
 @cache
 def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Exception], ...]]:
-    """The converter, and how it fails on what is no LaTeX; loading it takes 60 ms, and most commands need none."""
+    """Returns the converter and the errors that it raises; it is loaded late, since that takes 60 ms."""
     from latex2mathml import converter, exceptions
 
     own = (
@@ -128,7 +128,7 @@ def _converter() -> tuple[Callable[..., ElementTree.Element], tuple[type[Excepti
 
 
 def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
-    """Return a new element with what is allowed of another. Raises ValueError for what was not understood."""
+    """Returns a copy of an element with allowed content alone. Raises ValueError for unknown elements."""
     text = html.unescape(element.text or "")
     if (
         element.tag not in TAGS
@@ -136,7 +136,7 @@ def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
         or (element.tag == "mi" and text[:1] in ("\\", "&"))
     ):
         raise ValueError(element.tag)
-    copy = ElementTree.Element(element.tag, dict(_kept(element)))
+    copy = ElementTree.Element(element.tag, dict(_allowed_attributes(element)))
     copy.text = "".join(
         character for character in text if character.isprintable() or character == "\xa0"
     )
@@ -144,7 +144,7 @@ def _copy(element: ElementTree.Element, depth: int) -> ElementTree.Element:
     return copy
 
 
-def _kept(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
+def _allowed_attributes(element: ElementTree.Element) -> Iterator[tuple[str, str]]:
     for name, value in element.items():
         if name in ATTRIBUTES and ATTRIBUTES[name].fullmatch(value):
             yield name, value

@@ -1,48 +1,48 @@
-"""Interval text: how a number's 95% interval, its half width and its spread over runs are written, each in one way.
+"""Interval text: writes 95% intervals, half widths and spreads over runs the same way everywhere.
 
-± is the half width of a 95% interval; before the spread of runs it says *runs*. Where many intervals stand together, a
-heading or a sentence says their level, and the intervals do not repeat it.
+± is the half width of a 95% interval; with "runs" before it, it is the spread over runs. For several intervals, a
+heading or a sentence gives the level once.
 """
 
 BRACKETS = "Brackets are 95% intervals."
-"""What a command says once where it prints intervals in brackets."""
+"""Sentence that a command prints once with intervals in brackets."""
 End = float | None
-"""An end of an interval; None where there is none."""
+"""An end of an interval; None if there is no interval."""
 
 
 def spanned(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
-    """The ends in words, below a heading that says the level: "61.2 to 70.3"."""
+    """Returns the ends for use below a heading with the level, as in "61.2 to 70.3"."""
     if low is None or high is None:
         return missing
     return f"{low:{spec}} to {high:{spec}}".replace("-", "−")
 
 
 def interval_text(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
-    """An interval that stands alone, with its level: "95% interval 61.2 to 70.3"."""
+    """Returns an interval with its level, as in "95% interval 61.2 to 70.3"."""
     if low is None or high is None:
         return missing
     return f"95% interval {spanned(low, high, spec)}"
 
 
 def bracketed(low: End, high: End, spec: str = ".1f", missing: str = "") -> str:
-    """An interval in the lines of a command, which says BRACKETS: "[61.2, 70.3]"."""
+    """Returns an interval for a command that prints BRACKETS, as in "[61.2, 70.3]"."""
     if low is None or high is None:
         return missing
     return f"[{low:{spec}}, {high:{spec}}]"
 
 
 def dashed(low: End, high: End, spec: str = ".0f", missing: str = "") -> str:
-    """The ends in a narrow cell, below a heading that says the level: "1020–1066", "52–70%"."""
+    """Returns the ends for a narrow cell below a heading with the level, as in "1020–1066" or "52–70%"."""
     if low is None or high is None:
         return missing
     return f"{f'{low:{spec}}'.removesuffix('%')}–{high:{spec}}"
 
 
 def plus_minus(half_width: float, spec: str = ".1f") -> str:
-    """The half width of a 95% interval: "±4.2"."""
+    """Returns the half width of a 95% interval, as in "±4.2"."""
     return f"±{half_width:{spec}}"
 
 
 def runs_text(spread: float, spec: str = ".1f") -> str:
-    """The standard deviation of several runs: "(runs ±0.2)"."""
+    """Returns the standard deviation over runs, as in "(runs ±0.2)"."""
     return f"(runs {plus_minus(spread, spec)})"

@@ -1,4 +1,4 @@
-"""What is kept to be used again: by a digest, never by strangers' text itself, and bounded in weight and time."""
+"""Cache in memory, bounded in weight and time; its keys are digests, so it never holds texts of visitors as keys."""
 
 import ctypes
 import hashlib
@@ -17,9 +17,9 @@ _ALL: "WeakSet[Kept[Any]]" = WeakSet()
 
 
 class Kept(Generic[T]):
-    """Values by the digest of what they were made of; of more weight than `most`, the least recently used go.
+    """Values by the digest of their sources; above a weight of `most`, the least recently used are dropped.
 
-    A value that nobody asked for in `seconds` goes with the next `tidy`.
+    The next `tidy` drops values that were not used for `seconds`.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Kept(Generic[T]):
         self._weight = 0
         _ALL.add(self)
 
-    def of(self, made_of: object, make: Callable[[], T]) -> T:
-        """Return the value made of what `made_of` shows by `repr`: texts, numbers, records and tuples of them."""
-        key = hashlib.blake2b(repr(made_of).encode("utf-8", "replace"), digest_size=16).digest()
+    def of(self, source: object, make: Callable[[], T]) -> T:
+        """Returns the value for a source: texts, numbers, records and tuples of them, which `repr` tells apart."""
+        key = hashlib.blake2b(repr(source).encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
-            if found := self._values.get(key):
-                self._values[key] = (found[0], found[1], time.monotonic())
+            if entry := self._values.get(key):
+                self._values[key] = (entry[0], entry[1], time.monotonic())
                 self._values.move_to_end(key)
-                return found[0]
+                return entry[0]
         value = make()
         weight = self._weigh(value)
         with self._lock:
@@ -67,9 +67,9 @@ class Kept(Generic[T]):
 
 
 def tidy() -> None:
-    """Drop what nobody has asked for in a while, and give memory that is free back to the system, where it can."""
-    for kept in [*_ALL]:
-        kept.drop_old()
+    """Drops values that were not used for a while, and returns free memory to the system where possible."""
+    for cache in [*_ALL]:
+        cache.drop_old()
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # another C library than glibc
             ctypes.CDLL(None).malloc_trim(0)

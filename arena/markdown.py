@@ -1,7 +1,7 @@
-"""Markdown: untrusted model text to safe HTML, with the same subset for both sides.
+"""Markdown: turns untrusted model text into safe HTML, with the same subset for both sides.
 
-Nothing in the HTML runs, loads, hides or identifies a model. Formulas are put in after the cleaning, which lets none
-of strangers through.
+Nothing in the HTML runs, loads, hides or identifies a model. Formulas are inserted after the cleaning, which removes
+MathML from answers.
 """
 
 import html
@@ -21,16 +21,16 @@ from markupsafe import Markup
 from arena.formulas import Formula, formula_at, mathml
 
 MOST_TEXT = 20_000
-"""Most characters of an answer that is rendered as Markdown; a longer one is shown as plain text."""
+"""Most characters of an answer that is rendered as Markdown; longer answers are shown as plain text."""
 MOST_MARKS = 2_000
 """Most line ends and characters with a meaning within a line; an answer with more is shown as plain text.
 
-Each of them may be compared with all others; the densest real answers have 140 in 1,000 characters.
+Each of them may be compared with all others. The densest real answers have 140 in 1,000 characters.
 """
 MOST_HTML = 200_000
 """Most characters of rendered HTML; an answer that needs more is shown as plain text."""
 MOST_FORMULAS = 100
-"""Most formulas of an answer; those after them are shown as their source."""
+"""Most formulas of an answer; further ones are shown as their source."""
 NO_ANSWER = Markup('<p class="empty">(no answer)</p>')
 """Placeholder for an empty answer."""
 
@@ -65,21 +65,25 @@ _UNSEEN_YET = re.compile(f"(?:{_UNSEEN.pattern}|{_SPACES.pattern}|[\\s\u200c\u20
 
 
 def answer_html(text: str) -> Markup:
-    """Return an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
+    """Returns an answer as HTML: CommonMark with tables and strikethrough, no images, links to http and https only.
 
-    An answer of more than 20,000 characters or 2,000 marks, or whose HTML has more than 200,000, or that would show
-    nothing, is shown as plain text: the work on Markdown is unbounded. Equal text gives equal HTML, on either side.
+    An answer of more than 20,000 characters or 2,000 marks, with more than 200,000 characters of HTML, or with empty
+    HTML is shown as plain text, since rendering takes unbounded time. Equal text gives equal HTML.
     """
-    shown = visible_text(text)
-    if not shown.strip():
+    visible = visible_text(text)
+    if not visible.strip():
         return NO_ANSWER
-    if len(shown) > MOST_TEXT or _marks(shown) > MOST_MARKS or _most_cells(shown) > _MOST_CELLS:
-        return plain_html(shown)
+    if (
+        len(visible) > MOST_TEXT
+        or _marks(visible) > MOST_MARKS
+        or _most_cells(visible) > _MOST_CELLS
+    ):
+        return plain_html(visible)
     formulas = _Formulas()
-    # once more: Markdown has turned &#x200b; into the character
-    rendered = visible_text(_rendered(shown, formulas))
+    # again, since Markdown turns &#x200b; into the character
+    rendered = visible_text(_rendered(visible, formulas))
     if len(rendered) > MOST_HTML:
-        return plain_html(shown)
+        return plain_html(visible)
     clean = nh3.clean(
         rendered,
         tags=set(TAGS),
@@ -89,16 +93,16 @@ def answer_html(text: str) -> Markup:
             **dict.fromkeys(_DIRECTED, {"dir"}),
             "ol": {"start", "dir"},
         },
-        attribute_filter=_kept,
+        attribute_filter=_attribute_value,
         url_schemes={"http", "https"},
         link_rel="nofollow noopener noreferrer",
         set_tag_attribute_values={"a": {"target": "_blank"}},
     ).strip()
-    return Markup(formulas.put_into(clean)) if _TAG.sub("", clean).strip() else plain_html(shown)
+    return Markup(formulas.put_into(clean)) if _TAG.sub("", clean).strip() else plain_html(visible)
 
 
 class _Formulas:
-    """The formulas of one text: each leaves a place in the HTML, under a name that no stranger can know."""
+    """The formulas of one text; each has a placeholder in the HTML with a random name that an answer cannot guess."""
 
     def __init__(self) -> None:
         self._name = secrets.token_hex(8)
@@ -106,7 +110,7 @@ class _Formulas:
         self._length = 0
 
     def place(self, formula: Formula, source: str) -> str:
-        """Return HTML that stands for a formula: its place, or its source if there are too many or it is none."""
+        """Returns the placeholder of a formula, or its source if there are too many or it cannot be converted."""
         made = (
             mathml(formula)
             if len(self._made) < MOST_FORMULAS and self._length < MOST_HTML
@@ -115,40 +119,40 @@ class _Formulas:
         if made is None:
             return html.escape(source)
         kind = "formula display" if formula.display else "formula"
-        made = visible_text(made)  # the formula has turned &#x3164; into the character
+        made = visible_text(made)  # the conversion turns &#x3164; into the character
         self._made.append(f'<span class="{kind}">{made}</span>')
         self._length += len(made)
         return f"formula{self._name}n{len(self._made) - 1}e"
 
     def put_into(self, clean: str) -> str:
-        """Return cleaned HTML with the formulas in their places."""
+        """Returns cleaned HTML with the placeholders replaced by formulas."""
         return _PLACE.sub(
-            lambda found: self._made[int(found[2])] if found[1] == self._name else found[0], clean
+            lambda match: self._made[int(match[2])] if match[1] == self._name else match[0], clean
         )
 
 
-def _kept(tag: str, attribute: str, value: str) -> str | None:
-    """Drop an invalid link address: `[a]()` passes Markdown's own check."""
+def _attribute_value(tag: str, attribute: str, value: str) -> str | None:
+    """Drops an invalid link address: `[a]()` passes Markdown's own check."""
     return None if attribute == "href" and not _LINK.match(value) else value
 
 
 def plain_html(text: str) -> Markup:
-    """Return the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
-    shown = visible_text(text)
+    """Returns the text escaped in `<div class="plain">`, which the page shows with `white-space: pre-wrap`."""
+    visible = visible_text(text)
     return (
-        Markup(f'<div class="plain" dir="auto">{html.escape(shown)}</div>')
-        if shown.strip()
+        Markup(f'<div class="plain" dir="auto">{html.escape(visible)}</div>')
+        if visible.strip()
         else NO_ANSWER
     )
 
 
 def instruction_html(text: str) -> Markup:
-    """Return an instruction escaped, with its line breaks; it is never rendered as Markdown."""
+    """Returns an instruction escaped, with its line breaks; it is never rendered as Markdown."""
     return Markup(html.escape(visible_text(text)).replace("\n", "<br>"))
 
 
 def visible_text(text: str) -> str:
-    """Remove invisible characters, which could identify a model. Idempotent.
+    """Removes invisible characters, which could identify a model. Idempotent.
 
     Removes controls, bidi controls, zero widths, fillers, tag characters, spaces at line ends, and combining marks
     after the eighth. ZWJ and ZWNJ stay between non-ASCII characters (emoji, Persian). Odd spaces become a space, lone
@@ -165,31 +169,31 @@ def visible_text(text: str) -> str:
 
 
 def visible_name(text: str) -> str:
-    """Show what cannot be seen in a title or a name, as in `gpt-4<U+200B>`: it would turn letters round or copy a name.
+    """Replaces invisible characters in a title or a name by codes, as in `gpt-4<U+200B>`. Idempotent.
 
-    Joiners stay where `visible_text` leaves them. Idempotent.
+    They could reverse letters or imitate another name. Joiners stay where `visible_text` leaves them.
     """
     if text.isascii() and text.isprintable():
         return text
-    return _HIDDEN.sub(_named, text)
+    return _HIDDEN.sub(_code_of, text)
 
 
 def seen_length(text: str) -> int:
-    """Return the length of a growing text without trailing blanks and invisibles, which wait for what follows."""
+    """Returns the length of a growing text without trailing blanks and invisible characters, which may still change."""
     return len(text) - len(_UNSEEN_YET.match(text[::-1])[0])  # type: ignore[index]
 
 
 def _few_marks(text: str) -> str:
-    kept = []
+    characters = []
     run = 0
     for character in text:
         run = run + 1 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 0
         if run <= _MOST_MARKS:
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)
 
 
-def _named(hidden: re.Match[str]) -> str:
+def _code_of(hidden: re.Match[str]) -> str:
     if _JOINERS.fullmatch(hidden[0]) and _joined(hidden):
         return hidden[0]
     return f"<U+{ord(hidden[0]):04X}>"
@@ -210,7 +214,9 @@ def _marks(text: str) -> int:
 
 
 def _most_cells(text: str) -> int:
-    """Return an upper bound on the cells of all tables: short rows are padded to the width of the delimiter row."""
+    """Returns an upper bound on the cells of all tables, whose short rows are padded to the width of the delimiter
+    row.
+    """
     lines = text.split("\n")
     return len(lines) * max(
         (line.count("|") + 1 for line in lines if not line.strip(" \t>|:-")), default=0
@@ -223,7 +229,7 @@ def _rendered(text: str, formulas: _Formulas) -> str:
     for place, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 3)}"
-        # an empty corner is no heading
+        # an empty corner is not a heading
         if token.type == "th_open" and not tokens[place + 1].content.strip():
             token.tag = tokens[place + 2].tag = "td"
         if token.nesting == 1 and token.tag in _DIRECTED:
@@ -232,19 +238,19 @@ def _rendered(text: str, formulas: _Formulas) -> str:
 
 
 def _inline_formula(state: StateInline, silent: bool) -> bool:
-    found = formula_at(state.src, state.pos, state.posMax)
-    if found is None:
+    formula = formula_at(state.src, state.pos, state.posMax)
+    if formula is None:
         return False
     if not silent:
         token = state.push("formula", "", 0)
-        token.content = state.src[state.pos : found.end]
-        token.meta = {"formula": found}
-    state.pos = found.end
+        token.content = state.src[state.pos : formula.end]
+        token.meta = {"formula": formula}
+    state.pos = formula.end
     return True
 
 
 def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A formula that begins a line and ends another: no line of it is a heading, a list or a table."""
+    """Parses a formula of several lines, so that no line of it becomes a heading, a list or a table."""
     if not state.src.startswith(("$$", "\\["), state.bMarks[first] + state.tShift[first]):
         return False
     lines = []
@@ -257,15 +263,15 @@ def _block_formula(state: StateBlock, first: int, end: int, silent: bool) -> boo
         ):
             break
     text = "\n".join(lines).rstrip()
-    found = formula_at(text, 0, len(text))
-    if found is None or found.end != len(text):
+    formula = formula_at(text, 0, len(text))
+    if formula is None or formula.end != len(text):
         return False
     if not silent:
         state.line = first + len(lines)
         state.push("paragraph_open", "p", 1)
         token = state.push("formula", "", 0)
         token.content = text
-        token.meta = {"formula": found}
+        token.meta = {"formula": formula}
         state.push("paragraph_close", "p", -1)
     return True
 

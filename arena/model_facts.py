@@ -1,7 +1,7 @@
-"""Model facts: what is known of a model beside its answers, such as maker, licence and size, each with its source.
+"""Model facts, such as maker, licence and size, each with its source.
 
-An operator states facts in a file or in the models file, and the Hugging Face Hub shows some. All are texts of others:
-one line of bounded length, and links by https alone.
+An operator states facts in a file or in the models file; others come from the Hugging Face Hub. All are untrusted
+texts: one line of bounded length, and https links alone.
 """
 
 import re
@@ -17,15 +17,14 @@ from pydantic import BaseModel, BeforeValidator
 from arena.validation import must_be, number
 
 MOST_LETTERS = 80
-"""Of a maker's name or a licence's."""
+"""Most letters of the name of a maker or a licence."""
 MOST_LINK = 300
 MOST_PARAMETERS = 10**15
 FactSource = Literal["operator", "router", "card", "hub"]
 SOURCES: tuple[FactSource, ...] = get_args(FactSource)
-"""The first that has a fact counts: what the operator stated, a router's price, the model's card in the
-models file, the Hub."""
+"""Sources by precedence: a file of the operator, a router's prices, the model's card in the models file, the Hub."""
 ON_HUB = "on_hub"
-"""The day a repository was made on the Hub, which is no day of release."""
+"""The day a repository was made on the Hub, which may differ from the day of release."""
 
 _SIZE = re.compile(r"([0-9]{1,13}(?:\.[0-9]{1,3})?) ?([MBT]?)", re.ASCII | re.IGNORECASE)
 _UNITS = {"": 1, "M": 10**6, "B": 10**9, "T": 10**12}
@@ -46,14 +45,14 @@ _LICENCES = {
 
 
 def parse_size(text: str) -> int | None:
-    """Return a number of parameters, as in 8B, 0.5B, 256M or 8000000000; None for anything else."""
+    """Returns a number of parameters, as in 8B, 0.5B, 256M or 8000000000; None for anything else."""
     match = _SIZE.fullmatch(text.strip()[:20])
     size = round(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     return size if 0 < size <= MOST_PARAMETERS else None
 
 
 def size_text(parameters: int) -> str:
-    """Return a number of parameters as people write it: 8B, 8.3B, 256M."""
+    """Returns a number of parameters as people write it: 8B, 8.3B, 256M."""
     unit = next((name for name in "TB" if parameters >= 0.9995 * _UNITS[name]), "M")
     size = parameters / _UNITS[unit]
     return f"{size:.0f}{unit}" if size >= 100 else f"{f'{size:.1f}'.removesuffix('.0')}{unit}"
@@ -64,11 +63,13 @@ def licence_text(licence: str) -> str:
 
 
 def is_link(text: str) -> bool:
-    """Return whether a text is an https address that a page may lead to."""
+    """Returns whether a text is an https address that a page may link to."""
     with suppress(ValueError):
         parts = urlsplit(text)
-        named = bool(parts.hostname) and "@" not in parts.netloc
-        return parts.scheme == "https" and named and len(text) <= MOST_LINK and _is_one_word(text)
+        has_host = bool(parts.hostname) and "@" not in parts.netloc
+        return (
+            parts.scheme == "https" and has_host and len(text) <= MOST_LINK and _is_one_word(text)
+        )
     return False
 
 
@@ -98,7 +99,7 @@ def _parameters(value: object) -> object:
 
 
 def _day(value: object) -> object:
-    """Return a day that TOML knows as one as its text."""
+    """Returns the text of a date from TOML; any other value as it is."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
     return value
@@ -130,7 +131,7 @@ class StatedFacts(BaseModel, frozen=True, extra="forbid", strict=True):
     gated: _Flag | None = None
     parameters: _Size | None = None
     active: _Size | None = None
-    """Parameters at work on one token, of a mixture of experts."""
+    """Parameters used for one token, in a mixture of experts."""
     released: (
         Annotated[
             str,
@@ -146,11 +147,11 @@ class StatedFacts(BaseModel, frozen=True, extra="forbid", strict=True):
     repository: (
         Annotated[str, must_be("a model on the Hub, as in owner/name", is_repository)] | None
     ) = None
-    """From which the Hub's facts are read."""
+    """Repository from which the Hub's facts are read."""
 
     @property
     def values(self) -> dict[str, str]:
-        """What is stated as texts, by field."""
+        """Stated facts as texts, by field."""
         return {field: stored(value) for field, value in self if value is not None}
 
 
@@ -159,7 +160,7 @@ FIELDS = (*StatedFacts.model_fields, ON_HUB)
 
 
 def stored(value: Any) -> str:
-    """Return a fact as the text that the database has."""
+    """Returns a fact as text for the database."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return repr(value) if isinstance(value, float) else str(value)
@@ -176,13 +177,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What is known of a model, each fact from the first source that has it."""
+    """Facts of a model, each from the first source that has it."""
 
     facts: Mapping[str, Fact]
 
     @classmethod
     def of(cls, facts: Iterable[tuple[str, Fact]]) -> "ModelFacts":
-        """Choose among facts by their fields: of each the one of the first source."""
+        """Returns of each field the fact from the first source."""
         last_first = sorted(facts, key=lambda fact: -SOURCES.index(fact[1].source))
         return cls(dict(last_first))
 
@@ -196,7 +197,7 @@ class ModelFacts:
 
     @property
     def licence(self) -> str | None:
-        """The licence as SPDX writes it, where it is one of the usual."""
+        """The licence, by its SPDX name if it is a common one."""
         licence = self.text("licence")
         return licence_text(licence) if licence else None
 

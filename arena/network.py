@@ -1,6 +1,7 @@
 """Client address of a request, and its network: a /24 of IPv4 or a /48 of IPv6.
 
-A /48 is the largest that one customer is given, for nothing; where homes have a /56 each, it holds as many as a /24.
+A /48 is the largest network that providers give to one customer; with a /56 for each home, it has as many homes as a
+/24 has addresses.
 """
 
 import ipaddress
@@ -14,7 +15,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _WORLD = tuple(ipaddress.ip_network(text) for text in ("0.0.0.0/0", "2000::/3"))
-"""All of IPv4, and the part of IPv6 that is given to networks."""
+"""All of IPv4, and the part of IPv6 that is assigned to networks."""
 _SPECIAL = tuple(
     ipaddress.ip_network(text)
     for text in """
@@ -24,54 +25,54 @@ _SPECIAL = tuple(
         2001::/23 2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20
     """.split()
 )
-"""IANA's special-purpose addresses (RFC 6890) within `_WORLD`, and multicast; Python's own lists differ by version."""
+"""IANA's special-purpose addresses (RFC 6890) within `_WORLD`, and multicast; Python's lists differ by version."""
 
 
 def client_address(peer: str, forwarded: Sequence[str], hops: int) -> str:
-    """Return the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
+    """Returns the address seen by the outermost trusted proxy; anyone can forge the entries further left."""
     chain = [part.strip() for line in forwarded for part in line.split(",")] + [peer]
     return chain[max(0, len(chain) - 1 - hops)]
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of a host on the public internet. Raises ValueError."""
+    """Returns whether an IP address is public. Raises ValueError for other texts."""
     return _is_public(ipaddress.ip_address(address))
 
 
 def network_of(address: str) -> Network | None:
-    """Return the /24 or /48 of an address, with or without a port; None if it is not an address."""
-    found = _parsed(address)
-    return found and _around(found)
+    """Returns the /24 or /48 of an address, with or without a port; None if it is not an address."""
+    parsed = _parsed(address)
+    return parsed and _around(parsed)
 
 
 def public_network(address: str) -> str | None:
-    """Return the network of a public address; None for a private one, a proxy's or of the operator's own network."""
-    found = _parsed(address)
-    return str(_around(found)) if found and _is_public(found) else None
+    """Returns the network of a public address; None for a private address, such as one of a proxy."""
+    parsed = _parsed(address)
+    return str(_around(parsed)) if parsed and _is_public(parsed) else None
 
 
-def _is_public(found: Address) -> bool:
-    return any(found in world for world in _WORLD) and not any(
-        found in special for special in _SPECIAL
+def _is_public(address: Address) -> bool:
+    return any(address in world for world in _WORLD) and not any(
+        address in special for special in _SPECIAL
     )
 
 
 def _parsed(address: str) -> Address | None:
     with_port = _PORT.fullmatch(address)
     try:
-        found = ipaddress.ip_address((with_port[1] or with_port[2]) if with_port else address)
+        parsed = ipaddress.ip_address((with_port[1] or with_port[2]) if with_port else address)
     except ValueError:
         return None
-    return found if isinstance(found, ipaddress.IPv4Address) else _translated(found)
+    return parsed if isinstance(parsed, ipaddress.IPv4Address) else _translated(parsed)
 
 
-def _translated(found: ipaddress.IPv6Address) -> Address:
-    """Return the IPv4 address of a person whom a gateway gave this one: IPv4-mapped, NAT64, 6to4, Teredo; else it."""
-    if found in _NAT64:
-        return ipaddress.IPv4Address(found.packed[-4:])
-    _, teredo = found.teredo or (None, None)
-    return found.ipv4_mapped or found.sixtofour or teredo or found
+def _translated(address: ipaddress.IPv6Address) -> Address:
+    """Returns the IPv4 address inside an IPv4-mapped, NAT64, 6to4 or Teredo address; any other address as it is."""
+    if address in _NAT64:
+        return ipaddress.IPv4Address(address.packed[-4:])
+    _, teredo = address.teredo or (None, None)
+    return address.ipv4_mapped or address.sixtofour or teredo or address
 
 
-def _around(found: Address) -> Network:
-    return ipaddress.ip_network((found.packed, 24 if found.version == 4 else 48), strict=False)
+def _around(address: Address) -> Network:
+    return ipaddress.ip_network((address.packed, 24 if address.version == 4 else 48), strict=False)

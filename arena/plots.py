@@ -1,4 +1,4 @@
-"""Plots: drawings with their captions and tables, and a page of plots that needs no network."""
+"""Plots: drawings with captions and tables, and a self-contained page of plots."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -24,40 +24,40 @@ from arena.templates import macros, plural
 
 Matrix = npt.NDArray[np.float64]
 Cell = Callable[[int, int], GridCell | None]
-"""Returns the cell of a heat map by its row and column; None where it is blank."""
+"""Returns the cell of a heat map by row and column; None for a blank cell."""
 
 MOST_COLUMNS = 16
-"""Columns of a drawing."""
+"""Most columns of a drawing."""
 MOST_LISTED = 80
-"""Rows of a drawing, and rows and columns of its table."""
+"""Most rows of a drawing, and most rows and columns of its table."""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """One plot; without a drawing its note says why there is none."""
+    """One plot; if it has no drawing, its note says why."""
 
     title: str
     note: str
     """Caption: what the plot shows, in one sentence."""
     drawing: Drawing | None = None
     table: Sheet | None = None
-    """What the drawing shows, and more where it has no room."""
+    """The data of the drawing, and rows and columns that do not fit on it."""
 
     @property
     def folded_table(self) -> str:
-        """The table as HTML, for anyone who can't see the drawing or wants the numbers; "" for none."""
+        """The table as HTML that opens below the drawing; "" if there is none."""
         return folded(self.table) if self.table else ""
 
 
 def folded(sheet: Sheet) -> str:
-    """Return a table as HTML that opens below a drawing."""
+    """Returns a table as HTML that opens below a drawing."""
     return macros("plots.html").as_table(as_html(sheet))
 
 
 def interval_plot(
     rows: Sequence[RatingRow], note: str, title: str = "Ratings with 95% intervals"
 ) -> Plot:
-    """Plot ratings with intervals, or with another spread that the title names, the first model on top."""
+    """Plots ratings with intervals, or with another spread that the title names, the first model on top."""
     if not rows:
         return Plot(title, "No model has a rating.")
     drawing = ratings_drawing(title, note, rows, MOST_LISTED)
@@ -66,7 +66,7 @@ def interval_plot(
 
 
 def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
-    """Plot the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
+    """Plots the predicted win rate of each row's model against each column's (models x models, NaN: blank)."""
 
     def cell(row: int, column: int) -> GridCell | None:
         chance = float(chances[row, column])
@@ -83,7 +83,7 @@ def win_rate_plot(models: Sequence[str], chances: Matrix) -> Plot:
 
 
 def battle_count_plot(models: Sequence[str], battles: Matrix) -> Plot:
-    """Plot how often two models met, by side (models x models: first on side a, then on side b)."""
+    """Plots how often two models met, by side (models x models: first on side a, then on side b)."""
     met = battles + battles.T
     most = max(met.max(initial=0.0), 1.0)
 
@@ -110,7 +110,7 @@ class RatingLine(NamedTuple):
 
 
 def history_plot(days: Sequence[str], lines: Sequence[RatingLine]) -> Plot:
-    """Plot ratings over days, which are written as 2026-01-31."""
+    """Plots ratings over days, which are written as 2026-01-31."""
     title = "Ratings over time"
     note = "Each day's rating counts all votes until its end (UTC); where votes are few, it swings."
     if len(lines) > MOST_LINES:
@@ -136,7 +136,7 @@ class RatingCell(NamedTuple):
 def family_rating_plot(
     families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[RatingCell | None]]
 ) -> Plot:
-    """Plot ratings by family (rows) and model (columns); None: blank."""
+    """Plots ratings by family (rows) and model (columns); None: blank."""
 
     def cell(row: int, column: int) -> GridCell | None:
         rated = cells[row][column]
@@ -166,7 +166,7 @@ class WinRateCell(NamedTuple):
 def family_win_rate_plot(
     families: Sequence[str], models: Sequence[str], cells: Sequence[Sequence[WinRateCell | None]]
 ) -> Plot:
-    """Plot win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
+    """Plots win rates against the reference (VisIT-Bench, Figure 8) by family (rows) and model (columns); None: blank.
 
     A cell is coloured by the end of its interval that is nearer to one half, so that few battles look like few.
     """
@@ -203,7 +203,7 @@ def _grid_plot(
     cell: Cell,
     most_rows: int = MOST_LISTED,
 ) -> Plot:
-    """Return a heat map of the first rows and columns, with a table of more of them."""
+    """Returns a heat map of the first rows and columns, with a table of more of them."""
     if len(columns) > MOST_COLUMNS:
         listed = "all of them" if len(columns) <= MOST_LISTED else f"the first {MOST_LISTED}"
         note += f" The chart shows the first {MOST_COLUMNS} of {len(columns)} models. The table shows {listed}."
@@ -212,7 +212,7 @@ def _grid_plot(
         for row in range(len(rows[:MOST_LISTED]))
     ]
     texts = [
-        [name, *(one.long_text or one.text or None for one in row)]
+        [name, *(grid_cell.long_text or grid_cell.text or None for grid_cell in row)]
         for name, row in zip(rows[:MOST_LISTED], cells, strict=True)
     ]
     drawn = [row[:MOST_COLUMNS] for row in cells[:most_rows]]
@@ -222,7 +222,7 @@ def _grid_plot(
 
 
 def plots_page(title: str, plots: Iterable[Plot]) -> str:
-    """Return a self-contained HTML page of plots and their tables."""
+    """Returns a self-contained HTML page of plots and their tables."""
     drawn = [
         (plot, svg(plot.drawing, f"plot{place}") if plot.drawing else "")
         for place, plot in enumerate(plots)

@@ -1,7 +1,7 @@
-"""Reasoning and special tokens around an answer: the formats of current models, and what is left without them.
+"""Removes reasoning and special tokens around an answer, in the formats of current models.
 
-`FORMATS` and `ANSWERS` are the one table of formats, for letters, VQA, MM-Vet, free answers and judges' replies alike.
-What people read is parted with more caution (`thinking.py`).
+Letters, VQA, MM-Vet, free answers and judges' replies all use the tables `FORMATS` and `ANSWERS`. For answers that
+people read, `thinking.py` separates thinking more cautiously.
 """
 
 import re
@@ -15,24 +15,24 @@ from arena.types import grouped
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model says to its reader."""
+    """A model's answer without its reasoning."""
 
     text: str
     """Without reasoning and special tokens, and without blanks around it."""
     cuts: tuple[str, ...]
-    """Names of what was taken off, in order, each once."""
+    """Names of the formats that were removed, in order, each once."""
     torn: bool
-    """Whether reasoning that never ends has left nothing."""
+    """Whether the text is empty because its reasoning never ends."""
 
 
 class Wrapped(NamedTuple):
-    """An answer that a model puts into a tag or a box."""
+    """An answer inside a tag or a box."""
 
     name: str
     text: str
     start: int
     end: int
-    """Of the wrapper in the text around it."""
+    """Start and end of the wrapper in the text around it."""
 
 
 class MarkFormat(NamedTuple):
@@ -40,26 +40,28 @@ class MarkFormat(NamedTuple):
 
     name: str
     opening: str
-    """Pattern of the mark before it."""
+    """Pattern of the opening mark."""
     closing: str
-    """Pattern of the mark behind it."""
+    """Pattern of the closing mark."""
     source: str
-    """The models that write so, or where it is described."""
+    """Models that use the format, or where it is described."""
     opens_in_prompt: bool = True
-    """Whether the prompt may hold the opening: all before a lone closing is reasoning then."""
+    """Whether the prompt may hold the opening; all text before a lone closing is reasoning then."""
     ends: bool = False
-    """Whether a lone opening says nothing; otherwise all behind it is reasoning without an end."""
+    """Whether a lone opening is ignored; otherwise all text behind it is reasoning without an end."""
     thinks: bool = False
-    """Whether it holds thinking although no prompt holds its opening."""
+    """Whether it holds thinking although prompts never hold its opening."""
 
     @property
     def folds(self) -> bool:
-        """Whether it is thinking to people too, and not a part of an answer such as its summary or its steps."""
+        """Whether pages fold it away as thinking; otherwise it is part of an answer, such as its summary or its
+        steps.
+        """
         return self.thinks or (self.opens_in_prompt and not self.ends)
 
 
 MOST_LAYERS = 8
-"""Times that formats are looked for in what is left; an answer with more layers is none."""
+"""Most layers of formats around an answer; with more, there is no answer."""
 _LESS = r"(?:<|&lt;|\\u003c|%3c)"
 _MORE = r"\\?(?:>|&gt;|\\u003e|%3e)"
 
@@ -87,7 +89,7 @@ def _marks(opening: str, closing: str, source: str) -> MarkFormat:
 _THOUGHT = "(?:think|thought|reason|思考|推理)"
 _THINKING = "(?:think(?:ing)?|thoughts?)"
 _NAME = rf"[\w:.-]{{0,20}}?{_THOUGHT}[\w:.-]{{0,20}}"
-"""The name of any mark of thinking: a new model's is read before anyone has listed it."""
+"""Name of any mark of thinking, also of models that are not listed yet."""
 _ANGLE = r"(?:<|&lt;|\\u003c|%3c|‹)\s?\|?\s?"
 _END_ANGLE = r"\\?(?:>|&gt;|\\u003e|%3e|›)"
 
@@ -148,7 +150,7 @@ FORMATS: Sequence[MarkFormat] = (
         thinks=True,
     ),
 )  # fmt: skip
-"""Formats whose reasoning stands between marks."""
+"""Formats with reasoning between marks."""
 ANSWERS: Sequence[MarkFormat] = (
     *_tags("conclusion", "LLaVA-CoT (arXiv 2411.10440)"),
     *_tags("response output solution", "ERNIE 4.5 VL, prompts of research code"),
@@ -157,11 +159,11 @@ ANSWERS: Sequence[MarkFormat] = (
     _marks("<|START_RESPONSE|>", "<|END_RESPONSE|>", "Cohere Command A Reasoning"),
     _marks("[BEGIN FINAL RESPONSE]", "[END FINAL RESPONSE]", "Apriel 1.5"),
 )
-"""Formats in which these models give their answer, apart from the reasoning: the last one with text is read."""
+"""Formats with the answer between marks; the last one with text is read."""
 
 
 def _one_of(patterns: Sequence[str]) -> str:
-    """A pattern of these as groups, tried where one of the signs stands that marks begin with."""
+    """Returns a pattern with these patterns as groups, tried only at characters with which marks begin."""
     groups = "|".join(f"({pattern})" for pattern in patterns)
     return rf"(?=(?:[<&\[{{◁‹〈《【]|\\u003c|%3c)[\s|/\\]{{0,3}}\w|```|~~~)(?:{groups})"
 
@@ -174,13 +176,13 @@ MARKED = re.compile(
     r"[<◁\[{&‹〈《【\\%`~](?:(?<=[<◁\[{&‹〈《【])|(?<=\\)u003c|(?<=%)3c|(?<=`)``|(?<=~)~~)",
     re.IGNORECASE,
 )
-"""A sign that marks begin with."""
+"""A character with which marks begin."""
 
 FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s?final\b[^<>]{0,20}(?:<\|constrain\|>[^<>]{0,20})?<\|message\|>"
 )
 BARE_ANALYSIS = re.compile(r"\s*+(?:assistant)?analysis(?=[A-Z\"'(*\u3400-\u9fff])")
-"""harmony's first channel without its tokens, "analysisThe picture"."""
+"""harmony's first channel without its tokens, as in "analysisThe picture"."""
 BARE_FINAL = re.compile(r"assistantfinal|assistant\nfinal(?![a-z])")
 _ANALYSIS_LINE = re.compile(r"\s*+(?:assistant\s*+)?analysis\s*+(?::|\n)", re.IGNORECASE)
 _FINAL_LINE = re.compile(r"^[ \t]*+(?:assistant[ \t]*+)?final[ \t]*+(?::|$)", re.I | re.M)
@@ -212,12 +214,12 @@ _JSON_KEY = re.compile(r"[{,\n]\s?[\"']([\w -]{1,40})[\"']\s?:")
 _FINISH = re.compile(
     r"\bAction(?: \d{1,3})?\s?:\s?(?i:Finish|Answer|Final Answer|Submit)\s?[\[(]([^\[\]()\n]{1,400})[\])]"
 )
-"""ReAct (arXiv 2210.03629): its last action holds the answer."""
+"""ReAct's last action, which holds the answer (arXiv 2210.03629)."""
 _REACT = re.compile(r"\s*+Thought(?: \d{1,3})?\s?:")
 _ACTION = re.compile(r"^[ \t]*+(?:Action|Observation)(?: \d{1,3})?\s?:", re.MULTILINE)
 _PROMPT = re.compile(r"\s*+(?:USER|Human)\s?:")
 _REPLY = re.compile(r"\b(?:ASSISTANT|Assistant)\s?:")
-"""LLaVA's and Vicuna's conversation, where the model repeats its prompt."""
+"""Conversation of LLaVA and Vicuna in an answer that repeats its prompt."""
 
 TURN_END = re.compile(
     r"</s>|<\|(?:im_end|eot_id|endoftext|end_of_text|end|eom_id|eos|return|END_OF_TURN_TOKEN|end▁of▁sentence)\|>"
@@ -236,35 +238,35 @@ _BRACE = re.compile(r"\\?\b(?:boxed|fbox)\s?\{|(?<!\\)[{}]")
 
 
 def answer_of(text: str) -> Answer:
-    """The answer without reasoning and special tokens; the same of its own text. Its work grows with the text."""
-    left = text.strip()
+    """Returns the answer without reasoning and special tokens. Idempotent, in time linear in the text."""
+    remaining = text.strip()
     cuts: dict[str, None] = {}
     endless = False
     for _ in range(MOST_LAYERS):
-        before = left
+        before = remaining
         for take_off in _STEPS:
-            step = take_off(left)
-            if step is None or step.text.strip() == left:
+            step = take_off(remaining)
+            if step is None or step.text.strip() == remaining:
                 continue
-            left = step.text.strip()
+            remaining = step.text.strip()
             cuts.update(dict.fromkeys(step.cuts))
             endless = endless or step.torn
-        if left == before:
-            return Answer(left, tuple(cuts), endless and not left)
+        if remaining == before:
+            return Answer(remaining, tuple(cuts), endless and not remaining)
     return Answer("", tuple(cuts), True)
 
 
 def wrapped(text: str) -> tuple[Wrapped, ...]:
-    """What the text holds in tags of an answer, as `<answer>B</answer>`, and in `\\boxed{}`, in order."""
+    """Returns the answers in tags, as in `<answer>B</answer>`, and in `\\boxed{}`, in order."""
     tags = [
-        Wrapped(f"<{found[1].lower()}>", found[2].strip(), found.start(), found.end())
-        for found in _TAGGED.finditer(text)
+        Wrapped(f"<{match[1].lower()}>", match[2].strip(), match.start(), match.end())
+        for match in _TAGGED.finditer(text)
     ]
     return tuple(sorted([*tags, *_boxes(text)], key=lambda holder: holder.start))
 
 
 def _boxes(text: str) -> list[Wrapped]:
-    """The outermost boxes; one that never ends is none."""
+    """Returns the outermost boxes that end."""
     boxes: list[Wrapped] = []
     braces: list[re.Match[str] | None] = []
     outermost = 0
@@ -285,7 +287,7 @@ def _final_channel(text: str) -> Answer | None:
 
 
 def _between_marks(text: str) -> Answer | None:
-    """Take off reasoning between marks, all before a lone closing, and all behind a lone opening."""
+    """Removes reasoning between marks, all text before a lone closing, and all text behind a lone opening."""
     if not MARKED.search(text):
         return None
     whole = text
@@ -293,28 +295,28 @@ def _between_marks(text: str) -> Answer | None:
     if not text.strip() and (end := _last(CLOSINGS, whole)):
         text = _declared(whole, end.start())
     last = None
-    for found in CLOSINGS.finditer(text):
-        if FORMATS[(found.lastindex or 1) - 1].opens_in_prompt:
-            last = found
+    for mark in CLOSINGS.finditer(text):
+        if FORMATS[(mark.lastindex or 1) - 1].opens_in_prompt:
+            last = mark
     if last:
         cuts.append(_name_of(last))
         text = _declared(text[: last.end()], last.start()) + text[last.end() :]
-    for found in OPENINGS.finditer(text):
-        if not FORMATS[(found.lastindex or 1) - 1].ends:
-            headed = _last(_ANSWER_BRACKET, text)
-            behind = text[max(found.end(), headed.start()) :] if headed else ""
-            kept = text[: found.start()] + (_declared(text, len(text)) or behind)
-            return Answer(kept, (*cuts, f"{_name_of(found)} without an end"), True)
+    for mark in OPENINGS.finditer(text):
+        if not FORMATS[(mark.lastindex or 1) - 1].ends:
+            bracket = _last(_ANSWER_BRACKET, text)
+            behind = text[max(mark.end(), bracket.start()) :] if bracket else ""
+            remaining = text[: mark.start()] + (_declared(text, len(text)) or behind)
+            return Answer(remaining, (*cuts, f"{_name_of(mark)} without an end"), True)
     return Answer(text, tuple(cuts), False)
 
 
 def without_pairs(text: str) -> tuple[str, list[str]]:
-    """The text without what is between an opening and the next closing of its format, and the formats' names.
+    """Removes each opening with all text up to the next closing of its format; returns text and formats' names.
 
     Every mark is visited once.
     """
-    closings = grouped((found.lastindex, found) for found in CLOSINGS.finditer(text))
-    kept: list[str] = []
+    closings = grouped((mark.lastindex, mark) for mark in CLOSINGS.finditer(text))
+    pieces: list[str] = []
     names: list[str] = []
     place = 0
     opening = OPENINGS.search(text)
@@ -322,11 +324,11 @@ def without_pairs(text: str) -> tuple[str, list[str]]:
         same = closings.get(opening.lastindex, [])
         number = bisect_left(same, opening.end(), key=re.Match.start)
         if number < len(same):
-            kept += [text[place : opening.start()], " "]
+            pieces += [text[place : opening.start()], " "]
             names.append(_name_of(opening))
             place = same[number].end()
         opening = OPENINGS.search(text, max(place, opening.start() + 1))
-    return "".join([*kept, text[place:]]), names
+    return "".join([*pieces, text[place:]]), names
 
 
 def _name_of(mark: re.Match[str]) -> str:
@@ -334,16 +336,16 @@ def _name_of(mark: re.Match[str]) -> str:
 
 
 def _declared(text: str, end: int) -> str:
-    """The `<answer>` that ends the reasoning before this place, as models write that forget to close it; or ""."""
+    """Returns the `<answer>` at the end of reasoning before this place, which some models forget to close; or ""."""
     start = text.lower().rfind("<answer>", 0, end)
-    found = _CLOSED_ANSWER.match(text[:end], start) if start >= 0 else None
-    return found[0] if found else ""
+    match = _CLOSED_ANSWER.match(text[:end], start) if start >= 0 else None
+    return match[0] if match else ""
 
 
 def _bare_harmony(text: str) -> Answer | None:
-    """harmony's channels after a tokenizer has skipped the special tokens."""
-    if found := _behind_last(BARE_FINAL, text, "harmony without its tokens"):
-        return found
+    """Removes harmony's channels after a tokenizer has skipped the special tokens."""
+    if answer := _behind_last(BARE_FINAL, text, "harmony without its tokens"):
+        return answer
     if BARE_ANALYSIS.match(text):
         return Answer("", ("harmony without its tokens or an end",), True)
     if _ANALYSIS_LINE.match(text):
@@ -351,10 +353,10 @@ def _bare_harmony(text: str) -> Answer | None:
     return None
 
 
-def _told_thinking(text: str) -> Answer | None:
-    """Thinking in plain words: ended by "...done thinking.", in a quotation, or under a heading of its own."""
-    if found := _behind_last(_DONE_THINKING, text, "thinking"):
-        return found
+def _plain_thinking(text: str) -> Answer | None:
+    """Removes thinking without marks: before "...done thinking.", in a quotation, or under its own heading."""
+    if answer := _behind_last(_DONE_THINKING, text, "thinking"):
+        return answer
     if _THINKING_BEGUN.match(text):
         return Answer("", ("thinking without an end",), True)
     if quoted := _QUOTED_THINKING.match(text):
@@ -366,7 +368,7 @@ def _told_thinking(text: str) -> Answer | None:
 
 
 def _torn_object(text: str) -> Answer | None:
-    """A JSON object that holds reasoning and nothing else, as one that was cut off."""
+    """Removes a JSON object with reasoning alone, whose answer was cut off."""
     if not _JSON_THINKING.match(text):
         return None
     if all(_THINKING_KEY.search(key[1]) for key in _JSON_KEY.finditer(text)):
@@ -375,19 +377,19 @@ def _torn_object(text: str) -> Answer | None:
 
 
 def _finished(text: str) -> Answer | None:
-    found = _last(_FINISH, text) if "Action" in text else None
-    if found and found[1].strip():
-        return Answer(found[1], ("ReAct",), False)
+    action = _last(_FINISH, text) if "Action" in text else None
+    if action and action[1].strip():
+        return Answer(action[1], ("ReAct",), False)
     if _REACT.match(text) and _ACTION.search(text):
         return Answer("", ("ReAct without an end",), True)
     return None
 
 
 def _answer_format(text: str) -> Answer | None:
-    """The last answer with text in one of `ANSWERS`."""
+    """Returns the last answer with text in a format of `ANSWERS`."""
     if not MARKED.search(text):
         return None
-    closings = grouped((found.lastindex, found) for found in _ANSWER_CLOSINGS.finditer(text))
+    closings = grouped((mark.lastindex, mark) for mark in _ANSWER_CLOSINGS.finditer(text))
     answer = None
     for opening in _ANSWER_OPENINGS.finditer(text):
         same = closings.get(opening.lastindex, [])
@@ -412,7 +414,7 @@ def _repeated_prompt(text: str) -> Answer | None:
 
 
 def _special_tokens(text: str) -> Answer | None:
-    """The first turn with text: what follows a model's own end of turn is no answer."""
+    """Returns the first turn with text; text after a model's own end of turn is not part of the answer."""
     if not MARKED.search(text):
         return None
     turns = (TOKENS.sub(" ", turn) for turn in TURN_END.split(text))
@@ -421,27 +423,27 @@ def _special_tokens(text: str) -> Answer | None:
 
 
 def _behind_last(mark: re.Pattern[str], text: str, name: str) -> Answer | None:
-    """The text behind the last mark with text behind it; None if there is none."""
+    """Returns the text behind the last mark that has text behind it; None if there is none."""
     end = len(text.rstrip())
-    found = None
-    for one in mark.finditer(text):
-        if one.end() < end:
-            found = one
-    return Answer(text[found.end() :], (name,), False) if found else None
+    last = None
+    for candidate in mark.finditer(text):
+        if candidate.end() < end:
+            last = candidate
+    return Answer(text[last.end() :], (name,), False) if last else None
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = None
-    for one in pattern.finditer(text):
-        found = one
-    return found
+    last = None
+    for match in pattern.finditer(text):
+        last = match
+    return last
 
 
 _STEPS: Sequence[Callable[[str], Answer | None]] = (
     _final_channel,
     _between_marks,
     _bare_harmony,
-    _told_thinking,
+    _plain_thinking,
     _answer_format,
     _torn_object,
     _finished,

@@ -1,6 +1,6 @@
-"""Settings: read from environment variables, here and nowhere else.
+"""Settings, read from environment variables by this module alone.
 
-Import this module before gradio or huggingface_hub: it sets environment variables that those read on import.
+Import this module before gradio and huggingface_hub: it sets environment variables that they read on import.
 """
 
 import os
@@ -45,6 +45,7 @@ _DATASET = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASC
 _ADDRESS = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 _DATABASES = "postgresql://user:password@host:port/name or sqlite:////path/to/file.db"
 _URL = "an address as in https://api.example.org/v1, without user, password or query"
+_ORIGIN = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?")
 _SITE = re.compile(r"https?://[\w.-]+(:\d{1,5})?", re.ASCII)
 _PROVIDER = re.compile(
     r"(https://[^\s/?#@]+|http://(127\.0\.0\.1|localhost)(:[^\s/?#@]*)?)(/[^\s?#]*)?"
@@ -53,32 +54,35 @@ _NAME = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL", re.IGNORECASE)
 _PASSWORD = re.compile(r"//[^/?#@:]*:([^/?#]+)@")
 _PRIVATE = re.compile(r"(?<=://)[^/?#@]*@|\?.*", re.DOTALL)
-"""Parts of an address of a database that may hold a password."""
+"""Parts of a database's address that may hold a password."""
 _DIGITS = re.compile(r"[0-9]{1,9}")
 _DOLLARS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,6})?")
 _QUOTED = re.compile(r"([\"']).*\1", re.DOTALL)
 _PRESET = re.compile(r"[a-z0-9-]{1,40}")
 PRESETS = Path(__file__).parent / "inference/presets"
-"""Catalogues of models that come with the program, by name."""
+"""Folder of the model catalogues that come with the program."""
 _SPACE_HOPS = "1"
-"""A Space is reached only through its platform's proxies; how many there are is not documented. No visitor can forge
-the rightmost address; if it were an inner proxy's, it would be private, and count as no network."""
+"""Trusted proxies of a Space. Their number is not documented, but a visitor cannot forge the rightmost address; an
+inner proxy's would be private and count as no network."""
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+"""Names of this machine for itself."""
 
 DemoBank = Literal["auto", "on", "off"]
 MTURK_HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
-"""Where MTurk takes a worker's answer back."""
+"""Sites of MTurk to which a worker's browser posts the finished work."""
 MTURK_FRAMES = ("https://worker.mturk.com", "https://workersandbox.mturk.com")
 """Sites of MTurk in whose frame a campaign's page may stand."""
 CountRule = Literal["everyone", "logged-in", "campaign", "counted"]
 BoardVoters = Literal["counted", "everyone"]
-"""Whose votes stand on a board: those of the voters who count, or everyone's."""
+"""Whose votes a board uses: those of the voters who count, or everyone's."""
 _COUNTED: Mapping[tuple[bool, bool], CountRule] = {
     (True, True): "counted",
     (True, False): "logged-in",
     (False, True): "campaign",
     (False, False): "everyone",
 }
-"""Whose votes count where people can log in, and where campaigns are named."""
+"""The rule by whether people can log in, and whether campaigns are named."""
 
 
 class SettingError(ValueError):
@@ -107,16 +111,16 @@ def _folder(text: str) -> Path:
 def _existing(text: str) -> Path:
     path = Path(text).absolute()
     try:
-        found = path.exists()
+        exists = path.exists()
     except OSError as error:  # a folder that this user may not enter, a name that is too long
         raise ValueError(f"it cannot be opened: {error.strerror}") from error
-    if not found:
+    if not exists:
         raise ValueError("there is no such file or folder")
     return path
 
 
 def _catalogue(text: str) -> Path:
-    """The catalogue of models: a file, or a preset by its name, which never hides a file."""
+    """Returns the path of a model catalogue, a file or the name of a preset; a file of that name comes first."""
     preset = PRESETS / f"{text}.toml"
     if not _PRESET.fullmatch(text) or Path(text).exists():
         return _existing(text)
@@ -145,6 +149,11 @@ _Operator: TypeAlias = Annotated[_Name, AfterValidator(str.lower)]
 _Site: TypeAlias = Annotated[
     str, must_be("addresses with commas, as in https://www.mturk.com", _SITE.fullmatch)
 ]
+_Origin: TypeAlias = Annotated[
+    str,
+    BeforeValidator(lambda url: url.lower().removesuffix("/")),
+    must_be("an https address without a path, as in https://arena.example.org", _ORIGIN.fullmatch),
+]
 _Host: TypeAlias = Annotated[
     str,
     BeforeValidator(str.lower),
@@ -157,7 +166,7 @@ class JudgeSettings:
     """The operator's judge: its address, rate limit and budgets in millionths of a US dollar."""
 
     model: Annotated[str, Field(alias="JUDGE_MODEL")] = ""
-    """Empty: the operator lends no judge, and uploads are scored with their owner's key."""
+    """If empty, there is no operator's judge, and uploads are scored with their owner's key."""
     base_url: Annotated[
         str, must_be(_URL, _ADDRESS.fullmatch, hidden="a key"), Field(alias="JUDGE_URL")
     ] = "https://api.openai.com/v1"
@@ -170,7 +179,7 @@ class JudgeSettings:
     tokens_per_minute: Annotated[_Rate | None, Field(alias="JUDGE_TOKENS_PER_MINUTE")] = None
     job_budget: Annotated[_Dollars, Field(alias="JUDGE_JOB_BUDGET")] = 5_000_000
     day_budget: Annotated[_Dollars, Field(alias="JUDGE_DAY_BUDGET")] = 10_000_000
-    """Per person and day."""
+    """Most cost per person and day."""
     total_budget: Annotated[_Dollars, Field(alias="JUDGE_TOTAL_BUDGET")] = 100_000_000
 
 
@@ -179,9 +188,9 @@ class LiveSettings:
     """Budgets of live battles in millionths of a US dollar, and how many run at once."""
 
     battle_budget: Annotated[_Dollars, Field(alias="LIVE_BATTLE_BUDGET")] = 200_000
-    """Per live battle."""
+    """Most cost of one live battle."""
     day_budget: Annotated[_Dollars, Field(alias="LIVE_DAY_BUDGET")] = 1_000_000
-    """Per person and day."""
+    """Most cost per person and day."""
     total_budget: Annotated[_Dollars, Field(alias="LIVE_TOTAL_BUDGET")] = 20_000_000
     at_once: Annotated[_Count, whole(1, 10_000), Field(alias="LIVE_AT_ONCE")] = 20
     """Battles that generate at the same time; others wait."""
@@ -189,7 +198,7 @@ class LiveSettings:
 
 @dataclass(frozen=True)
 class BackupSettings:
-    """Where the backup is stored."""
+    """Place of the backup."""
 
     dataset: Annotated[_Dataset, Field(alias="MIRROR")]
     """Private dataset on the Hub, as owner/name."""
@@ -202,7 +211,7 @@ class OAuthSettings:
 
     client_id: Annotated[str, Field(alias="OAUTH_CLIENT_ID")]
     client_secret: Annotated[_Key, Field(alias="OAUTH_CLIENT_SECRET")] = Secret("")
-    """Empty: a public app, as one on a laptop is, whose logins PKCE alone protects."""
+    """If empty, this is a public app, for instance on a laptop, and PKCE alone protects its logins."""
     provider: Annotated[
         str,
         BeforeValidator(lambda url: url.rstrip("/")),
@@ -212,15 +221,15 @@ class OAuthSettings:
     host: Annotated[
         str, BeforeValidator(lambda hosts: hosts.split(",")[0].strip()), Field(alias="SPACE_HOST")
     ] = ""
-    """The Space's host; empty: the host of the request."""
+    """The Space's host; if empty, the host of the request."""
 
 
 @dataclass(frozen=True)
 class CountSettings:
-    """Whose votes stand on the counted board, beside which there is everyone's; all votes are stored."""
+    """Whose votes the counted board uses; there is also a board of everyone's, and all votes are stored."""
 
     rule: Annotated[CountRule, Field(alias="COUNTS")] = "everyone"
-    """"everyone": there is one board; "counted": votes of logged-in people and of the campaigns' workers."""
+    """"everyone": there is one board; "counted": votes of logged-in people and of the campaigns' workers count."""
     campaigns: Annotated[tuple[_Name, ...], _Commas, Field(alias="CAMPAIGNS")] = ()
     """Campaigns whose workers count, if the rule is "campaign" or "counted"."""
     official: Annotated[
@@ -228,12 +237,12 @@ class CountSettings:
         BeforeValidator(lambda rule: rule if rule == "everyone" else "counted"),
         Field(alias="COUNTS"),
     ] = None
-    """The board that opens first, if COUNTS says so; None: the one that the database names."""
+    """The board that opens first, if COUNTS is set; None: the one that the database names."""
 
 
 @dataclass(frozen=True)
 class VoteLimits:
-    """Limits on battles served: per day (UTC) to a voter and to a network, and per voter overall."""
+    """Most battles served per day (UTC) to a voter and to a network, and per voter in all."""
 
     voter_day: Annotated[_Count, whole(1, 10**6), Field(alias="VOTER_DAY_LIMIT")] = 500
     network_day: Annotated[_Count, whole(1, 10**8), Field(alias="NETWORK_DAY_LIMIT")] = 3000
@@ -249,6 +258,8 @@ class Settings:
 
     host: Annotated[str, Field(alias="HOST")] = "127.0.0.1"
     port: Annotated[_Count, whole(1, 65535), Field(alias="PORT")] = 7860
+    public_url: Annotated[_Origin, Field(alias="PUBLIC_URL")] = ""
+    """Public address of this server; if empty, the Space's address, or unknown."""
     data_dir: Annotated[Path, BeforeValidator(_folder), Field(alias="DATA_DIR")]
     """Folder for the SQLite file and the pictures."""
     database_url: Annotated[
@@ -257,7 +268,7 @@ class Settings:
         Field(alias="DATABASE_URL", default_factory=lambda read: _sqlite_url(read["data_dir"])),
     ]
     demo_bank: Annotated[DemoBank, Field(alias="DEMO_BANK")] = "auto"
-    """auto: demo items are served until an imported item can be shown; on: always; off: never."""
+    """auto: demo items are served until an imported item can be served; on: always; off: never."""
     image_hosts: Annotated[tuple[_Host, ...], _Commas, Field(alias="IMAGE_HOSTS")] = ()
     """Hosts from which a voter's browser may load pictures directly."""
     judge: JudgeSettings
@@ -266,7 +277,7 @@ class Settings:
     mm_vet_v2: Annotated[_Existing | None, Field(alias="MM_VET_V2_PATH")] = None
     """Folder with MM-Vet v2's `mm-vet-v2.json`, or that file."""
     questions: Annotated[_Existing | None, Field(alias="QUESTIONS_PATH")] = None
-    """Folder with benchmarks' question files, beside which a file of answers alone is scored."""
+    """Folder with benchmarks' question files, needed for uploads that have answers alone."""
     models: Annotated[
         Annotated[Path, BeforeValidator(_catalogue)] | None, Field(alias="MODELS")
     ] = None
@@ -279,11 +290,11 @@ class Settings:
     space: Annotated[_Flag, Field(alias="SPACE_ID")] = False
     """Whether this is a Hugging Face Space."""
     zero_gpu: Annotated[_Flag, Field(alias="SPACES_ZERO_GPU")] = False
-    """Whether this is a ZeroGPU Space, which Gradio's own launch() must start."""
+    """Whether this is a ZeroGPU Space, which only Gradio's launch() can start."""
     trusted_hops: Annotated[_Count, whole(0, 10), Field(alias="TRUSTED_HOPS")] = 0
-    """Number of trusted proxies: the client's address is that far from the right of X-Forwarded-For; 0: the peer's."""
+    """Number of trusted proxies, as in `network.client_address`; 0: the client is the peer."""
     mturk_hosts: Annotated[tuple[_Site, ...], _Commas, Field(alias="MTURK_HOSTS")] = MTURK_HOSTS
-    """Where a worker's browser may post that a campaign's work is done; others only for tests."""
+    """Sites to which a worker's browser may post finished work of a campaign; others only for tests."""
     mturk_frames: Annotated[tuple[_Site, ...], _Commas, Field(alias="MTURK_FRAMES")] = MTURK_FRAMES
     oauth: OAuthSettings | None
     """None: no login."""
@@ -294,34 +305,37 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Read the settings; a blank variable is as if absent. Raises SettingError for a wrong value."""
-        given = {name: text.strip() for name, text in environ.items() if text.strip()}
-        for one in _read(cls, None, given):
-            _refuse_quotes(one.name, given.get(one.name, ""))
-        defaults = {"HOST": "0.0.0.0", "TRUSTED_HOPS": _SPACE_HOPS} if "SPACE_ID" in given else {}
-        given = {"DATA_DIR": "~/.stereoscope", **defaults, **given}
-        if "MIRROR" in given and "HF_TOKEN" not in given:
+        """Reads the settings; a blank variable counts as absent. Raises SettingError for a wrong value."""
+        variables = {name: text.strip() for name, text in environ.items() if text.strip()}
+        for setting in _read(cls, None, variables):
+            _refuse_quotes(setting.name, variables.get(setting.name, ""))
+        defaults = (
+            {"HOST": "0.0.0.0", "TRUSTED_HOPS": _SPACE_HOPS} if "SPACE_ID" in variables else {}
+        )
+        variables = {"DATA_DIR": "~/.stereoscope", **defaults, **variables}
+        if "MIRROR" in variables and "HF_TOKEN" not in variables:
             raise SettingError(
                 "MIRROR needs HF_TOKEN, a token of the Hub that may write to that dataset; set it"
             )
-        if "OAUTH_CLIENT_SECRET" in given and "OAUTH_CLIENT_ID" not in given:
+        if "OAUTH_CLIENT_SECRET" in variables and "OAUTH_CLIENT_ID" not in variables:
             raise SettingError(
                 "OAUTH_CLIENT_SECRET needs OAUTH_CLIENT_ID; set both, or hf_oauth: true on a Space"
             )
-        groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), given)
+        groups = dict.fromkeys(("judge", "live", "counts", "vote_limits"), variables)
         optional = {"backup": "MIRROR", "oauth": "OAUTH_CLIENT_ID"}
         groups |= {
-            name: given if variable in given else None for name, variable in optional.items()
+            name: variables if variable in variables else None
+            for name, variable in optional.items()
         }
         try:
-            settings = _adapter().validate_python(given | groups)
+            settings = _adapter().validate_python(variables | groups)
         except ValidationError as error:
             raise SettingError(one_line(error)) from None
         settings._check_logins()
         return settings
 
     def _check_logins(self) -> None:
-        """Raise SettingError if a setting needs a login and there is none, or a campaign and none is named."""
+        """Raises SettingError if a setting needs a login or a campaign and there is none."""
         login = "set hf_oauth: true (a Space) or OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET"
         if self.operators and self.oauth is None:
             why = "OPERATORS names people who log in with Hugging Face, and nobody can log in here"
@@ -343,7 +357,7 @@ class Settings:
 
     @property
     def counted(self) -> CountSettings:
-        """Whose votes count: all of them, on one board, where nobody can log in and no campaign is named."""
+        """Whose votes count; everyone's, on one board, where nobody can log in and no campaign is named."""
         if self.counts.rule not in ("everyone", "counted"):
             return self.counts
         return replace(
@@ -351,8 +365,27 @@ class Settings:
         )
 
     @property
+    def public(self) -> str:
+        """The address at which the world reaches this server; empty if it is not known."""
+        space = self.oauth.host if self.oauth else ""
+        return self.public_url or (f"https://{space}" if space else "")
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The host names that requests may be sent to; empty: any.
+
+        Bound to this machine alone, no page elsewhere may reach it by a name of its own that leads here. A proxy on
+        this machine passes on the name that it was asked for, which PUBLIC_URL tells.
+        """
+        is_bare = not self.trusted_hops or self.public_url
+        if self.host not in _LOOPBACK or not is_bare:
+            return frozenset()
+        own = {"[::1]", self.public.removeprefix("https://").partition(":")[0]}
+        return (_LOOPBACK | own) - {""}
+
+    @property
     def uploads_dir(self) -> Path:
-        """Folder for uploads that are not yet checked."""
+        """Folder for uploads before they are checked."""
         return self.data_dir / "uploads"
 
     @property
@@ -361,7 +394,7 @@ class Settings:
 
     @property
     def scaled_dir(self) -> Path:
-        """Folder for pictures at the width of screens, which can be made anew."""
+        """Folder for pictures at the width of screens, which can be rebuilt."""
         return self.data_dir / "scaled"
 
     @property
@@ -371,7 +404,7 @@ class Settings:
 
     @property
     def public_dir(self) -> Path:
-        """Folder for the public export that the server offers."""
+        """Folder for the public export that can be downloaded."""
         return self.data_dir / "public"
 
 
@@ -381,24 +414,24 @@ def _adapter() -> TypeAdapter[Settings]:
 
 
 class SettingRead(NamedTuple):
-    """A setting as the running app has it."""
+    """The value of a setting in the running app."""
 
     name: str
     value: str
-    """Of a secret only whether it is set."""
-    given: bool
-    """By the environment; else it is the default."""
+    """For a secret, only whether it is set."""
+    is_set: bool
+    """Whether the environment sets it; otherwise the value is the default."""
 
 
 def settings_read(
     settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[SettingRead, ...]:
-    """Return every setting by its variable; of a variable that is read twice, the first where it is given."""
-    found: dict[str, SettingRead] = {}
-    for one in _read(Settings, settings, environ):
-        if one.name not in found or not one.given:
-            found[one.name] = one
-    return tuple(found.values())
+    """Returns every setting, one for each variable; for a variable of two settings, the first if it is set."""
+    by_name: dict[str, SettingRead] = {}
+    for setting in _read(Settings, settings, environ):
+        if setting.name not in by_name or not setting.is_set:
+            by_name[setting.name] = setting
+    return tuple(by_name.values())
 
 
 def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[SettingRead]:
@@ -410,19 +443,19 @@ def _read(group: Any, values: object, environ: Mapping[str, str]) -> Iterator[Se
             yield from _read(next(filter(is_dataclass, (hint, *get_args(hint)))), value, environ)
         else:
             dollars = any(getattr(rule, "func", None) is _micros for rule in rules)
-            shown = f"${(value or 0) / 1e6:,.2f}" if dollars else _shown(value)
-            yield SettingRead(name, shown, bool(environ.get(name, "").strip()))
+            text = f"${(value or 0) / 1e6:,.2f}" if dollars else _value_text(value)
+            yield SettingRead(name, text, bool(environ.get(name, "").strip()))
 
 
 def _refuse_quotes(name: str, text: str) -> None:
-    """Raise SettingError for a value in quotes: a shell takes them off, Docker's --env-file does not."""
+    """Raises SettingError for a value in quotes, which a shell removes and Docker's --env-file does not."""
     if _QUOTED.fullmatch(text):
         raise SettingError(
             f"{name} stands in quotes, which would count as part of its value; write it without them"
         )
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, Secret):
         return "set" if value else "none"
     if isinstance(value, tuple | frozenset):
@@ -433,7 +466,7 @@ def _shown(value: object) -> str:
 
 
 def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
-    """Return the key in an environment variable. Raises SettingError if it is not set."""
+    """Returns the key in an environment variable. Raises SettingError if it is not set."""
     value = environ.get(name, "").strip()
     if not value:
         raise SettingError(
@@ -444,8 +477,8 @@ def secret(name: str, environ: Mapping[str, str] = os.environ) -> Secret:
 
 
 def known_secrets() -> tuple[Secret, ...]:
-    """Return the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
-    found = [
+    """Returns the values to redact from logs: secret-looking variables, and the password in DATABASE_URL."""
+    values = [
         value.strip()
         for name, value in os.environ.items()
         if _SECRET_NAME.search(name) and value.strip()
@@ -453,7 +486,7 @@ def known_secrets() -> tuple[Secret, ...]:
     password = _PASSWORD.search(os.environ.get("DATABASE_URL", ""))
     return tuple(
         Secret(text)
-        for text in [*found, *([unquote(password[1]), password[1]] if password else [])]
+        for text in [*values, *([unquote(password[1]), password[1]] if password else [])]
     )
 
 

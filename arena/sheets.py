@@ -1,4 +1,4 @@
-"""Sheets: tables with typed columns, made once and rendered as HTML, text, CSV, Markdown, LaTeX and JSON."""
+"""Sheets: tables with typed columns, rendered as HTML, text, CSV, Markdown, LaTeX and JSON."""
 
 import json
 import math
@@ -18,7 +18,7 @@ Kind = Literal["text", "count", "percent", "score", "difference", "rank", "p", "
 """percent: a share from 0 to 1; score: of 100, or of another scale; difference: of two scores, with its sign;
 interval: two ends without a number between them."""
 Place = Literal["main", "beside", "below", "folded"]
-"""Where a sheet stands in a report: before all others, in a narrow column beside them, below both, or folded away."""
+"""Place of a sheet in a report: before all others, in a narrow column beside them, below both, or folded away."""
 _SPECS: Mapping[Kind, str] = {
     "count": ",.0f",
     "percent": ".{places}%",
@@ -32,15 +32,15 @@ _MISSING = "–"
 _INDENT = "  "
 _GAP = "  "
 _WIDEST = 68
-"""Characters of a text in a terminal."""
+"""Most characters of a text in a terminal."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a sheet, of one or, with an interval, three columns of its frame."""
+    """A column of a sheet, from one column of its frame, or from three with an interval."""
 
     key: str
-    """The frame's column; of an interval alone, what its two columns begin with."""
+    """The frame's column; for an interval alone, the common start of its two columns."""
     head: str
     kind: Kind = "text"
     low: str = ""
@@ -51,18 +51,18 @@ class Column:
     places: int = 1
     """Digits after the point."""
     bar: bool = False
-    """Whether the page draws a bar: of a score from 0 to 100 or a share with its interval, of a share without one
-    beside the largest."""
+    """Whether the page draws a bar for a score from 0 to 100 or a share; a share without interval is drawn relative to
+    the largest."""
     dash: bool = False
-    """Whether there is little room for its interval: it stands with a dash, and not where its ends read alike."""
+    """Whether its interval is short, with a dash, and left out if both ends have the same text."""
     href: str = ""
-    """The frame's column with the address to which its text leads on a page; "" for none."""
+    """The frame's column with the address of a link on a page; "" for none."""
     meaning: str = ""
-    """What it means, where its head does not say it."""
+    """Explanation, if the head does not suffice."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The frame's columns that it shows."""
+        """The frame's columns that it uses."""
         more = tuple(filter(None, (self.low, self.high, self.runs)))
         return more if self.kind == "interval" else (self.key, *more)
 
@@ -72,19 +72,19 @@ class Column:
 
 
 def interval(low: str, high: str, head: str = "95% interval", places: int = 1) -> Column:
-    """A column of the two ends alone."""
+    """Returns a column of the two ends alone."""
     return Column(low, head, "interval", low, high, places=places)
 
 
 def estimate(key: str, head: str, kind: Kind = "score", places: int = 1) -> Column:
-    """A column of numbers with their intervals, whose cells `estimate_cells` makes."""
+    """Returns a column of numbers with intervals, for cells of `estimate_cells`."""
     return Column(key, head, kind, f"{key}_low", f"{key}_high", places=places)
 
 
 def estimate_cells(
     key: str, value: float | None, low: float | None, high: float | None
 ) -> dict[str, float | None]:
-    """A number and the ends of its interval by the columns of a frame; None where there is none."""
+    """Returns a number and the ends of its interval by the columns of a frame; None if there is none."""
     return {key: value, f"{key}_low": low, f"{key}_high": high}
 
 
@@ -93,54 +93,54 @@ class Sheet:
     """A table with its title and a note. The first column names the rows."""
 
     name: str
-    """What its files are called."""
+    """Name of its files."""
     title: str
     frame: pd.DataFrame
     columns: tuple[Column, ...]
     note: str = ""
     place: Place = "main"
     level: str = ""
-    """The frame's column that says how deep a row stands below others, from 0; "" where none does."""
+    """The frame's column with the depth of a row in a tree, from 0; "" if the rows are no tree."""
     unfolded: int = 9
-    """Rows from this level on are folded away at first."""
+    """Rows from this depth on are folded away at first."""
     bold: str = ""
-    """The frame's column that says which rows are bold; "" where none is."""
+    """The frame's column with whether a row is bold; "" if none is."""
     whole: bool = False
-    """Whether CSV and JSON have all the frame's columns, as they stand there, and not those alone that are shown."""
+    """Whether CSV and JSON have all columns of the frame, not only those of `columns`."""
     scrolls: bool = False
-    """Whether a phone scrolls it sideways, as suits many columns, and does not break its rows."""
+    """Whether a phone scrolls it sideways instead of breaking its rows, for many columns."""
 
     @property
     def rows(self) -> Iterator[Mapping[str, Any]]:
-        """The frame's rows; what is missing is None."""
+        """The frame's rows, with None for missing values."""
         records: Any = self.frame.to_dict("records")
         for record in records:
             yield {key: None if _is_missing(value) else value for key, value in record.items()}
 
 
 def frame_of(record: type[tuple], records: Iterable[tuple]) -> pd.DataFrame:
-    """Return named tuples as a frame with a column for each field; every value stays what it is."""
+    """Returns named tuples as a frame with a column for each field; types of values are unchanged."""
     fields = record._fields  # pyright: ignore[reportAttributeAccessIssue]
     return pd.DataFrame(list(records), columns=list(fields), dtype=object)
 
 
 def record_sheet(
-    name: str, title: str, record: type[tuple], records: Iterable[tuple], **how: Any
+    name: str, title: str, record: type[tuple], records: Iterable[tuple], **options: Any
 ) -> Sheet:
-    """Return named tuples as a plain sheet; the fields are its columns."""
+    """Returns named tuples as a plain sheet with a column for each field."""
     frame = frame_of(record, records)
     heads = [field.replace("_", " ") for field in frame.columns]
-    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **options)
 
 
 def plain_sheet(
-    name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **how: Any
+    name: str, title: str, heads: Iterable[str], rows: Iterable[Iterable[object]], **options: Any
 ) -> Sheet:
-    """Return a table as it is: whole numbers are counts, all else are texts. `how` are other fields of the sheet."""
+    """Returns a sheet with whole numbers as counts and other values as texts; `options` are other fields of it."""
     heads = list(heads)
     keys = [str(place) for place in range(len(heads))]
     frame = pd.DataFrame([list(row) for row in rows], columns=keys, dtype=object)
-    return Sheet(name, title, frame, _plain_columns(frame, heads), **how)
+    return Sheet(name, title, frame, _plain_columns(frame, heads), **options)
 
 
 def _plain_columns(frame: pd.DataFrame, heads: Iterable[str]) -> tuple[Column, ...]:
@@ -153,7 +153,7 @@ def _plain_columns(frame: pd.DataFrame, heads: Iterable[str]) -> tuple[Column, .
 
 
 class Cell(NamedTuple):
-    """What a cell says: a number or a text, and its interval in words, "" for none."""
+    """Text of a cell, and of its interval, "" for none."""
 
     text: str
     beside: str = ""
@@ -166,9 +166,9 @@ class HtmlCell(NamedTuple):
     text: str
     beside: str
     bar: str
-    """Its measures as a style; "" for none."""
+    """CSS style of its bar; "" for none."""
     address: str
-    """To which it leads; "" for none."""
+    """Address of its link; "" for none."""
 
 
 class HtmlRow(NamedTuple):
@@ -182,16 +182,16 @@ class HtmlRow(NamedTuple):
 
 
 def as_html(sheet: Sheet, copies: bool = False) -> str:
-    """Return a table of a page with its title and note; "" without rows.
+    """Returns a table with its title and note as HTML; "" without rows.
 
-    With `copies`, buttons below it copy it in the forms that papers and READMEs need.
+    With `copies`, buttons below it copy it as LaTeX, Markdown and CSV.
     """
     rows = list(sheet.rows)
     if not rows:
         return ""
     most = _largest_share(sheet, rows)
     depths = [_depth(sheet, row) for row in rows]
-    shown = [
+    html_rows = [
         HtmlRow(
             cells=[_html_cell(column, row, most) for column in sheet.columns],
             depth=depth,
@@ -201,13 +201,13 @@ def as_html(sheet: Sheet, copies: bool = False) -> str:
         for row, depth, below in zip(rows, depths, [*depths[1:], 0], strict=True)
     ]
     forms = {form: write(sheet) for form, write in _COPIES.items()} if copies else {}
-    return macros("sheet.html").sheet(sheet, shown, forms)
+    return macros("sheet.html").sheet(sheet, html_rows, forms)
 
 
 def as_text(sheet: Sheet) -> Iterator[str]:
-    """Yield the lines of a table for a terminal, its title first; intervals are in brackets.
+    """Yields the lines of a table for a terminal, its title first, with intervals in brackets.
 
-    Rows that are folded away are in its files alone.
+    Rows that are folded away are left out.
     """
     grid = [[text for column in sheet.columns for text in _text_heads(column)]]
     for row in sheet.rows:
@@ -231,7 +231,7 @@ def as_text(sheet: Sheet) -> Iterator[str]:
 
 
 def as_csv(sheet: Sheet) -> str:
-    """Return the frame's columns that are shown, numbers with all their digits."""
+    """Returns the columns as CSV, numbers with all their digits."""
     keys = _keys(sheet)
     whole = {
         key for column in sheet.columns if column.kind in ("count", "rank") for key in column.keys
@@ -241,28 +241,28 @@ def as_csv(sheet: Sheet) -> str:
 
 
 def as_markdown(sheet: Sheet) -> str:
-    """Return a table of GitHub's Markdown below its title."""
-    heads = [_markdown_text(column.head) for column in sheet.columns]
+    """Returns the title and the table in GitHub's Markdown."""
+    heads = [markdown_text(column.head) for column in sheet.columns]
     rule = ["---" if column.kind == "text" else "---:" for column in sheet.columns]
-    rows = [[_markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
+    rows = [[markdown_text(cell) for cell in _joined_cells(sheet, row)] for row in sheet.rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in (heads, rule, *rows))
-    return f"**{_markdown_text(sheet.title)}**\n\n{table}"
+    return f"**{markdown_text(sheet.title)}**\n\n{table}"
 
 
 def as_latex(sheet: Sheet) -> str:
-    """Return a `tabular` of the package booktabs below a comment with its title."""
+    """Returns a comment with the title and a `tabular` of the package booktabs."""
     form = "".join("l" if column.kind == "text" else "r" for column in sheet.columns)
-    heads = [_latex_text(column.head) for column in sheet.columns]
+    heads = [latex_text(column.head) for column in sheet.columns]
     lines = [f"% {' '.join(sheet.title.split())}", f"\\begin{{tabular}}{{{form}}}"]
     lines += ["\\toprule", _latex_row(heads), "\\midrule"]
     for row in sheet.rows:
-        first, *others = map(_latex_text, _joined_cells(sheet, row))
+        first, *others = map(latex_text, _joined_cells(sheet, row))
         lines.append(_latex_row(["\\quad " * _depth(sheet, row) + first, *others]))
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
 def as_json(sheet: Sheet) -> str:
-    """Return the title, the note, the columns and the rows; what is missing is null."""
+    """Returns title, note, columns and rows as JSON, with null for missing values."""
     keys = _keys(sheet)
     columns = [
         {"key": column.key, "head": column.head, "kind": column.kind, "keys": column.keys}
@@ -279,7 +279,7 @@ _COPIES = {"LaTeX": as_latex, "Markdown": as_markdown, "CSV": as_csv}
 
 
 def _keys(sheet: Sheet) -> list[str]:
-    """The frame's columns that are shown, and the level."""
+    """Returns the frame's columns for CSV and JSON, with the one of the depth."""
     if sheet.whole:
         return list(sheet.frame.columns)
     keys = [key for column in sheet.columns for key in column.keys]
@@ -291,7 +291,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
-    """Return what a row says in a column."""
+    """Returns the cell of a row in a column."""
     ends = _ends(column, row) if column.low else ""
     if column.kind == "interval":
         return Cell(ends or _MISSING)
@@ -300,7 +300,7 @@ def cell_of(column: Column, row: Mapping[str, Any]) -> Cell:
 
 
 def _ends(column: Column, row: Mapping[str, Any]) -> str:
-    """An interval in words; "" for none."""
+    """Returns the text of an interval; "" for none."""
     low = row[column.low]
     high = row[column.high]
     if not column.dash:
@@ -310,7 +310,7 @@ def _ends(column: Column, row: Mapping[str, Any]) -> str:
 
 
 def _number(column: Column, row: Mapping[str, Any]) -> str:
-    """A value in words, with its spread over runs; "" for none."""
+    """Returns the text of a value with its spread over runs; "" for none."""
     value = row[column.key]
     if value is None:
         return ""
@@ -322,7 +322,7 @@ def _number(column: Column, row: Mapping[str, Any]) -> str:
 
 
 def _joined_cells(sheet: Sheet, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a row's cells, each with its interval in parentheses."""
+    """Yields a row's cells, each with its interval in parentheses."""
     for column in sheet.columns:
         cell = cell_of(column, row)
         yield f"{cell.text} ({cell.beside})" if cell.beside else cell.text
@@ -339,7 +339,7 @@ def _html_cell(column: Column, row: Mapping[str, Any], most: float) -> HtmlCell:
 
 
 def _bar(column: Column, row: Mapping[str, Any], most: float) -> str:
-    """Return a bar's measures as a style; "" for none."""
+    """Returns the CSS style of a bar; "" for none."""
     value = row.get(column.key)
     if not column.bar or value is None:
         return ""
@@ -365,7 +365,7 @@ def _text_heads(column: Column) -> list[str]:
 
 
 def _alignments(column: Column) -> list[bool]:
-    """Whether each of a column's texts stands at the left."""
+    """Returns whether each of a column's texts is aligned left."""
     left = column.kind in ("text", "interval")
     return [left, True] if column.low and column.kind != "interval" else [left]
 
@@ -387,7 +387,7 @@ def _csv_cell(value: Any, is_whole: bool) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows it, which has no infinity."""
+    """Returns a value for JSON, with None for infinity."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and math.isinf(value) else value
 
@@ -395,7 +395,8 @@ def _plain(value: Any) -> Any:
 _MARKDOWN = re.compile(r"([\\`*_~&\[\]<>|])")
 
 
-def _markdown_text(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Returns a text on one line of Markdown, with its special characters escaped."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -424,10 +425,11 @@ _LATEX = {
     "τ": "$\\tau$",
     "Δ": "$\\Delta$",
 }
-"""Signs as a LaTeX text has them; after the end of a row, a bare bracket or asterisk belongs to that."""
+"""LaTeX for special characters; a bare bracket or asterisk would be an argument of the row end before it."""
 
 
-def _latex_text(text: str) -> str:
+def latex_text(text: str) -> str:
+    """Returns a text on one line of LaTeX."""
     return "".join(_LATEX.get(sign, sign) for sign in " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Storage checks: where the data lie and whether they survive a restart, reported at start in one line.
+"""Storage checks: where the data are stored and whether they survive a restart, reported at start in one line.
 
 SQLite is refused on network and FUSE file systems: their locks do not hold, and a WAL-mode file is corrupted there
 within minutes. A Hugging Face Space has a disk that is wiped at every restart, and reaches only ports 80, 443 and 8080.
@@ -17,35 +17,35 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from arena.settings import Settings
 
 MOUNTS = Path("/proc/mounts")
-"""Linux's mount table; other systems have no such file and are not checked."""
+"""Linux's mount table; other systems have none and are not checked."""
 SPACE_PORTS = ("443", "8080")
 """Ports through which a Space can reach a database."""
 VOTES_ROOM = 1_000_000_000
-"""Bytes of the disk reserved for votes: with less free, nothing else is stored."""
+"""Free bytes of the disk reserved for votes; with less, nothing else is stored."""
 _SQLITE_ROOM = 1_000_000
 _NEVER_SERVED = b"\1\1"
-"""Versions in the head of an SQLite file that was never served: to open it changes them, and then begins the log."""
+"""Version bytes of an SQLite file that no server has opened; opening changes them before the log begins."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _PORT = re.compile(r":(\d+)$")
 _NETWORK = re.compile(
     r"fuse(\..*)?|nfs\d?|9p|virtiofs|cifs|smb\w*|ceph|lustre|afs|ncpfs|glusterfs|beegfs|gpfs|vboxsf|prl_fs|fakeowner"
 )
 _FLEETING = frozenset(("overlay", "overlayfs", "aufs", "tmpfs", "ramfs"))
-"""File systems of containers and of memory, lost at a restart."""
+"""File systems that are lost at a restart."""
 
 log = logging.getLogger(__name__)
 
 
 def owner_code(owner: str) -> str:
-    """Return what stands for an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.PART.SUFFIX`.
+    """Returns the code of an owner in the names of uploaded files, `TOKEN.OWNER.NETWORK.PART.SUFFIX`.
 
-    What is told of an upload lies beside its files, under their token.
+    Notes on an upload are stored beside its files, under the same token.
     """
     return hashlib.blake2b(owner.encode(), digest_size=8).hexdigest()
 
 
 def delete_uploads(folder: Path, owner: str) -> None:
-    """Delete an owner's uploaded files, and what is told of them."""
+    """Deletes an owner's uploaded files and the notes on them."""
     for uploaded in folder.glob(f"*.{owner_code(owner)}.*"):
         token = uploaded.name.partition(".")[0]
         for path in folder.glob(f"{token}.*"):
@@ -53,7 +53,7 @@ def delete_uploads(folder: Path, owner: str) -> None:
 
 
 class StorageError(RuntimeError):
-    """The configured place cannot hold the data; the message says why, and which places can."""
+    """The data cannot be stored at the configured place; the message says why, and which places work."""
 
 
 class Mount(NamedTuple):
@@ -64,7 +64,7 @@ class Mount(NamedTuple):
 
 
 def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
-    """Say where the data lie, and whether they survive a restart. Raises StorageError if they cannot lie there."""
+    """Returns where the data are stored and whether they survive a restart. Raises StorageError if that cannot work."""
     copied = (
         f", copied to {settings.backup.dataset} within a minute or so" if settings.backup else ""
     )
@@ -89,7 +89,7 @@ def storage_line(settings: Settings, mounts: Path = MOUNTS) -> str:
 
 
 def is_lost_at_restart(settings: Settings, mounts: Path = MOUNTS) -> bool:
-    """Whether a restart loses the votes: SQLite on a fleeting disk, without a copy."""
+    """Returns whether a restart loses the votes: SQLite on a temporary disk, without a copy."""
     if settings.backup or not settings.database_url.startswith("sqlite"):
         return False
     return _is_fleeting(settings, mount_of(file_of(settings.database_url), mounts))
@@ -104,7 +104,7 @@ def file_of(url: str) -> Path:
 
 
 def votes_folders(settings: Settings) -> tuple[Path, ...]:
-    """Return the folders whose disks must have room: DATA_DIR, and that of the SQLite file, which may lie elsewhere."""
+    """Returns the folders whose disks must have room: DATA_DIR, and the folder of the SQLite file."""
     url = settings.database_url
     return (
         settings.data_dir,
@@ -113,7 +113,7 @@ def votes_folders(settings: Settings) -> tuple[Path, ...]:
 
 
 def refuse_network(file: Path, mounts: Path) -> Mount:
-    """Return the mount on which a file lies or will lie. Raises StorageError if its locks would not hold."""
+    """Returns the mount of a file, which need not exist. Raises StorageError if SQLite's locks would not work there."""
     mount = mount_of(file, mounts)
     if _NETWORK.fullmatch(mount.kind):
         raise StorageError(
@@ -124,9 +124,9 @@ def refuse_network(file: Path, mounts: Path) -> Mount:
 
 
 def refuse_foreign_log(file: Path) -> None:
-    """Raise StorageError if a file put back from a copy lies beside the log of the one before, which would damage it.
+    """Raises StorageError if a restored file is beside the log of its predecessor, which would damage it.
 
-    Call it before the file is opened: to close it here would drop SQLite's locks.
+    Call it before SQLite opens the file: closing the file here would drop SQLite's locks.
     """
     log = file.with_name(f"{file.name}-wal")
     try:
@@ -143,14 +143,14 @@ def refuse_foreign_log(file: Path) -> None:
 
 
 def mount_of(file: Path, mounts: Path) -> Mount:
-    """Return the last mount on the nearest folder above a file, links followed; its kind may be unknown."""
-    place = file.resolve()
+    """Returns the last mount on the nearest folder above a file, following links; its kind may be unknown."""
+    target = file.resolve()
     best = Mount(Path("/"), "unknown")
     for line in mounts.read_text("utf-8", "replace").splitlines() if mounts.exists() else ():
         _, point, kind, *_ = line.split(" ")
-        found = Mount(Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), point)), kind)
-        if place.is_relative_to(found.point) and len(found.point.parts) >= len(best.point.parts):
-            best = found
+        mount = Mount(Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), point)), kind)
+        if target.is_relative_to(mount.point) and len(mount.point.parts) >= len(best.point.parts):
+            best = mount
     return best
 
 
@@ -159,20 +159,20 @@ def size_text(size: int) -> str:
 
 
 def no_room(folder: Path, room: int = VOTES_ROOM) -> str | None:
-    """Return why the disk of a folder takes nothing but votes; None if there is room."""
+    """Returns why a folder's disk stores nothing but votes; None if there is room."""
     if shutil.disk_usage(folder).free >= room:
         return None
     return f"This server's disk is nearly full: the last {size_text(room)} are kept for votes. Come back later"
 
 
 def is_full(folder: Path) -> bool:
-    """Whether a folder's disk has no room for the files that SQLite needs beside its own."""
+    """Returns whether a folder's disk has no room for the files that SQLite needs."""
     return folder.exists() and shutil.disk_usage(folder).free < _SQLITE_ROOM
 
 
 @contextmanager
 def disk_errors(error: type[Exception]) -> Iterator[None]:
-    """Raise `error` with a sentence for visitors where the disk takes no file; the log has the reason."""
+    """Raises `error` with a sentence for visitors if a file cannot be written; the log has the reason."""
     try:
         yield
     except ConnectionError:  # the visitor went away
@@ -185,16 +185,17 @@ def disk_errors(error: type[Exception]) -> Iterator[None]:
 
 
 def _postgresql(settings: Settings) -> str:
-    """Describe a PostgreSQL server, without user and password. Raises StorageError for a port a Space cannot reach."""
+    """Describes a PostgreSQL server without user and password.
+
+    Raises StorageError for a port that a Space cannot use.
+    """
     address = urlsplit(settings.database_url)
-    asked = parse_qs(address.query)
-    named = _PORT.search(address.netloc)
-    port = asked.get("port", [named[1] if named else "5432"])[-1]
+    options = parse_qs(address.query)
+    port_match = _PORT.search(address.netloc)
+    port = options.get("port", [port_match[1] if port_match else "5432"])[-1]
     if settings.space and port not in SPACE_PORTS:
         raise StorageError(
             f"DATABASE_URL names port {port}, and a Space reaches PostgreSQL at port {' or '.join(SPACE_PORTS)} only. "
             "Use a server or a pooler that listens there, or leave DATABASE_URL unset and set MIRROR"
         )
-    return (
-        f"PostgreSQL at {asked.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"
-    )
+    return f"PostgreSQL at {options.get('host', [address.hostname or 'this machine'])[-1]}, port {port}"

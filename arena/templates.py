@@ -1,4 +1,4 @@
-"""HTML templates: a file of macros for each screen, escaped unless `arena.markdown` made the HTML."""
+"""HTML templates: a file of macros for each screen, with all values escaped except HTML from `arena.markdown`."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,30 +18,30 @@ FOLDERS = (ROOT / "arena/web/templates", ROOT / "scoring/web/templates")
 
 
 def macros(file: str) -> Any:
-    """Return the macros of a template as functions that return HTML."""
+    """Returns the macros of a template as functions that return HTML."""
     return ENVIRONMENT.get_template(file).module
 
 
 def script(path: Path) -> str:
-    """Return a script or style of ours as it is, to stand between its tags."""
+    """Returns one of our scripts or styles unescaped, for use between its tags."""
     return Markup(path.read_text("utf-8"))
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun, as in 1 vote, 2,000 votes or 3 other people."""
+    """Returns a number with its noun, as in "1 vote", "2,000 votes" or "3 other people"."""
     many = f"{noun.removesuffix('person')}people" if noun.endswith("person") else f"{noun}s"
     return f"1 {noun}" if number == 1 else f"{number:,} {many}"
 
 
 class Words(NamedTuple):
-    """Words of a sentence; `is_name`: a name that runs from right to left."""
+    """Words of a sentence; with `is_name`, a name that runs from right to left."""
 
     text: str
     is_name: bool = False
 
 
 def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
-    """Split a sentence at its names that run from right to left: left in line, they turn what is beside them."""
+    """Splits a sentence at names that run from right to left, which would reverse the text around them."""
     turning = {visible_name(name) for name in names if _runs_left(name)}
     parts = [Words(visible_name(sentence))]
     for name in sorted(turning, key=len, reverse=True):
@@ -50,14 +50,14 @@ def with_names(sentence: str, names: Iterable[str]) -> Sequence[Words]:
 
 
 def _runs_left(name: str) -> bool:
-    """Return whether a name has letters that run from right to left."""
+    """Returns whether a name has letters that run from right to left."""
     return not name.isascii() and any(
         unicodedata.bidirectional(letter) in ("R", "AL") for letter in name
     )
 
 
 def _split(part: Words, name: str) -> Iterator[Words]:
-    """Yield a part as words without the name and the name itself, in turn."""
+    """Yields words without the name and the name itself, in turn."""
     if part.is_name:
         yield part
         return
@@ -68,13 +68,13 @@ def _split(part: Words, name: str) -> Iterator[Words]:
         yield Words(text)
 
 
-def shown(value: Any) -> Any:
-    """Return what a template shows of a value; what a form sends back as it came is escaped there (`|e`)."""
+def printed(value: Any) -> Any:
+    """Returns a value as templates print it; a form's unchanged value is escaped there with `|e`."""
     return visible_name(value) if type(value) is str else value
 
 
 class CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates beside compiled modules, for the next start; none where nobody may write."""
+    """Compiled templates beside compiled modules, for the next start; none if the folder is read-only."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError):
@@ -84,7 +84,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(FOLDERS),
     autoescape=True,
-    finalize=shown,
+    finalize=printed,
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

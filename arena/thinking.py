@@ -1,7 +1,7 @@
-"""Thinking: what a model thinks in its text before it answers, parted from what it says to people.
+"""Thinking: separates a model's thinking from the answer that people read.
 
-Of the formats in `reasoning.py` those alone that hold thinking: where the text begins with one, where one begins a line
-outside of code, and all before a lone closing mark, whose opening the prompt holds. An answer that only speaks of such
+Only those formats of `reasoning.py` count that hold thinking: at the start of the text, at the start of a line outside
+of code, and all text before a lone closing mark, whose opening is in the prompt. An answer that merely mentions such
 marks keeps them.
 """
 
@@ -24,15 +24,15 @@ from arena.reasoning import (
 from arena.types import grouped
 
 _FOLDS = frozenset(number for number, form in enumerate(FORMATS, 1) if form.folds)
-"""Groups of `OPENINGS` and `CLOSINGS`."""
+"""Groups of `OPENINGS` and `CLOSINGS` of formats that pages fold away."""
 _IN_PROMPT = frozenset(number for number in _FOLDS if FORMATS[number - 1].opens_in_prompt)
 _MOST_MARK = 300
 """Most characters of a mark."""
 _MOST_OPENING = 120
-"""Characters of a growing text that begins like a mark for which its opening is awaited."""
+"""Most characters of a growing text in which a mark at its start may still become complete."""
 _MOST_INDENT = 10
 _BLANK = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*+")
-"""Blanks, and characters that nobody sees."""
+"""Blanks and invisible characters."""
 _FENCE = "```"
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_DENSE}]|[^\s{_DENSE}]++")
@@ -40,29 +40,29 @@ _WORD = re.compile(rf"[{_DENSE}]|[^\s{_DENSE}]++")
 
 
 class Thought(str):
-    """A piece of a stream that is thinking and no part of the answer."""
+    """A piece of a stream that is thinking and not part of the answer."""
 
 
 class Loading(str):
-    """A piece of a stream without text: the model is being loaded."""
+    """A piece of a stream without text, sent while the model is being loaded."""
 
     def __new__(cls) -> "Loading":
         return super().__new__(cls)
 
 
 class Parted(NamedTuple):
-    """A model's text: its thinking, and what it says."""
+    """A model's text, separated into thinking and answer."""
 
     thinking: str
     text: str
 
 
 class ShownAnswer(NamedTuple):
-    """An answer as people read it."""
+    """An answer as pages show it."""
 
     text: str
     thinking: str = ""
-    """Folded away; no part of what is voted on."""
+    """Folded away, and not part of the answer that is voted on."""
     cut: bool = False
     """Whether it ended at the limit of tokens."""
 
@@ -76,14 +76,14 @@ def word_count(text: str) -> int:
 
 
 def says_something(text: str) -> bool:
-    """Whether a model's text is more than thinking, special tokens and what nobody can see."""
+    """Returns whether a model's text has more than thinking, special tokens and invisible characters."""
     return bool(visible_text(TOKENS.sub("", TURN_END.sub("", parted(text).text))).strip())
 
 
 def parted(text: str) -> Parted:
-    """The thinking of a text and its answer, without the end of a turn that a tokenizer left behind it.
+    """Separates thinking and answer of a text, and removes an end of turn that a tokenizer left.
 
-    Any other text stays as it is. Its work grows with the text.
+    Any other text stays as it is. The time is linear in the text.
     """
     if not text or not MARKED.search(text):
         return _bare_harmony(text) or Parted("", text)
@@ -99,7 +99,7 @@ def parted(text: str) -> Parted:
 
 
 class _Fences:
-    """Blocks of code of a text, asked for places in order."""
+    """Code blocks of a text; places must be asked for in order."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -107,7 +107,7 @@ class _Fences:
         self._fences = 0
 
     def hold(self, place: int) -> bool:
-        """Whether a place is within code."""
+        """Returns whether a place is within code."""
         self._fences += self._text.count(_FENCE, self._counted, place)
         self._counted = place
         return self._fences % 2 == 1
@@ -127,8 +127,8 @@ def _joined(thoughts: list[str]) -> str:
 
 
 def _after_leading(text: str, thoughts: list[str]) -> int:
-    """Where the answer begins behind the thinking that opens the text; 0 if none does."""
-    closings = grouped((found.lastindex, found) for found in CLOSINGS.finditer(text))
+    """Returns where the answer begins after thinking at the start of the text; 0 if there is none."""
+    closings = grouped((mark.lastindex, mark) for mark in CLOSINGS.finditer(text))
     end = 0
     place = 0
     while True:
@@ -154,7 +154,7 @@ def _after_leading(text: str, thoughts: list[str]) -> int:
 
 
 def _is_sure(opening: re.Match[str]) -> bool:
-    """Whether an opening is thinking before its end has come: "[Thoughts]" may be a heading."""
+    """Returns whether an opening without its closing is thinking; "[Thoughts]" may be a heading."""
     return opening[0] == "[THINK]" or opening[0][0] not in "[【{〈《"
 
 
@@ -164,8 +164,8 @@ def _end_of_blank(text: str, place: int) -> int:
 
 
 def _after_lone_closing(text: str, thoughts: list[str]) -> int:
-    """Where the answer begins behind a closing that ends a line, or begins one, and that nothing opened."""
-    opened = {found.lastindex for found in OPENINGS.finditer(text)}
+    """Returns where the answer begins after a closing without opening that starts or ends a line; 0 if none does."""
+    opened = {mark.lastindex for mark in OPENINGS.finditer(text)}
     fences = _Fences(text)
     for closing in CLOSINGS.finditer(text):
         is_lone = closing.lastindex in _IN_PROMPT and closing.lastindex not in opened
@@ -184,9 +184,9 @@ def _begins_line(text: str, place: int) -> bool:
 
 
 def _without_inner(text: str, thoughts: list[str]) -> str:
-    """The answer without thinking that begins a line of it outside of code."""
-    closings = grouped((found.lastindex, found) for found in CLOSINGS.finditer(text))
-    kept: list[str] = []
+    """Returns the answer without thinking that starts on a new line outside of code."""
+    closings = grouped((mark.lastindex, mark) for mark in CLOSINGS.finditer(text))
+    pieces: list[str] = []
     place = 0
     fences = _Fences(text)
     for opening in OPENINGS.finditer(text):
@@ -199,14 +199,14 @@ def _without_inner(text: str, thoughts: list[str]) -> str:
         if number == len(same) and not _is_sure(opening):
             continue
         end = same[number].start() if number < len(same) else len(text)
-        kept.append(text[place : opening.start()])
+        pieces.append(text[place : opening.start()])
         thoughts.append(text[opening.end() : end])
         place = same[number].end() if number < len(same) else len(text)
-    return "".join([*kept, text[place:]])
+    return "".join([*pieces, text[place:]])
 
 
 def _bare_harmony(text: str) -> Parted | None:
-    """gpt-oss's channels after a tokenizer has skipped their tokens, "analysisThe user ...assistantfinalRed"."""
+    """Separates gpt-oss's channels without their tokens, as in "analysisThe user ...assistantfinalRed"."""
     begun = BARE_ANALYSIS.match(text) if text else None
     final = BARE_FINAL.search(text, begun.end()) if begun else None
     if begun is None or final is None:
@@ -215,13 +215,13 @@ def _bare_harmony(text: str) -> Parted | None:
 
 
 class ThinkingStream:
-    """The thinking that opens a growing text, apart from the answer behind it."""
+    """Separates thinking at the start of a growing text from the answer behind it."""
 
     def __init__(self) -> None:
         self._held = ""
-        """The beginning of the text, which may become a mark."""
+        """Text that was not returned yet, since it may become a mark."""
         self._format: int | None = None
-        """Group of the format whose closing is awaited."""
+        """Group of the open format."""
         self._answers = False
         self._thoughts: list[str] = []
 
@@ -230,11 +230,11 @@ class ThinkingStream:
         return "".join(self._thoughts).strip()
 
     def think(self, text: str) -> None:
-        """Add thinking that came beside the text."""
+        """Adds thinking that came separately from the text."""
         self._thoughts.append(text)
 
     def take(self, piece: str) -> str:
-        """The new text of the answer."""
+        """Adds a piece and returns the new text of the answer."""
         if self._answers:
             return piece
         self._held += piece
@@ -245,20 +245,20 @@ class ThinkingStream:
         return self._begun()
 
     def end(self) -> str:
-        """The last text of the answer: no more will come."""
+        """Ends the text and returns the last text of the answer."""
         if self._format:
             self._thoughts.append(self._held)
             self._held = ""
         return self._begun()
 
     def _begun(self) -> str:
-        """The beginning of the answer, without blanks where thinking stood before it."""
+        """Returns the beginning of the answer, without blanks after thinking."""
         text = self._held.lstrip() if self._thoughts else self._held
         self._held = ""
         return text
 
     def _open(self) -> bool:
-        """Look for a mark at the beginning; return whether it was found, or cannot come any more."""
+        """Looks for a mark at the beginning; returns whether it is there or can no longer come."""
         begin = _end_of_blank(self._held, 0)
         place = begin
         while (mark := self._mark(place)) is None and (token := TOKENS.match(self._held, place)):
@@ -273,14 +273,14 @@ class ThinkingStream:
         return self._answers or self._format is not None
 
     def _mark(self, place: int) -> re.Match[str] | None:
-        """The mark of thinking that opens at a place, or that of harmony's answer."""
+        """Returns the opening mark of thinking at a place, or the mark of harmony's answer."""
         opening = OPENINGS.match(self._held, place)
         if opening and opening.lastindex in _FOLDS and _is_sure(opening):
             return opening
         return FINAL_CHANNEL.match(self._held, place)
 
     def _think(self) -> bool:
-        """Look for the closing mark; return whether it was found."""
+        """Looks for the closing mark; returns whether it is there."""
         same = (mark for mark in CLOSINGS.finditer(self._held) if mark.lastindex == self._format)
         if mark := next(same, None) or FINAL_CHANNEL.search(self._held):
             self._thoughts += [self._held[: mark.start()], "\n\n"]

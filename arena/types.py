@@ -24,7 +24,7 @@ SkipReason = Literal["cannot judge", "image broken", "offensive"]
 
 SourceKind = Literal["demo", "visit", "folder", "check"]
 OWN_KINDS: tuple[SourceKind, ...] = ("visit", "folder")
-"""Kinds of sources whose items an operator brings in to be voted on."""
+"""Kinds of sources with items that an operator imports for votes."""
 """Items of kind `check` are attention tests, which no board counts."""
 
 REFERENCE = "human-verified reference"
@@ -39,31 +39,31 @@ UNRELATED = "unrelated answer"
 
 
 _MARKS = string.punctuation + "‘’“”…¡¿«»。，、？！：；（）"
-"""Marks that stand around words."""
+"""Punctuation around words."""
 
 
 def folded(text: str) -> str:
-    """Return a text in NFC, with runs of white space collapsed to one space."""
+    """Returns a text in NFC, with runs of white space collapsed to one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def bare(text: str) -> str:
-    """Return a text in lower case without the marks around its words; of marks alone, all of it."""
+    """Returns a text in lower case without the marks around its words; of marks alone, all of it."""
     words = (word.strip(_MARKS) for word in folded(text).casefold().split())
     return " ".join(filter(None, words)) or folded(text)
 
 
 def item_key(instruction: str, image_keys: Sequence[str]) -> str:
-    """Return the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
+    """Returns the first 16 hex digits of sha256 over the folded instruction and the image source keys, one per line."""
     return hashlib.sha256("\n".join([folded(instruction), *image_keys]).encode()).hexdigest()[:16]
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the values by key, both in the order in which they came."""
-    found: dict[K, list[V]] = {}
+    """Returns the values by key, both in their original order."""
+    groups: dict[K, list[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Item:
 
 
 Confirmation = Literal["pending", "confirmed", "rejected"]
-"""What the platform has said of the worker of a seat; a seat of our own links needs no word of it."""
+"""The platform's decision on the worker of a seat; a seat of our own links needs none."""
 Outside = Literal["stopped", "named itself"]
-"""Why a live vote is excluded from the ranking: an answer was stopped, or told its model."""
+"""Why a live vote is excluded from the ranking: an answer was stopped, or named its model."""
 
 
 class Phase(Enum):
@@ -151,7 +151,7 @@ class Battle:
 
     @property
     def link(self) -> str:
-        """The end of its page's address, once its vote is final."""
+        """The last part of its page's address after its vote is final."""
         return self.token.partition(".")[0]
 
 
@@ -228,7 +228,7 @@ class ModelCard:
     name: str
     """Display name, also used in the item bank."""
     kind: str
-    """Key of `KINDS` in `arena/inference/registry.py`: api, local."""
+    """Key of `KINDS` in `arena/inference/catalogue.py`: api, local."""
     model: str
     """Model id on the server; for a local model, its folder or its id on the Hub."""
     address: str = ""
@@ -260,9 +260,9 @@ class ModelCard:
     live: bool = False
     """Whether it answers in live battles."""
     visitor_key: bool = False
-    """Whether a live battle asks it with the visitor's own key; `key` is the operator's, if any, for other work."""
+    """Whether live battles use the visitor's own key; `key` is then the operator's, if any, for other work."""
     facts: StatedFacts = NOTHING_STATED
-    """What the operator states of it, for pages; no battle that is open shows it."""
+    """Facts stated by the operator, for pages; open battles do not show them."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class Turn:
     images: tuple[bytes, ...] = ()
     """PNG or JPEG files as `arena/io/images.py` makes them (`read_picture`)."""
     places: tuple[int, ...] = ()
-    """Where in the text each image stands, in characters; empty: all before it."""
+    """Position of each image in the text, in characters; empty: all before it."""
 
     @property
     def parts(self) -> Iterator[str | bytes]:
@@ -315,28 +315,28 @@ class Usage(NamedTuple):
 ModelTrouble = Literal[
     "down", "slow", "cut", "refused", "too big", "blank", "bad reply", "spent", "unpaid"
 ]
-"""unpaid: nobody pays for the answer, which is no fault of the model."""
+"""unpaid: nobody pays for the answer, which is not the model's fault."""
 
 
 class ModelError(RuntimeError):
-    """A model gave no (whole) answer; the message is for the operator and shows no key.
+    """A model failed to give a whole answer; the message is for the operator and never has a key.
 
-    In a battle the visitor sees only what `kind` means: the message may identify the model.
+    In a battle the visitor reads only the meaning of `kind`, since the message may identify the model.
     """
 
     def __init__(self, kind: ModelTrouble, text: str, status: int | None = None) -> None:
-        """`status` is the server's, if one refused the call, as `Trouble.status` has it."""
+        """`status` is the HTTP status of a server that refused the call, as in `Trouble.status`."""
         super().__init__(text)
         self.kind: ModelTrouble = kind
         self.status = status
 
 
 def pass_over(_: Usage) -> None:
-    """Ignore the usage."""
+    """Ignores the usage."""
 
 
 class Answerer(Protocol[Q_contra]):
-    """What an offline run asks, in batches."""
+    """A model or judge that answers in batches, for offline runs."""
 
     @property
     def card(self) -> ModelCard: ...
@@ -347,7 +347,7 @@ class Answerer(Protocol[Q_contra]):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        """Whole answers to a batch. Raises ModelError if one of them fails."""
+        """Returns whole answers to a batch. Raises ModelError if one of them fails."""
         ...
 
 
@@ -357,12 +357,12 @@ class VLM(Answerer[Conversation], Protocol):
     def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
+        """Yields the answer in pieces of text. Raises ModelError if it fails, also in mid-answer.
 
-        A `thinking.Thought` is no part of the answer, and a `thinking.Loading` says that the model is being loaded.
-        `aclose()` stops the generation. `note` is called once with the usage, however it ends, if the model ran.
+        A `thinking.Thought` is not part of the answer; a `thinking.Loading` means that the model is being loaded.
+        `aclose()` stops the generation. If the model ran, `note` is called once with the usage, also after an error.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close what the model itself has opened."""
+        """Closes connections and processes of the model."""

@@ -1,4 +1,4 @@
-"""Validation: rules of a field for pydantic, and its errors as one line: which key, its value, what it must be."""
+"""Validation: pydantic rules for fields, and pydantic errors as one line with key, value and rule."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,12 +14,12 @@ class _HiddenError(ValueError):
 def must_be(
     expected: str, holds: Callable[[Any], object] = lambda _: True, hidden: str = ""
 ) -> WrapValidator:
-    """A rule for `Annotated`: `holds` is true of the read value; a wrong one is not shown if it may hold `hidden`."""
+    """Returns a rule for `Annotated`: `holds` must be true of the value; errors leave out values with `hidden` data."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):
-            if holds(found := read(value)):
-                return found
+            if holds(parsed := read(value)):
+                return parsed
         if hidden:
             raise _HiddenError(f"must be {expected} (its value is not shown: it may hold {hidden})")
         raise ValueError(f"it must be {expected}")
@@ -28,17 +28,19 @@ def must_be(
 
 
 def whole(least: int, most: int) -> WrapValidator:
-    """A whole number within bounds, for `Annotated`."""
+    """Returns a rule for a whole number within bounds, for `Annotated`."""
     return must_be(f"a whole number from {least} to {most}", lambda value: least <= value <= most)
 
 
 def number(least: float, most: float) -> WrapValidator:
-    """A number within bounds, for `Annotated`."""
+    """Returns a rule for a number within bounds, for `Annotated`."""
     return must_be(f"a number from {least:g} to {most:g}", lambda value: least <= value <= most)
 
 
 def one_line(error: ValidationError, unknown: str = "is not known; delete it") -> str:
-    """The first error as one line, its key with its table; raise it `from None`, since pydantic's text shows values."""
+    """Returns the first error as one line with table and key; raise it `from None`, since pydantic's text has
+    values.
+    """
     first = error.errors(include_url=False)[0]
     place = first["loc"]
     kind = first["type"]

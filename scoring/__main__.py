@@ -36,6 +36,9 @@ COMMANDS = {
     "answer": Command(
         "let a model of the catalogue answer a benchmark's questions", "scoring.cli.answer"
     ),
+    "publish": Command(
+        "offer a published score to a model's repository on the Hub", "scoring.cli.publish"
+    ),
     "fetch": Command("download a benchmark's questions from its authors", "scoring.cli.fetch"),
 }
 

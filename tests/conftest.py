@@ -1,37 +1,48 @@
 """What the tests share: real databases, a real server process, a real browser, and the shared data."""
 
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import certifi
 import pgserver
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import settings
-from playwright.sync_api import Browser, Expect, Page, sync_playwright
+from playwright.sync_api import Browser, Expect, Page
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.util import LRUCache
+from starlette.testclient import TestClient
 
 import arena.database
+import arena.io.tables
 from arena.database import METADATA, Database
 from arena.items.ingest import Ingest
 from tests.support.certificates import certificate as certificate
-from tests.support.screens import PHONE, PolledAssertions, chromium, fresh_page
+from tests.support.screens import (
+    PHONE,
+    PlaywrightLoop,
+    PolledAssertions,
+    chromium,
+    fresh_page,
+)
 from tests.support.servers import AppServer, PostgresqlPool, drafts
 
 # importing and collecting make much that stays: looking through it takes long
 gc.set_threshold(100_000, 50, 50)
 
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40)
-settings.register_profile("soak", deadline=None)
+settings.register_profile("soak", deadline=None, max_examples=300)
 settings.load_profile("suite")
 
 
@@ -146,6 +157,25 @@ def tables_written_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tables_read_once() -> Iterator[None]:
+    """A workbook or Parquet file that was read before gives the same rows: a process of its own reads it anew."""
+    rows: dict[tuple[object, ...], list[tuple[int, Any]]] = {}
+    read = arena.io.tables._bounded_rows
+
+    def read_as_before(reader: Path, file: BinaryIO, *how: object) -> Iterator[tuple[int, Any]]:
+        content = file.read()
+        file.seek(0)
+        key = (reader, hashlib.sha256(content).digest(), *how)
+        if key not in rows:
+            rows[key] = [*read(reader, file, *how)]
+        yield from rows[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(arena.io.tables, "_bounded_rows", read_as_before)
+        yield
+
+
 def _noted(connection: Connection, work: Callable[[Connection], None]) -> list[tuple[str, Any]]:
     """Do the work; return its statements that are no questions, with their values."""
     noted: list[tuple[str, Any]] = []
@@ -158,6 +188,24 @@ def _noted(connection: Connection, work: Callable[[Connection], None]) -> list[t
     work(connection)
     event.remove(connection, "before_cursor_execute", note)
     return noted
+
+
+@pytest.fixture(scope="session", autouse=True)
+def requests_in_one_loop() -> Iterator[None]:
+    """A `TestClient` in the tests' own thread asks in one event loop: a loop and its threads a request cost more."""
+    own_portal = TestClient._portal_factory
+
+    @contextmanager
+    def portal_of(client: TestClient) -> Iterator[BlockingPortal]:
+        if client.portal is None and threading.current_thread() is threading.main_thread():
+            yield shared
+            return
+        with own_portal(client) as portal:
+            yield portal
+
+    with start_blocking_portal() as shared, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TestClient, "_portal_factory", portal_of)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -221,17 +269,34 @@ def server(tmp_path_factory) -> Iterator[AppServer]:
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium without windows, or the one that CHROMIUM names; closed with the file: it keeps an event loop on."""
+@pytest.fixture(scope="session")
+def playwright_loop() -> Iterator[PlaywrightLoop]:
+    """Playwright's event loop; it begins with the first file that looks at pages."""
+    begun = PlaywrightLoop()
+    yield begun
+    begun.close()
+
+
+@pytest.fixture(scope="session")
+def run_browser(playwright_loop) -> Iterator[Browser]:
+    """Chromium without windows, or the one that CHROMIUM names: to start it takes longer than most tests."""
     once = Expect.__call__
-    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
             Expect, "__call__", lambda expect, *actual: PolledAssertions(once(expect, *actual))
         )
-        opened = chromium(playwright)
+        with playwright_loop.running():
+            opened = chromium(playwright_loop.playwright)
         yield opened
-        opened.close()
+        with playwright_loop.running():
+            opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(playwright_loop, run_browser) -> Iterator[Browser]:
+    """The run's Chromium; its event loop rests between files, where tests run loops of their own."""
+    with playwright_loop.running():
+        yield run_browser
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Blind to strangers: no public address shows a text of the bank beside its model's name, and what a voter may read.
 
 Every route, every event of the pages and every act in battles is asked with everything that a stranger can know: items'
-keys, models' names, boards, links of published reports, numbers of battles.
+keys, models' names, boards, links and slugs of published reports, numbers of battles.
 """
 
 import hashlib
@@ -53,7 +53,8 @@ FILES = (
 ).split()
 PLAIN = (
     "/ /own /results /judges /agreement /benchmarks /benchmarks/mmbench /score /run /config /terms /you "
-    "/you/code /you/reports /healthz /readyz /robots.txt /sitemap.xml /login /login/who /live/item /live/models "
+    "/you/code /you/reports /reports /healthz /readyz /robots.txt /sitemap.xml /login /login/who "
+    "/live/item /live/models "
     "/live/unfinished /sample-predictions.json /task-map /marks /c/~form /static-files/x/style.css "
     "/gradio_api/info /gradio_api/app_id /pictures/x.png /pictures/640/x.webp /run/uploads/x "
     "/run/campaigns/x/pay.csv /live/images/x /live/battles/x /c/x /c/x/y /c/x/y/pictures/z/1 /task-map/x"
@@ -122,7 +123,7 @@ class Site:
             report = judged(drafted.report, coin)
             jobs = Jobs(database)
             self.link = jobs.add_done(OWNER, report).link
-            jobs.publish(OWNER, self.link, True)
+            self.slug = jobs.publish(OWNER, self.link, True).slug
             submissions.store.enter(OWNER, report)
             self.board = submissions.store.board_keys()[0].key
             self.keys = [item.key for item in bank(ITEMS)]
@@ -137,19 +138,34 @@ class Site:
         for model in MODELS:
             yield from (f"/model/{model}", f"/preview/model/{model}.png")
         yield from (f"/results/{SOURCE}", f"/preview/results/{SOURCE}.png", "/preview/vote.png")
-        report = f"/report/{self.link}"
-        yield from (report, f"{report}/people", f"{report}/task-map", f"/preview{report}.png")
-        yield from (f"{report}/answers", f"{report}?with={self.link}")
-        yield from (f"{report}/{act}" for act in ("publish", "private", "delete"))
         for name in FILES:
             yield f"/export/{name}"
             yield f"/boards/{name}?source={SOURCE}"
             yield f"/automatic/{name}?board={self.board}"
             yield f"/agreement/{name}?source={SOURCE}"
-            yield f"/reports/{self.link}/{name}"
-            yield f"{report}/people/{name}"
-            yield f"{report}/task-map/{name}"
-        yield f"/reports/{self.link}/pictures/{1:064x}.png"
+        yield from (f"/r/{self.slug}", f"/r/{self.slug}.png", f"/r/{self.slug}.svg")
+        yield from (
+            f"/badge/{self.slug}.svg",
+            f"/embed/{self.slug}",
+            "/reports?benchmark=visit-bench",
+        )
+        yield f"/hub/{self.slug}"
+        for file in ("eval.yaml", "model-index.yaml", "eee.zip"):
+            yield f"/r/{self.slug}/{file}?repo=owner/name&texts=yes"
+        for name in (self.link, self.slug):
+            yield from self._of_report(name)
+
+    def _of_report(self, name: str) -> Iterator[str]:
+        """The addresses of a report by its link or slug."""
+        report = f"/report/{name}"
+        yield from (report, f"{report}/people", f"{report}/task-map", f"{report}/answers")
+        yield f"{report}?with={self.link}"
+        yield from (f"{report}/{act}" for act in ("publish", "private", "delete"))
+        for file in FILES:
+            yield f"/reports/{name}/{file}"
+            yield f"{report}/people/{file}"
+            yield f"{report}/task-map/{file}"
+        yield f"/reports/{name}/pictures/{1:064x}.png"
 
     def words(self, most: int) -> Iterator[str]:
         """What a stranger may send as an event's argument, with so many models and battles."""

@@ -1,4 +1,4 @@
-"""Operator log: who did what and when, each action added in its own transaction and never changed."""
+"""Operator log: the actions of operators, each added in its own transaction and never changed."""
 
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -36,27 +36,27 @@ ACT = Table(
 
 
 class AdminCommandError(ValueError):
-    """A command that is unknown, or about something that does not exist."""
+    """A command is unknown, or concerns something that does not exist."""
 
 
 class OperatorAction(NamedTuple):
-    """One action of an operator."""
+    """An action of an operator."""
 
     who: str
     deed: ActionKind
     about: str
-    """The item's key or number, the number of the upload, whose board it is or the campaign's name; empty for other
-    actions and a forgotten voter."""
+    """The item's key or number, the upload's number, the board's voters or the campaign's name; empty for other actions
+    and a forgotten voter."""
     done_at: datetime
 
 
-def record_action(connection: Connection, who: str, deed: ActionKind, about: str = "") -> None:
-    """Add an operator's action, in the transaction that does it."""
-    connection.execute(insert(ACT).values(who=who, deed=deed, about=about, done_at=now()))
+def record_action(connection: Connection, operator: str, deed: ActionKind, about: str = "") -> None:
+    """Stores an operator's action, in the transaction of the action itself."""
+    connection.execute(insert(ACT).values(who=operator, deed=deed, about=about, done_at=now()))
 
 
 def latest_actions(connection: Connection, most: int) -> tuple[OperatorAction, ...]:
-    """Return the latest actions, the newest first."""
+    """Returns the latest actions, the newest first."""
     acts = select(ACT.c.who, ACT.c.deed, ACT.c.about, ACT.c.done_at)
     rows = connection.execute(acts.order_by(ACT.c.id.desc()).limit(most))
     return tuple(

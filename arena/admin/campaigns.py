@@ -1,4 +1,4 @@
-"""Campaigns as operators make, watch, end and pay them, from the command line and from their page."""
+"""Campaigns of battles for operators, who make, watch, end and pay them, from the command line or their page."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -28,40 +28,40 @@ from arena.templates import plural
 from arena.types import item_key
 
 KINDS = {TASK: BattleSpec}
-"""The spec of each task that a campaign can be of."""
+"""The spec of each task."""
 TUPLE = ("item", "model_a", "model_b")
 VISIT = ("image_url", "instruction", "A_model", "B_model")
-"""Columns of a file of tuples, and of VisIT-Bench's, whose votes are tuples too."""
+"""TUPLE, VISIT: the columns of a file of tuples, and those of VisIT-Bench's file of votes, which are tuples too."""
 
 
 @dataclass(frozen=True)
 class CampaignStanding:
-    """A campaign, and how far it is."""
+    """A campaign and its progress."""
 
     campaign: Campaign
     wanted: int
-    """Votes at which it stops."""
+    """The votes at which it stops."""
     states: Mapping[str, int]
     """Workers by state."""
     listed: int
     """People in the platform's list."""
     votes: int = 0
     pending: int = 0
-    """Votes whose workers the platform's list has not confirmed."""
+    """Votes of workers that the platform's list has not confirmed."""
     full: int = 0
-    """Tuples that have all their votes."""
+    """Tuples with all their votes."""
     tuples: int = 0
     settled: int = 0
-    """Neighbouring orders that are settled."""
+    """Settled orders of neighbours."""
     neighbours: int = 0
     half_width: float | None = None
-    """Mean of the models, in rating points."""
+    """The mean over models, in rating points."""
     problem: str = ""
-    """Why the numbers of votes are missing."""
+    """The reason why the numbers of votes are missing."""
 
 
 class CampaignAdmin(SeatAdmin):
-    """What operators do with campaigns of battles. The caller has checked that `who` is an operator."""
+    """Operators' acts on campaigns of battles. The caller has checked that `operator` is one."""
 
     def __init__(
         self, settings: Settings, database: Database, items: ItemBank, votes: VoteTable
@@ -71,8 +71,10 @@ class CampaignAdmin(SeatAdmin):
         self._flags = FlagService(database, CountSettings(), votes)
         self.states = CampaignStates(database, items, self.store, self._flags)
 
-    def make(self, who: str, content: bytes, tuples: Iterable[Record] | None = None) -> Campaign:
-        """Make a campaign as a TOML file has it; `tuples`: rows of a fixed design. Raises CampaignError, RowsError."""
+    def make(
+        self, operator: str, content: bytes, tuples: Iterable[Record] | None = None
+    ) -> Campaign:
+        """Makes a campaign from a TOML file; `tuples`: rows of a fixed design. Raises CampaignError and RowsError."""
         more = {"fixed": [_tuple(record) for record in tuples]} if tuples is not None else {}
         spec = read_spec(BattleSpec, content, **more)
         self.check_server(spec)
@@ -87,23 +89,23 @@ class CampaignAdmin(SeatAdmin):
                 f"seat.votes is {spec.seat.votes}, and a worker gets each of the {items} items once"
             )
         check_sources(spec, bank)
-        return self.store.create(TASK, spec, noted(who, "made a campaign", spec.name))
+        return self.store.create(TASK, spec, noted(operator, "made a campaign", spec.name))
 
-    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        told = super().bring_participants(who, name, records)
-        # what is confirmed may be all that the campaign needs
+    def bring_participants(self, operator: str, name: str, records: Iterable[Record]) -> str:
+        message = super().bring_participants(operator, name, records)
+        # The confirmed votes may be all that the campaign needs, so that it ends now.
         with suppress(CampaignError):
             self.states.fresh(self.store.get(name))
-        return told
+        return message
 
     def taken_back(self, campaign: Campaign) -> Note:
         source = battle_spec(campaign).source
         return lambda connection: forget_orders(connection, campaign.name, source)
 
     def summary(self, campaign: Campaign) -> list[str]:
-        """What a campaign asks for, in sentences. Raises CampaignError."""
+        """Returns sentences on the size, the pay and the checks of a campaign. Raises CampaignError."""
         spec = battle_spec(campaign)
-        layout = self.states.of(campaign).layout
+        layout = self.states.state_of(campaign).layout
         most = int(layout.wanted.sum())
         seat = spec.seat
         workers = -(-min(most, spec.stop.votes) // seat.votes)
@@ -123,7 +125,7 @@ class CampaignAdmin(SeatAdmin):
         return {"sheet": self.sheet, "quality": self.quality, "votes": self.votes}
 
     def sheet(self, name: str) -> Sheet:
-        """The pay sheet, after a review of all voters. Raises CampaignError."""
+        """Returns the pay sheet, after a review of all voters. Raises CampaignError."""
         campaign = self.store.get(name)
         self._flags.look()
         seats = self.seats.all(campaign)
@@ -133,26 +135,26 @@ class CampaignAdmin(SeatAdmin):
         return pay_sheet(pay_rows(campaign, seats, work, listed, now()))
 
     def quality(self, name: str) -> Sheet:
-        """How good each worker's answers are. Raises CampaignError."""
+        """Returns the quality of each worker's answers. Raises CampaignError."""
         campaign = self.store.get(name)
         try:
-            layout = self.states.of(campaign).layout
-        except CampaignError:  # the bank has lost what the campaign draws from
+            layout = self.states.state_of(campaign).layout
+        except CampaignError:  # The bank has lost the campaign's items.
             layout = None
         with self._database.read() as connection:
             return quality_sheet(quality(connection, campaign, self.seats.all(campaign), layout))
 
     def votes(self, name: str) -> Sheet:
-        """Every answer with its worker. Raises CampaignError."""
+        """Returns every answer with its worker. Raises CampaignError."""
         campaign = self.store.get(name)
         seats = {seat.id: seat for seat in self.seats.all(campaign)}
         with self._database.read() as connection:
             out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
-            given = judgements(connection, campaign)
-        return votes_sheet((one for one in given if one.seat in seats), seats, out)
+            answers = judgements(connection, campaign)
+        return votes_sheet((answer for answer in answers if answer.seat in seats), seats, out)
 
     def standings(self, most: int | None = None) -> list[CampaignStanding]:
-        """The campaigns, the newest first, each with how far it is."""
+        """Returns the campaigns with their progress, the newest first."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> CampaignStanding:
@@ -167,7 +169,7 @@ class CampaignAdmin(SeatAdmin):
             listed=len(self.seats.participants(campaign)),
         )
         try:
-            state = self.states.of(campaign)
+            state = self.states.state_of(campaign)
         except CampaignError as error:
             return replace(known, problem=str(error))
         looked = state.looked
@@ -179,7 +181,7 @@ class CampaignAdmin(SeatAdmin):
             pending=state.pending,
             full=int(((state.collected.counted >= wanted) & (wanted > 0)).sum()),
             tuples=int((wanted > 0).sum()),
-            settled=sum(one.state == "settled" for one in orders),
+            settled=sum(order.state == "settled" for order in orders),
             neighbours=len(orders),
             half_width=looked.half_width if looked and not isnan(looked.half_width) else None,
         )
@@ -187,7 +189,7 @@ class CampaignAdmin(SeatAdmin):
 
 def _tuple(record: Record) -> dict[str, object]:
     values = record.values
-    if "A_model" in values:  # VisIT-Bench's own file of preferences: a row for each vote
+    if "A_model" in values:  # VisIT-Bench's own file of preferences has a row for each vote.
         require_columns(record, VISIT)
         item = item_key(str(values["instruction"]), [str(values["image_url"])])
         return {"item": item, "model_a": values["A_model"], "model_b": values["B_model"]}
@@ -196,14 +198,15 @@ def _tuple(record: Record) -> dict[str, object]:
 
 
 def check_sources(spec: CampaignSpec, bank: Bank) -> None:
-    """Raise CampaignError for a source of check items that lacks what a campaign asks."""
+    """Raises CampaignError for a source with too few check items for a campaign."""
     needs = [("checks.items", spec.checks.items, 1)] if spec.checks.items else []
     if spec.qualify and spec.qualify.items:
         needs.append(("qualify.items", spec.qualify.items, spec.qualify.asked))
     for key, name, least in needs:
         there = len(bank.checks(name))
         if there < least:
-            known = ", ".join(one.name for one in bank.sources if one.kind == "check") or "none"
+            names = [source.name for source in bank.sources if source.kind == "check"]
+            known = ", ".join(names) or "none"
             raise CampaignError(
                 f"{key} is {name!r}, which has {there} of the {least} check items that it needs. Sources of check "
                 f"items: {known}. Import more: python -m arena items checks DIR."

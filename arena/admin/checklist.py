@@ -1,4 +1,4 @@
-"""Checklist: what a running arena has and what it lacks, each with how to add it."""
+"""Checklist: the parts that a running arena has, and the missing ones with the way to add them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,39 +6,38 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from arena.battles.sampling import in_draw
-from arena.items.readiness import shown_text
-from arena.items.store import load_bank
+from arena.items.store import load_bank, shown_text
 from arena.settings import Settings
 from arena.storage import no_room, votes_folders
 from arena.templates import plural
 from arena.types import OWN_KINDS
 
 ATTENTION_TESTS = 20
-"""Check items from which on a worker does not meet the same ones again and again."""
+"""The number of check items from which on a worker rarely meets the same ones again."""
 
 
 class ChecklistEntry(NamedTuple):
-    """One thing that an arena can have."""
+    """A part that an arena can have."""
 
     what: str
     is_there: bool
     told: str
-    """What there is, or what is missing and how to add it."""
+    """The details of the part, or the way to add it."""
     is_urgent: bool = False
-    """Whether votes may be lost, or nobody can vote, until it is there."""
+    """Whether votes may be lost, or nobody can vote, until it is added."""
 
 
 def checklist(
     settings: Settings, connection: Connection, live_models: int
 ) -> tuple[ChecklistEntry, ...]:
-    """Return the things that are missing, then those that are there."""
-    found = [
+    """Returns the missing parts, then the others."""
+    entries = [
         *_bank(settings, connection),
-        *_kept(settings),
+        *_copies(settings),
         *_people(settings),
         *_answering(settings, live_models),
     ]
-    return tuple(sorted(found, key=lambda one: one.is_there))
+    return tuple(sorted(entries, key=lambda entry: entry.is_there))
 
 
 def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry]:
@@ -47,26 +46,28 @@ def _bank(settings: Settings, connection: Connection) -> Iterator[ChecklistEntry
     has_demo = any(len(item.contestants) > 1 for item in in_draw(bank, settings.demo_bank))
     mend = "Import your own: python -m arena items (docs/vote.md)."
     if own and own["ready"] == own.total():
-        told = f"{plural(own.total(), 'item')} of your own."
+        details = f"{plural(own.total(), 'item')} of your own."
     elif own["ready"]:
-        told = shown_text(own)
+        details = shown_text(own)
     elif own:
         until = "voters see the demo items" if has_demo else "nobody can vote"
-        told = f"{shown_text(own)} Until then, {until}."
+        details = f"{shown_text(own)} Until then, {until}."
     else:
-        told = f"only the demo items. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
-    yield ChecklistEntry("Items", own["ready"] > 0, told, is_urgent=not has_demo)
+        details = (
+            f"only the demo items. {mend}" if has_demo else f"none, so nobody can vote. {mend}"
+        )
+    yield ChecklistEntry("Items", own["ready"] > 0, details, is_urgent=not has_demo)
     checks = bank.states_of(["check"]).total()
     made = "a folder of them: python -m arena items checks DIR (docs/vote.md)"
-    told = (
+    details = (
         f"{checks:,}."
         if checks >= ATTENTION_TESTS
         else f"{checks} of {ATTENTION_TESTS}. Import {made}."
     )
-    yield ChecklistEntry("Attention tests", checks >= ATTENTION_TESTS, told)
+    yield ChecklistEntry("Attention tests", checks >= ATTENTION_TESTS, details)
 
 
-def _kept(settings: Settings) -> Iterator[ChecklistEntry]:
+def _copies(settings: Settings) -> Iterator[ChecklistEntry]:
     if settings.backup:
         yield ChecklistEntry("Copy", True, f"to {settings.backup.dataset}, within about a minute.")
     elif not settings.database_url.startswith("sqlite"):
@@ -76,13 +77,14 @@ def _kept(settings: Settings) -> Iterator[ChecklistEntry]:
             "PostgreSQL stores the votes. Its backups are yours to make.",
         )
     else:
-        told = (
+        details = (
             "none. If this disk is lost, so are the votes. Set MIRROR (a private dataset of the Hub) and HF_TOKEN, or "
             "DATABASE_URL (PostgreSQL). See docs/host.md."
         )
-        yield ChecklistEntry("Copy", False, told, is_urgent=True)
-    full = next(filter(None, map(no_room, votes_folders(settings))), None)
-    if full:
+        yield ChecklistEntry("Copy", False, details, is_urgent=True)
+    problems = [problem for problem in map(no_room, votes_folders(settings)) if problem]
+    if problems:
+        full = problems[0]
         yield ChecklistEntry("Disk", False, f"{full[0].lower()}{full[1:]}.", is_urgent=True)
 
 
@@ -91,29 +93,31 @@ def _people(settings: Settings) -> Iterator[ChecklistEntry]:
         provider = settings.oauth.provider.partition("://")[2]
         yield ChecklistEntry("Login", True, f"with {provider}.")
     else:
-        told = "none. Voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
-        yield ChecklistEntry("Login", False, f"{told}true on a Space (docs/host.md).")
+        details = "none. Voters are known by a cookie only. Set OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET, or hf_oauth: "
+        yield ChecklistEntry("Login", False, f"{details}true on a Space (docs/host.md).")
     if settings.operators:
         yield ChecklistEntry("Operators", True, f"{', '.join(sorted(settings.operators))}.")
     else:
-        told = "none by name. The link printed at start opens this page in one browser, for a day. "
+        details = (
+            "none by name. The link printed at start opens this page in one browser, for a day. "
+        )
         yield ChecklistEntry(
-            "Operators", False, f"{told}Set up a login, and name them in OPERATORS."
+            "Operators", False, f"{details}Set up a login, and name them in OPERATORS."
         )
     campaigns = settings.counts.campaigns
     missing = "none. Name one in CAMPAIGNS to count its workers' votes (docs/vote.md)."
-    told = f"{', '.join(campaigns)}." if campaigns else missing
-    yield ChecklistEntry("Counted campaigns", bool(campaigns), told)
+    details = f"{', '.join(campaigns)}." if campaigns else missing
+    yield ChecklistEntry("Counted campaigns", bool(campaigns), details)
 
 
 def _answering(settings: Settings, live_models: int) -> Iterator[ChecklistEntry]:
     if live_models >= 2:
         yield ChecklistEntry("Live models", True, f"{live_models} answer here.")
     else:
-        told = "one is ready, and battles take two" if live_models else "none is ready"
+        details = "one is ready, and battles take two" if live_models else "none is ready"
         if settings.models is None:
-            told = "none. Start with MODELS=small, or with MODELS set to a file of models"
-        yield ChecklistEntry("Live models", False, f"{told} (docs/vote.md).")
+            details = "none. Start with MODELS=small, or with MODELS set to a file of models"
+        yield ChecklistEntry("Live models", False, f"{details} (docs/vote.md).")
     judge = settings.judge
     lent = f"{judge.model}, lent at up to ${judge.total_budget / 1e6:,.2f} in all."
     missing = "none. People score with their own keys. Set JUDGE_MODEL and OPENAI_API_KEY (docs/score.md)."

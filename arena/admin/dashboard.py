@@ -29,9 +29,9 @@ from arena.settings import BoardVoters, CountSettings, Settings
 
 MOST_DAYS = 30
 LEAST_DAYS = 7
-"""Days of the chart of votes: since the first vote, within these bounds."""
+"""MOST_DAYS, LEAST_DAYS: bounds on the days in the chart of votes, which begins at the first vote."""
 FRESH = timedelta(days=7)
-"""How long a failure or a flag is news."""
+"""The age up to which a failure is shown."""
 MOST_ACTS = 50
 MOST_CAMPAIGNS = 20
 _DAY = timedelta(days=1)
@@ -51,30 +51,30 @@ class Dashboard:
 
     checklist: tuple[ChecklistEntry, ...]
     live_models: int
-    """How many can answer now."""
+    """The number of models that can answer now."""
     live_problems: Sequence[str]
-    """Why others can't."""
+    """The reasons why other models can't."""
     failed_models: Mapping[str, str]
-    """Why live models couldn't be loaded, by name."""
+    """The reasons why live models couldn't be loaded, by name."""
     days: Mapping[date, int]
     """Choices stored on each of the last days (UTC), today the last."""
     queues: Mapping[str, int]
     stopped: tuple[StoppedJob, ...]
-    """Of the site's judge, the last ones."""
+    """The last jobs of the site's judge that stopped."""
     failures: Mapping[str, int]
-    """Of the last days, by model, the most first."""
-    who: CountSettings
-    """Whose votes count, and whether COUNTS names the official board."""
+    """The failures of the last days by model, the most first."""
+    counted: CountSettings
+    """The rule for votes that count, and whether COUNTS names the official board."""
     official: BoardVoters
     flagged: tuple[FlaggedVoter, ...]
-    """On the official board; not all, where there are many."""
+    """The latest flagged voters on the official board."""
     all_flagged: int
     campaigns: tuple[CampaignStanding, ...]
     projects: tuple[ProjectStanding, ...]
     links: Mapping[str, str]
-    """Path and query of the one link of each campaign that has one."""
+    """The path and query of each campaign's link, for campaigns with a common link."""
     disk_bytes: int
-    """Size of the disk of the data folder, as this server sees it."""
+    """The size of the data folder's disk, as this server sees it."""
     free_bytes: int
     copy: BackupState | None
     """None: there is no Hub backup."""
@@ -102,7 +102,7 @@ class DashboardService:
     stopped: Callable[[], Sequence[StoppedJob]] = tuple
 
     def overview(self) -> Dashboard:
-        """Return the current state. Raises DatabaseError and OSError."""
+        """Returns the current state. Raises DatabaseError and OSError."""
         present = now()
         disk = shutil.disk_usage(self.settings.data_dir)
         failures = Counter(LiveStore(self.database).failures(present - FRESH)).most_common()
@@ -113,15 +113,15 @@ class DashboardService:
         campaigns = tuple(self.campaigns.standings(MOST_CAMPAIGNS))
         projects = tuple(self.projects.standings(MOST_CAMPAIGNS))
         links = {
-            **self.campaigns.links(one.campaign for one in campaigns),
-            **self.projects.links(one.campaign for one in projects),
+            **self.campaigns.links(standing.campaign for standing in campaigns),
+            **self.projects.links(standing.campaign for standing in projects),
         }
         bank = self.campaigns.items.bank()
-        who = self.settings.counted
+        counted = self.settings.counted
         live_models = len(self.live_models.usable)
         with self.database.read() as connection:
-            official = official_board(connection, who)
-            flags = raised_flags(connection, who if official == "counted" else CountSettings())
+            official = official_board(connection, counted)
+            flags = raised_flags(connection, counted if official == "counted" else CountSettings())
             return Dashboard(
                 checklist=checklist(self.settings, connection, live_models),
                 live_models=live_models,
@@ -131,7 +131,7 @@ class DashboardService:
                 queues=queues,
                 stopped=stopped,
                 failures=dict(failures),
-                who=who,
+                counted=counted,
                 official=official,
                 flagged=with_votes(connection, flags),
                 all_flagged=len({flag.voter for flag in flags}),
@@ -159,8 +159,8 @@ def _days(connection: Connection, present: datetime) -> dict[date, int]:
     day = (moment // length).label("day")
     recent = BATTLE.c.voted_at >= EPOCH + (today - MOST_DAYS + 1) * _DAY
     rows = connection.execute(select(day, func.count()).where(CHOSEN, recent).group_by(day))
-    found = Counter({row[0]: row[1] for row in rows})
-    shown = min(
-        max(today - (today if first is None else first // length) + 1, LEAST_DAYS), MOST_DAYS
-    )
-    return {(EPOCH + day * _DAY).date(): found[day] for day in range(today - shown + 1, today + 1)}
+    choices = Counter({row[0]: row[1] for row in rows})
+    first_day = today if first is None else first // length
+    number = min(max(today - first_day + 1, LEAST_DAYS), MOST_DAYS)
+    days = range(today - number + 1, today + 1)
+    return {(EPOCH + day * _DAY).date(): choices[day] for day in days}

@@ -1,7 +1,7 @@
-"""Erasure: a voter's data is deleted on request; the votes stay, but nobody can tell any more whose they were.
+"""Erasure: deletes a voter's data on request; the votes stay, but no longer lead to a person.
 
 A visitor is identified by a code that only their own page shows. Their rows pass to new voters without a cookie or an
-account, and their own voter loses both, so that every server finds a newcomer behind a cookie that comes again.
+account, and their own voter loses both, so that every server takes a returning cookie for a newcomer.
 """
 
 import re
@@ -39,7 +39,7 @@ from arena.server.change_log import VOTER_KEY
 from arena.storage import delete_uploads
 
 DROPPED = (VOTER_KEY.c.voter_id, LOGIN.c.voter_id, HELD.c.voter_id, DRAFT_CLAIM.c.voter_id)
-"""Columns that name a voter in rows that lead to a person, or are of no use to another; these rows are deleted."""
+"""Columns with a voter in rows that lead to a person, or are useless for others; these rows are deleted."""
 HANDED_OVER = (
     SEAT.c.voter_id,
     BATTLE.c.voter_id,
@@ -52,26 +52,28 @@ HANDED_OVER = (
     COUNTED_FLAG.c.voter_id,
     DRAFT_EVENT.c.voter_id,
 )
-"""Columns that name a voter in rows that stay: votes, what they depend on, whether they count, items' drafts."""
+"""Columns with a voter in rows that stay: votes, their dependencies and eligibility, items' drafts."""
 OWNED = tuple(
     table(name, column("owner")) for name in ("job", "submission", "mark", "secret_report")
 )
-"""Tables of `scoring`, which is not imported here, whose rows stay and name a cookie by its hash."""
+"""Tables of `scoring`, which is not imported here; their rows stay, and have a cookie's hash as owner."""
+JOB = table("job", column("owner"), column("published"), column("slug"))
+"""A table of `scoring`; its published reports are withdrawn, since nobody is left who could do it."""
 BROWSER = table("report_browser", column("cookie"), column("owner"))
 CODE = table("report_code", column("owner"))
-"""Tables of `scoring`: browsers that own another's reports, and codes for others; their rows are deleted."""
+"""Tables of `scoring`: browsers that share another's reports, and codes for more browsers; their rows are deleted."""
 MARK = table("mark", column("seat_id"), column("marker"))
-"""Marks and labels, a table of `scoring`, whose rows stay and name the person of a seat."""
+"""Marks and labels, a table of `scoring`; its rows stay, and have the person of a seat."""
 _GAPS = re.compile(r"[\s-]")
 _CODE = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SEAT = re.compile(r"seat([0-9]{1,9})")
 _END_CODE = re.compile(r"[0-9a-f]{10}")
-"""A worker's code at the end, where the platform has none."""
+"""A worker's completion code, for platforms without their own."""
 
 
 class UnknownVoterError(LookupError):
-    """A code that belongs to nobody."""
+    """A code belongs to no visitor."""
 
 
 class Erasure:
@@ -84,43 +86,43 @@ class Erasure:
         uploads: Path | None = None,
         credits: Credits | None = None,
     ) -> None:
-        """`credits`: the keys in this process's memory; None in a command, whose server drops them when it tidies."""
+        """`credits`: the keys in this process's memory; None in a command, since the server drops them when it
+        tidies up.
+        """
         self._database = database
         self._credits = credits
         self._images = images
         self._uploads = uploads
 
     def find(self, name: str) -> int:
-        """Return the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
+        """Returns the voter of a number, of a code as a visitor's page shows it, or of a worker's seat or code.
 
         Raises UnknownVoterError.
         """
         text = _GAPS.sub("", name.lower())
         with self._database.read() as connection:
-            found: set[int] = set()
+            voters: set[int] = set()
             if _NUMBER.fullmatch(text):
-                found = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
+                voters = set(connection.scalars(select(VOTER.c.id).where(VOTER.c.id == int(text))))
             elif seat := _SEAT.fullmatch(text):
-                found = set(
-                    connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1])))
-                )
+                mine = select(SEAT.c.voter_id).where(SEAT.c.id == int(seat[1]))
+                voters = set(connection.scalars(mine))
             elif _END_CODE.fullmatch(text):
-                found = set(
-                    connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.code == text.upper()))
-                )
+                mine = select(SEAT.c.voter_id).where(SEAT.c.code == text.upper())
+                voters = set(connection.scalars(mine))
             elif _CODE.fullmatch(text):
                 guests = select(VOTER.c.id).where(VOTER.c.cookie_hash.startswith(text))
                 people = select(LOGIN.c.voter_id).where(LOGIN.c.cookie_hash.startswith(text))
-                found = {*connection.scalars(people)} or {*connection.scalars(guests)}
-        if len(found) != 1:
+                voters = {*connection.scalars(people)} or {*connection.scalars(guests)}
+        if len(voters) != 1:
             raise UnknownVoterError(
                 f"No visitor has the code {name[:40]!r}. Visitors find theirs at /you, workers at the end of a "
                 "campaign. A seat's number works too, as in seat 17."
             )
-        return found.pop()
+        return voters.pop()
 
-    def forget(self, voter: int, who: str) -> None:
-        """Delete what links votes to a voter, and own images, live questions and answers. `who` is the operator.
+    def forget(self, voter: int, operator: str) -> None:
+        """Deletes the links between votes and a voter, and own images, live questions and answers.
 
         Raises DatabaseError and OSError.
         """
@@ -129,23 +131,23 @@ class Erasure:
             subjects = connection.scalars(
                 select(PERSON.c.subject).where(PERSON.c.voter_id.in_(mine))
             )
-            accounts = [account_arrival(one, "").person for one in subjects]
+            accounts = [account_arrival(subject, "").person for subject in subjects]
             seats = select(SEAT_ENTRY.c.seat_id).where(SEAT_ENTRY.c.person.in_(accounts))
             mine += connection.scalars(select(SEAT.c.voter_id).where(SEAT.c.id.in_(seats)))
             cookies = _sharing(connection, connection.scalars(_cookies(mine)).all())
         if self._credits is not None:
-            for one in mine:
-                self._credits.drop(one)
-        # first, so that all can be repeated if interrupted
+            for own_voter in mine:
+                self._credits.drop(own_voter)
+        # Files come first, so that an interrupted erasure can be repeated.
         self._images.take_down(OWN_IMAGE.c.voter_id.in_(mine))
         if self._uploads is not None:
             for cookie in cookies:
                 delete_uploads(self._uploads, cookie)
         with self._database.write() as connection:
-            for one in mine:
-                _forget(connection, one)
+            for own_voter in mine:
+                _forget(connection, own_voter)
             bump_counter(connection, FORGOTTEN)
-            record_action(connection, who, "forgot a voter")
+            record_action(connection, operator, "forgot a voter")
         self._database.empty_log()
 
 
@@ -176,7 +178,7 @@ def _forget(connection: Connection, voter: int) -> None:
 
 
 def _end_links(connection: Connection, voter: int) -> None:
-    """Give a voter's battles other tokens, so that the links to them that were sent lead nowhere."""
+    """Gives a voter's battles new tokens, so that links to them stop working."""
     battles = connection.scalars(select(BATTLE.c.id).where(BATTLE.c.voter_id == voter)).all()
     fresh = [{"battle": battle, "fresh": secrets.token_urlsafe(16)} for battle in battles]
     if fresh:
@@ -185,9 +187,9 @@ def _end_links(connection: Connection, voter: int) -> None:
 
 
 def _forget_worker(connection: Connection, voter: int) -> None:
-    """Make the seats of a voter nobody's, and take the worker out of the platforms' lists.
+    """Makes a voter's seats anonymous, and removes the worker from the platforms' lists.
 
-    What was answered in a qualification is deleted: captions of samples are published nowhere.
+    Answers in a qualification are deleted, since captions of samples are published nowhere.
     """
     for seat in connection.scalars(select(SEAT.c.id).where(SEAT.c.voter_id == voter)).all():
         connection.execute(update(SEAT).where(SEAT.c.id == seat).values(code=_nobody()))
@@ -206,12 +208,15 @@ def _forget_worker(connection: Connection, voter: int) -> None:
 
 
 def _disown(connection: Connection, voter: int) -> None:
-    """Make the jobs and submissions of a voter's cookies nobody's, and of those that a code joined to them.
+    """Makes the jobs and submissions of a voter's cookies anonymous, and those of browsers joined by a code.
 
-    Delete the daily costs of the voter's own, and unname what is held.
+    Their published reports are private again. Deletes the voter's daily costs, and makes reserved amounts anonymous.
     """
     cookies = connection.scalars(_cookies([voter])).all()
     sharing = _sharing(connection, cookies)
+    if inspect(connection).has_table(JOB.name):
+        withdrawn = update(JOB).where(JOB.c.owner.in_(sharing))
+        connection.execute(withdrawn.values(published=False, slug=None))
     for owned in OWNED:
         if inspect(connection).has_table(owned.name):
             connection.execute(
@@ -228,7 +233,7 @@ def _disown(connection: Connection, voter: int) -> None:
 
 
 def _sharing(connection: Connection, cookies: Sequence[str]) -> set[str]:
-    """Return cookies, and those with which they share their reports."""
+    """Returns these cookies, and those that share reports with them."""
     sharing = set(cookies)
     if inspect(connection).has_table(BROWSER.name):
         followed = select(BROWSER.c.owner).where(BROWSER.c.cookie.in_(cookies))
@@ -239,11 +244,11 @@ def _sharing(connection: Connection, cookies: Sequence[str]) -> set[str]:
 
 
 def _cookies(voters: Sequence[int]) -> CompoundSelect:
-    """The hashes of voters' cookies."""
+    """Returns a SELECT of the hashes of voters' cookies."""
     logins = select(LOGIN.c.cookie_hash).where(LOGIN.c.voter_id.in_(voters))
     return select(VOTER.c.cookie_hash).where(VOTER.c.id.in_(voters)).union(logins)
 
 
 def _nobody() -> str:
-    """Return a placeholder for a name, an account or a cookie."""
+    """Returns a placeholder for a name, an account or a cookie."""
     return f"{ERASED}{secrets.token_urlsafe(12)}"

@@ -1,4 +1,4 @@
-"""Flagged voters: whom the fraud tests suspect, each with the reasons and the latest votes."""
+"""Flagged voters: the suspects of the fraud tests, each with the reasons and the latest votes."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from arena.types import grouped
 
 MOST_FLAGGED = 50
 MOST_CAST = 30
-"""Voters shown, those left out first, by when they were flagged, and votes of each."""
+"""MOST_FLAGGED, MOST_CAST: the most voters, and the most votes of each. Excluded voters come first, then the latest."""
 
 
 class CastVote(NamedTuple):
@@ -27,7 +27,7 @@ class CastVote(NamedTuple):
     """The item's key; None: pictures of the voter's own."""
     instruction: str | None
     seconds: float
-    """From when the battle was shown, or began, to the choice."""
+    """The seconds from the start of the battle to the choice."""
 
 
 class FlaggedVoter(NamedTuple):
@@ -40,15 +40,15 @@ class FlaggedVoter(NamedTuple):
 
 
 def with_votes(connection: Connection, flags: Iterable[FlagRow]) -> tuple[FlaggedVoter, ...]:
-    """Return the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
+    """Returns the flags by voter with the votes of each, at most `MOST_FLAGGED`."""
     of_voter = grouped((flag.voter, flag) for flag in flags)
-    latest = sorted(
-        of_voter.items(),
-        key=lambda one: max((flag.left_out, flag.raised_at) for flag in one[1]),
-        reverse=True,
-    )
+
+    def latest_flag(voter: int) -> tuple[bool, datetime]:
+        return max((flag.left_out, flag.raised_at) for flag in of_voter[voter])
+
+    latest = sorted(of_voter, key=latest_flag, reverse=True)
     return tuple(
-        _with_votes(connection, voter, tuple(mine)) for voter, mine in latest[:MOST_FLAGGED]
+        _with_votes(connection, voter, tuple(of_voter[voter])) for voter in latest[:MOST_FLAGGED]
     )
 
 

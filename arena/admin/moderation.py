@@ -1,7 +1,7 @@
-"""Moderation: items that operators hide, and the images that visitors let us keep, to be kept or taken down.
+"""Moderation: operators hide items, and keep or take down the images that visitors let us keep.
 
-A hidden item is no longer served or found in searches, nor is a picture that only hidden items have. Its votes stay,
-and it can be shown again.
+A hidden item is no longer served or found in searches, and neither is a picture that only hidden items have. Its votes
+stay, and it can be shown again.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ SEEN_IMAGE = Table(
     Column("seen_at", Moment, nullable=False),
 )
 """Images that an operator has reviewed and kept."""
-_SHOWN = 24
+_MOST_UPLOADS = 24
 
 
 class HiddenItem(NamedTuple):
@@ -46,13 +46,13 @@ class Uploads(NamedTuple):
     """The uploads to review."""
 
     first: tuple[Upload, ...]
-    """Unreviewed ones, the oldest first, then the newest of the others; not all."""
+    """Unreviewed uploads, the oldest first, then the newest of the others, up to a limit."""
     unseen: int
     kept: int
 
 
 def hide(connection: Connection, key: str) -> bool:
-    """Hide the item of a key; return whether that changed anything. Raises AdminCommandError."""
+    """Hides the item of a key; returns whether it was visible before. Raises AdminCommandError."""
     item = _item(connection, key)
     if connection.scalar(select(HIDDEN_ITEM.c.item_id).where(HIDDEN_ITEM.c.item_id == item)):
         return False
@@ -62,7 +62,7 @@ def hide(connection: Connection, key: str) -> bool:
 
 
 def show(connection: Connection, key: str) -> bool:
-    """Show a hidden item again; return whether that changed anything. Raises AdminCommandError."""
+    """Shows a hidden item again; returns whether it was hidden before. Raises AdminCommandError."""
     item = _item(connection, key)
     changed = (
         connection.execute(delete(HIDDEN_ITEM).where(HIDDEN_ITEM.c.item_id == item)).rowcount > 0
@@ -72,54 +72,51 @@ def show(connection: Connection, key: str) -> bool:
 
 
 def hidden_items(connection: Connection) -> tuple[HiddenItem, ...]:
-    """Return the hidden items, the newest first."""
+    """Returns the hidden items, the newest first."""
     query = select(ITEM.c.key, ITEM.c.instruction).join(HIDDEN_ITEM)
     rows = connection.execute(query.order_by(HIDDEN_ITEM.c.hidden_at.desc(), ITEM.c.id))
     return tuple(HiddenItem(key=row.key, instruction=row.instruction) for row in rows)
 
 
 def found_items(bank: Bank, wanted: str) -> list[Item]:
-    """Return the shown items that are meant: by a key, a link with it, or words of the instruction."""
+    """Returns the visible items for a key, a link with a key, or words of the instruction."""
     key = unquote(wanted.rpartition("/item/")[2]).strip()
-    named = bank.by_key(key)
-    if named is not None:
-        return [named]
+    match = bank.by_key(key)
+    if match is not None:
+        return [match]
     words = wanted.casefold().split()
-    return [
-        item for item in bank.items.values() if words and all(word in item.folded for word in words)
-    ]
+    if not words:
+        return []
+    return [item for item in bank.items.values() if all(word in item.folded for word in words)]
 
 
 def uploads(connection: Connection) -> Uploads:
-    """Return the uploads that are stored for good."""
-    seen = SEEN_IMAGE.c.image_id.is_not(None)
+    """Returns the permanently stored uploads."""
+    is_seen = SEEN_IMAGE.c.image_id.is_not(None)
     both = OWN_IMAGE.outerjoin(SEEN_IMAGE, SEEN_IMAGE.c.image_id == OWN_IMAGE.c.id)
     here = OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     query = (
-        select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, seen.label("seen"))
+        select(OWN_IMAGE.c.id, OWN_IMAGE.c.arrived_at, is_seen.label("seen"))
         .select_from(both)
         .where(here)
     )
-    rows = connection.execute(query.where(~seen).order_by(OWN_IMAGE.c.id).limit(_SHOWN)).all()
-    rows = [
-        *rows,
-        *connection.execute(
-            query.where(seen).order_by(OWN_IMAGE.c.id.desc()).limit(_SHOWN - len(rows))
-        ),
-    ]
+    oldest = query.where(~is_seen).order_by(OWN_IMAGE.c.id).limit(_MOST_UPLOADS)
+    rows = list(connection.execute(oldest))
+    newest = query.where(is_seen).order_by(OWN_IMAGE.c.id.desc())
+    rows += connection.execute(newest.limit(_MOST_UPLOADS - len(rows)))
     counts = connection.execute(
-        select(seen, func.count()).select_from(both).where(here).group_by(seen)
+        select(is_seen, func.count()).select_from(both).where(here).group_by(is_seen)
     )
-    found = {bool(kept): number for kept, number in counts}
+    numbers = {bool(has_review): number for has_review, number in counts}
     return Uploads(
         first=tuple(Upload(id=row.id, arrived_at=row.arrived_at, seen=row.seen) for row in rows),
-        unseen=found.get(False, 0),
-        kept=found.get(True, 0),
+        unseen=numbers.get(False, 0),
+        kept=numbers.get(True, 0),
     )
 
 
 def keep(connection: Connection, upload: int) -> bool:
-    """Mark an upload as reviewed and kept; return whether that changed anything. Raises AdminCommandError."""
+    """Marks an upload as reviewed and kept; returns whether it was unreviewed before. Raises AdminCommandError."""
     check_upload(connection, upload)
     if connection.scalar(select(SEEN_IMAGE.c.image_id).where(SEEN_IMAGE.c.image_id == upload)):
         return False
@@ -128,7 +125,7 @@ def keep(connection: Connection, upload: int) -> bool:
 
 
 def check_upload(connection: Connection, upload: int) -> None:
-    """Raise AdminCommandError if no such upload is stored for good."""
+    """Raises AdminCommandError if no such upload is permanently stored."""
     here = (OWN_IMAGE.c.id == upload) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
     if connection.scalar(select(OWN_IMAGE.c.id).where(here).with_for_update()) is None:
         raise AdminCommandError(f"There is no kept upload {upload}. It may be deleted already")
@@ -136,9 +133,9 @@ def check_upload(connection: Connection, upload: int) -> None:
 
 def _item(connection: Connection, key: str) -> int:
     take_turn(connection, SOURCE)
-    found = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
-    if found is None:
+    item = connection.scalar(select(ITEM.c.id).where(ITEM.c.key == key))
+    if item is None:
         raise AdminCommandError(
             f"No item has the key {key[:40]!r}. An item's key is what follows /item/ in its link."
         )
-    return found
+    return item

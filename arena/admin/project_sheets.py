@@ -1,4 +1,4 @@
-"""Project sheets: how far a project is, by kinds of items, first checks, time and people."""
+"""Project sheets: a project's progress by kinds of items, first checks, time and people."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from arena.authoring.board import (
     YieldRow,
 )
 from arena.authoring.events import EventKind
-from arena.authoring.kinds import Kind, Step
+from arena.authoring.spec import Kind, Step
 from arena.interval_text import spanned
 from arena.ratings.shares import Share
 from arena.sheets import Sheet, plain_sheet
@@ -22,7 +22,7 @@ PAPER: Mapping[Metric, tuple[float, float, float]] = {
     "caption": (4.0, 3.6, 6.0),
     "answer": (7.7, 3.8, 30.0),
 }
-"""Percentages of VisIT-Bench's Table 2: overall, of single-image and of multi-image items."""
+"""The percentages of VisIT-Bench's Table 2: overall, single-image and multi-image items."""
 STEP_HEADS: Mapping[Kind, Mapping[Step, str]] = {
     "captions": {
         "instruction": "Instruction",
@@ -32,7 +32,7 @@ STEP_HEADS: Mapping[Kind, Mapping[Step, str]] = {
     },
     "multiple choice": {"instruction": "Question", "verify": "Second person"},
 }
-"""What the steps of each kind are called over their items' numbers."""
+"""The heads of each kind's steps, above their numbers of items."""
 YIELD_HEADS = ("First check", "Overall", "Paper", "One picture", "Paper", "Several", "Paper")
 QUALITY_HEADS = (
     "Kind",
@@ -54,7 +54,7 @@ QUALITY_PAPER = (
     "half, up to 100",
     None,
 )
-"""Of MMT-Bench: Table A14, and the appendices I.1 and I.2. What the check found is not printed."""
+"""MMT-Bench's numbers: Table A14, and the appendices I.1 and I.2. The result of the check is not printed."""
 TIME_HEADS = ("Step", "Done", "Median minutes", "Minutes in all")
 PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
     "captions": {
@@ -65,7 +65,7 @@ PERSON_HEADS: Mapping[Kind, Mapping[EventKind, str]] = {
     },
     "multiple choice": {"instruction": "Questions", "verdict": "Answers"},
 }
-"""What is done at each step, as heads of tables."""
+"""The heads for people's work at each step."""
 AGREED_HEADS: Mapping[Kind, str] = {
     "captions": "Verdicts as others'",
     "multiple choice": "Same letter as others",
@@ -78,22 +78,22 @@ _YIELDS: Mapping[Metric, str] = {
 }
 
 
-def project_sheets(one: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
-    """Yield four tables; `most_persons`: people in the last one, the latest, all if left out."""
-    kind = one.spec.kind
+def project_sheets(project: ProjectStanding, most_persons: int | None = None) -> Iterator[Sheet]:
+    """Yields four tables; `most_persons`: the most people in the last one, the latest; None: all."""
+    kind = project.spec.kind
     steps = STEP_HEADS[kind]
     acts = PERSON_HEADS[kind]
-    families = [_family(row, list(steps)) for row in one.families]
+    families = [_family(row, list(steps)) for row in project.families]
     heads = ("Kind", "Wanted", "Accepted", *steps.values(), "Rejected")
     yield _plain("Items by kind", heads, families)
-    if one.spec.is_choice:
-        quality = [*map(_quality, one.quality), QUALITY_PAPER]
+    if project.spec.is_choice:
+        quality = [*map(_quality, project.quality), QUALITY_PAPER]
         yield _plain("Quality", QUALITY_HEADS, quality)
     else:
-        yield _plain("Yield", YIELD_HEADS, map(_yield, one.yields))
-    minutes = [_minutes(row, acts[row.kind]) for row in one.minutes if row.kind in acts]
+        yield _plain("Yield", YIELD_HEADS, map(_yield, project.yields))
+    minutes = [_minutes(row, acts[row.kind]) for row in project.minutes if row.kind in acts]
     yield _plain("Time", TIME_HEADS, minutes)
-    persons = one.persons if most_persons is None else one.persons[-most_persons:]
+    persons = project.persons if most_persons is None else project.persons[-most_persons:]
     heads = ("Person", *acts.values(), "Left to others", "Accepted", AGREED_HEADS[kind], "Minutes")
     yield _plain("People", heads, [_person(row, list(acts)) for row in persons])
 
@@ -126,7 +126,7 @@ def _minutes(row: StepMinutes, act: str) -> tuple[object, ...]:
 
 
 def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
-    given = {
+    numbers = {
         "instruction": row.instructions,
         "caption": row.captions,
         "answer": row.answers,
@@ -134,7 +134,7 @@ def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
     }
     return (
         row.person,
-        *(given[act] for act in acts),
+        *(numbers[act] for act in acts),
         row.passed,
         _share(row.accepted),
         f"{row.agreed} of {row.others}" if row.others else None,
@@ -143,7 +143,7 @@ def _person(row: PersonRow, acts: Sequence[EventKind]) -> tuple[object, ...]:
 
 
 def _yield(row: YieldRow) -> list[str]:
-    """A share beside the paper's, of all items, of those with one picture and of those with several."""
+    """Returns the shares of all items, of those with one picture and with several, each with the paper's."""
     paper = PAPER.get(row.metric)
     beside = [f"{number:.1f}%" for number in paper] if paper else ["–"] * 3
     cells = [_YIELDS[row.metric]]

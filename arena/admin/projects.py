@@ -1,4 +1,4 @@
-"""Projects as operators make, watch and pay them: campaigns in which people write items."""
+"""Projects for operators, who make, watch and pay them: campaigns in which people write items."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,9 +46,9 @@ from arena.sheets import Sheet
 from arena.templates import plural
 
 MOST_ITEMS = 200
-"""Items of a project that its table shows, the latest."""
+"""The most items in a project's table, the latest."""
 VERDICTS: Mapping[str, bool] = {"good": True, "poor": False}
-"""What an operator says of a writer's sample."""
+"""An operator's verdicts on a writer's sample."""
 CHECKS: Mapping[Judged, str] = {
     "correct": "Good",
     "answer": "Wrong answer",
@@ -56,9 +56,9 @@ CHECKS: Mapping[Judged, str] = {
     "picture": "Picture unusable",
     "harm": "Harmful",
 }
-"""What an operator may say of a question, in words; all but the first take it out."""
+"""An operator's judgements of a question, in words; all but the first take it out."""
 NO_CEILING = 10_000_000_000
-"""Millionths of a US dollar for all projects together: each has a smaller budget of its own."""
+"""The budget of all projects together in millionths of a US dollar; each has a smaller budget of its own."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class UnreadSample:
 
 @dataclass(frozen=True)
 class ProjectStanding:
-    """A project, and how far it is."""
+    """A project and its progress."""
 
     campaign: Campaign
     spec: ProjectSpec
@@ -82,24 +82,24 @@ class ProjectStanding:
     families: Sequence[FamilyRow]
     yields: Sequence[YieldRow]
     quality: Sequence[QuestionQuality]
-    """Of multiple-choice questions, otherwise empty."""
+    """The quality of multiple-choice questions, otherwise empty."""
     unchecked: Sequence[Draft]
-    """Accepted questions of the sample that an operator checks."""
+    """Accepted questions that an operator has to check."""
     minutes: Sequence[StepMinutes]
     persons: Sequence[PersonRow]
     agreement: float | None
     drafts: Sequence[Draft]
-    """The latest ones that have an instruction, the newest first."""
+    """The latest drafts with an instruction, the newest first."""
     spent: int
     """Millionths of a US dollar for draft answers."""
     price: str
-    """What a draft answer costs at most, in words."""
+    """The most that a draft answer costs, in words."""
     unread: Sequence[UnreadSample]
-    """The oldest first."""
+    """The samples to read, the oldest first."""
 
 
 def _fetched(name: str) -> bytes:
-    """A picture that a project names. Raises OSError."""
+    """Returns a picture that a project names. Raises OSError."""
     if not name.startswith("https://"):
         raise OSError("give its https address")
     try:
@@ -109,7 +109,7 @@ def _fetched(name: str) -> bytes:
 
 
 class ProjectAdmin(SeatAdmin):
-    """What operators do with projects. The caller has checked that `who` is an operator."""
+    """Operators' acts on projects. The caller has checked that `operator` is one."""
 
     def __init__(
         self,
@@ -128,9 +128,9 @@ class ProjectAdmin(SeatAdmin):
         self.pictures = pictures
 
     def make(
-        self, who: str, content: bytes, picture: Callable[[str], bytes] = _fetched
+        self, operator: str, content: bytes, picture: Callable[[str], bytes] = _fetched
     ) -> Campaign:
-        """Make a project as a TOML file has it; `picture` reads one of its examples. Raises CampaignError."""
+        """Makes a project from a TOML file; `picture` reads one of its examples. Raises CampaignError."""
         spec = read_spec(ProjectSpec, content)
         self.check_server(spec)
         if spec.checks.items:
@@ -138,7 +138,7 @@ class ProjectAdmin(SeatAdmin):
                 "checks.items is of battles alone; items are checked by who verifies them, leave it out"
             )
         check_sources(spec, self._items.bank())
-        return self._projects.make(content, picture, noted(who, "made a campaign", spec.name))
+        return self._projects.make(content, picture, noted(operator, "made a campaign", spec.name))
 
     def summary(self, campaign: Campaign) -> list[str]:
         spec = project_of(campaign.spec)
@@ -149,10 +149,10 @@ class ProjectAdmin(SeatAdmin):
         seats = -(-steps // seat.votes)
         families = len(spec.families)
         pay = f"{seats * seat.pay:,.2f} {seat.currency}"
-        what = "question" if spec.is_choice else "item"
+        noun = "question" if spec.is_choice else "item"
         each = "A question" if spec.is_choice else "An item"
         return [
-            f"{campaign.name}: {plural(items, what)} of {families} {'family' if families == 1 else 'families'}, "
+            f"{campaign.name}: {plural(items, noun)} of {families} {'family' if families == 1 else 'families'}, "
             f"{plural(steps, 'step')} or more.",
             f"{plural(seats, 'seat')} of {plural(seat.votes, 'step')}, for {seat.pay:g} {seat.currency} each: {pay} or "
             f"more, without the platform's fee. {each} takes {people} people.",
@@ -190,32 +190,37 @@ class ProjectAdmin(SeatAdmin):
             )
         return f"{act}: ${most / 1e6:.4f} at most for {each}, ${spec.budget:,.2f} at most in all."
 
-    def reject(self, who: str, name: str, number: str, why: str, fault: Fault = "picture") -> str:
-        """Take an item out, mostly as its picture may not be used, and say so. Raises CampaignError and DraftError."""
+    def reject(
+        self, operator: str, name: str, number: str, why: str, fault: Fault = "picture"
+    ) -> str:
+        """Takes an item out, mostly because its picture may not be used; returns a message.
+
+        Raises CampaignError and DraftError.
+        """
         campaign = self.store.get(name)
         if not why:
             raise DraftError("Write why the item is taken out.")
         _check_number(number)
-        note = noted(who, "took an item out of a project", f"{name} {number}")
+        note = noted(operator, "took an item out of a project", f"{name} {number}")
         self._projects.reject(campaign, int(number), fault, why, note)
         return f"Item {number} of {name} is taken out. If it is in the bank, hide it there too; its votes stay."
 
-    def check(self, who: str, name: str, number: str, said: str) -> str:
-        """Say what was found in an accepted question, and say so. Raises CampaignError and DraftError."""
+    def check(self, operator: str, name: str, number: str, value: str) -> str:
+        """Stores the check of an accepted question; returns a message. Raises CampaignError and DraftError."""
         campaign = self.store.get(name)
         _check_number(number)
-        judged: Judged | None = next((one for one in CHECKS if one == said), None)
+        judged = _judgement(value)
         if judged is None:
             raise DraftError(
                 "Say whether the question is good, or what is wrong with it: {}.", ", ".join(CHECKS)
             )
-        note = noted(who, "checked a question", f"{name} {number} {judged}")
+        note = noted(operator, "checked a question", f"{name} {number} {judged}")
         self._projects.check(campaign, int(number), judged, note)
-        found = "is good" if judged == "correct" else "is taken out"
-        return f"Question {number} of {name} {found}."
+        outcome = "is good" if judged == "correct" else "is taken out"
+        return f"Question {number} of {name} {outcome}."
 
     def unread(self, name: str) -> list[UnreadSample]:
-        """The captions of a project's samples that an operator has to read. Raises CampaignError."""
+        """Returns the captions of a project's samples that an operator has to read. Raises CampaignError."""
         campaign = self.store.get(name)
         return self._unread(campaign, self.seats.all(campaign))
 
@@ -226,13 +231,14 @@ class ProjectAdmin(SeatAdmin):
             for answer in self._qualification.unread(campaign, seats)
         ]
 
-    def judge(self, who: str, name: str, sample: str, verdict: str) -> str:
-        """Say whether a writer's sample is good, and say so. Raises CampaignError and DraftError."""
+    def judge(self, operator: str, name: str, sample: str, verdict: str) -> str:
+        """Stores whether a writer's sample is good; returns a message. Raises CampaignError and DraftError."""
         if verdict not in VERDICTS:
             raise DraftError("Say whether the sample is good or poor, as in: 17.1.3 good.")
-        found = next((one.answer for one in self.unread(name) if one.answer.name == sample), None)
-        note = noted(who, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
-        if found is None or not self._qualification.judge(found, VERDICTS[verdict], note):
+        answers = {unread.answer.name: unread.answer for unread in self.unread(name)}
+        answer = answers.get(sample)
+        note = noted(operator, "judged a writer's sample", f"{name} {sample[:40]} {verdict}")
+        if answer is None or not self._qualification.judge(answer, VERDICTS[verdict], note):
             raise DraftError(
                 "No sample {} of {} waits to be read. It may have been read already.",
                 sample[:40],
@@ -245,7 +251,7 @@ class ProjectAdmin(SeatAdmin):
         return {"sheet": self.sheet}
 
     def sheet(self, name: str) -> Sheet:
-        """The pay sheet. Raises CampaignError."""
+        """Returns the pay sheet. Raises CampaignError."""
         campaign = self.store.get(name)
         seats = self.seats.all(campaign)
         at = now()
@@ -262,16 +268,16 @@ class ProjectAdmin(SeatAdmin):
         unread: Sequence[UnreadSample],
         at: datetime,
     ) -> Mapping[int, SeatWork]:
-        """What each seat gave. Who waits for us to read a sample has not gone away."""
+        """Returns the work of each seat; a writer with an unread sample counts as present now."""
         last = self._qualification.last_answers(campaign)
-        last |= {one.answer.seat: at for one in unread}
+        last |= {sample.answer.seat: at for sample in unread}
         work = seat_work(drafts, seats)
         return {
-            seat: given._replace(last=given.last or last.get(seat)) for seat, given in work.items()
+            seat: done._replace(last=done.last or last.get(seat)) for seat, done in work.items()
         }
 
     def standings(self, most: int | None = None) -> list[ProjectStanding]:
-        """The projects, the newest first, each with how far it is."""
+        """Returns the projects with their progress, the newest first."""
         return [self.standing(campaign) for campaign in self.store.all()[:most]]
 
     def standing(self, campaign: Campaign) -> ProjectStanding:
@@ -281,8 +287,9 @@ class ProjectAdmin(SeatAdmin):
         drafts = self._projects.drafts.drafts(campaign)
         unread = self._unread(campaign, seats)
         work = self._work(campaign, drafts, seats, unread, at)
-        told = [draft for draft in reversed(drafts) if draft.state.instruction]
-        answers = (event.value for draft in drafts for event in draft.events)
+        begun = [draft for draft in reversed(drafts) if draft.state.instruction]
+        values = (event.value for draft in drafts for event in draft.events)
+        costs = [value.cost for value in values if isinstance(value, DraftAnswer | BlindAnswer)]
         return ProjectStanding(
             campaign=campaign,
             spec=spec,
@@ -295,11 +302,18 @@ class ProjectAdmin(SeatAdmin):
             minutes=step_minutes(drafts),
             persons=person_rows(drafts, seats),
             agreement=agreement(drafts),
-            drafts=told[:MOST_ITEMS],
-            spent=sum(one.cost for one in answers if isinstance(one, DraftAnswer | BlindAnswer)),
+            drafts=begun[:MOST_ITEMS],
+            spent=sum(costs),
             price=self._price(spec),
             unread=unread,
         )
+
+
+def _judgement(value: str) -> Judged | None:
+    for judgement in CHECKS:
+        if judgement == value:
+            return judgement
+    return None
 
 
 def _check_number(number: str) -> None:
@@ -308,15 +322,15 @@ def _check_number(number: str) -> None:
 
 
 def _qualifying(spec: ProjectSpec) -> list[str]:
-    """What writers do first, in sentences."""
+    """Returns sentences on the sample tasks that writers do first."""
     if not spec.qualify or not spec.qualify.samples:
         return []
-    asked = f"Writers do {plural(spec.qualify.samples, 'sample task')} first"
+    task = f"Writers do {plural(spec.qualify.samples, 'sample task')} first"
     unread = sum(not sample.known for sample in spec.samples)
     if not unread:
-        return [f"{asked}; all are marked by what their captions name."]
+        return [f"{task}; all are marked by what their captions name."]
     return [
-        f"{asked}; {unread} of {len(spec.samples)} say nothing that is known: you read their captions, and their "
+        f"{task}; {unread} of {len(spec.samples)} say nothing that is known: you read their captions, and their "
         "writers wait meanwhile."
     ]
 
@@ -328,7 +342,7 @@ def project_admin(
     pictures: PictureStore,
     models: Models,
 ) -> ProjectAdmin:
-    """Return the operators' side of the projects of one database, with the models of a catalogue."""
+    """Returns the operators' side of the projects of one database, with the models of a catalogue."""
     campaigns = CampaignStore(database, KINDS)
     drafts = DraftStore(database)
     budget = Budget(database, Ceilings(NO_CEILING, NO_CEILING, NO_CEILING), DRAFTS)

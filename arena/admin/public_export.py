@@ -1,8 +1,8 @@
 """Public export: this arena's votes as Parquet and JSONL, with a data card, for anybody to download.
 
-It holds the votes that count on the boards of the bank and of live battles, with voters under random keys; those of a
-source on which a campaign is running come when it ends. The words about visitors' own images, the images, and whatever
-leads to a person are not in it.
+It has the votes that count on the boards of the bank and of live battles, with voters under random keys. Votes on a
+source with a running campaign follow when the campaign ends. Visitors' own images, the words about them, and anything
+that leads to a person are left out.
 """
 
 import asyncio
@@ -43,10 +43,10 @@ FILES = {
 }
 """The files and their media types."""
 FRESH_SECONDS = 600
-"""How long a running server serves the files before they are written anew."""
+"""The age at which a running server writes the files again."""
 _UNFINISHED = ".being-written-"
 _LONGEST_SECONDS = 86_400
-"""Nothing is written for so long: what is older was left by a process that was killed."""
+"""The age of unfinished files that a killed process has left: no export takes this long."""
 _CARD = Path(__file__).parent / "public_card.md"
 _COLUMNS = (
     *STEREOSCOPE.row(Vote("", "", "a")),
@@ -63,7 +63,7 @@ _COLUMNS = (
 
 
 class Written(NamedTuple):
-    """Numbers of an export."""
+    """The numbers of an export."""
 
     votes: int
     voters: int
@@ -76,13 +76,13 @@ class PublicFiles:
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
         self._folder = folder
-        # one thread, so that those who wait for it hold none
+        # A thread of its own, so that waiting requests hold no other thread.
         self._thread = ThreadPoolExecutor(1, "export")
         self._forgotten = -1
         self._written = 0.0
 
     async def path(self, name: str) -> Path | None:
-        """Return the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
+        """Returns the path of a file of `FILES`; None for other names. Raises DatabaseError, RowsError and OSError."""
         if name not in FILES:
             return None
         await asyncio.get_running_loop().run_in_executor(self._thread, self._freshen)
@@ -98,7 +98,7 @@ class PublicFiles:
 
 
 def write_export(database: Database, folder: Path) -> Written:
-    """Write the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
+    """Writes the files into a folder, each whole or not at all. Raises DatabaseError, RowsError and OSError."""
     publish_votes(database)
     with database.read() as connection:
         voters = {row.voter_id: row.key for row in connection.execute(select(VOTER_KEY))}
@@ -109,16 +109,12 @@ def write_export(database: Database, folder: Path) -> Written:
         models = model_names(connection)
         pictures = alike_keys(connection)
         marks = exported_marks(connection)
-        flagged = {
-            voter
-            for of in (VOTER_FLAG, COUNTED_FLAG)
-            for voter in connection.scalars(flagged_voters(of))
-        }
-        like_crowds = {
-            (row.voter_id, row.model_id)
-            for of in (VOTER_FLAG, COUNTED_FLAG)
-            for row in connection.execute(like_a_crowd(of))
-        }
+        flagged: set[int] = set()
+        like_crowds: set[tuple[int, int]] = set()
+        for flags in (VOTER_FLAG, COUNTED_FLAG):
+            flagged.update(connection.scalars(flagged_voters(flags)))
+            pairs = connection.execute(like_a_crowd(flags))
+            like_crowds.update((row.voter_id, row.model_id) for row in pairs)
         closed = closed_sources(connection)
         bank = (row for row in connection.execute(bank_votes()) if row.source not in closed)
         rows = []
@@ -126,12 +122,9 @@ def write_export(database: Database, folder: Path) -> Written:
             vote = exported_vote(
                 row, models, pictures, voters.get(row.voter_id), f"{row.kind}-{row.battle_id}"
             )
-            is_flagged = row.voter_id in flagged or (
-                row.choice in ("a", "b")
-                and not like_crowds.isdisjoint(
-                    ((row.voter_id, row.winner), (row.voter_id, row.loser))
-                )
-            )
+            about = {(row.voter_id, row.winner), (row.voter_id, row.loser)}
+            is_like_crowd = row.choice in ("a", "b") and bool(like_crowds & about)
+            is_flagged = row.voter_id in flagged or is_like_crowd
             here = (row.source, is_flagged, row.terms, row.draw, row.draw_probability)
             a, b = marks.of(row)
             of_answers = (a.words_thought, b.words_thought, a.cut, b.cut)
@@ -159,7 +152,7 @@ def write_export(database: Database, folder: Path) -> Written:
 
 
 def _card(columns: Mapping[str, Sequence[Any]], written: Written) -> str:
-    """Return the data card: `public_card.md` with this export's numbers."""
+    """Returns the data card: `public_card.md` with this export's numbers."""
     days = [datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in columns["time"]]
     sources = Counter(columns["source"])
     cells = (

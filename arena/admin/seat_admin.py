@@ -1,4 +1,4 @@
-"""What operators do with campaigns of every task: links, participants, the end."""
+"""Seat administration: operators' acts on campaigns of every task, such as links, participants and the end."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -30,7 +30,7 @@ class WorkerLink(NamedTuple):
 
 
 class SeatAdmin(ABC):
-    """The campaigns of one kind; `store` knows those alone. The caller has checked that `who` is an operator."""
+    """The campaigns of one kind; `store` knows only those. The caller has checked that `operator` is one."""
 
     def __init__(self, settings: Settings, database: Database, store: CampaignStore) -> None:
         self._settings = settings
@@ -39,12 +39,12 @@ class SeatAdmin(ABC):
         self.seats = SeatStore(database)
 
     @abstractmethod
-    def make(self, who: str, content: bytes) -> Campaign:
-        """Make a campaign as a TOML file has it. Raises CampaignError."""
+    def make(self, operator: str, content: bytes) -> Campaign:
+        """Makes a campaign from a TOML file. Raises CampaignError."""
 
     @abstractmethod
     def summary(self, campaign: Campaign) -> list[str]:
-        """What a campaign asks for, in sentences. Raises CampaignError."""
+        """Returns sentences on the size and the pay of a campaign. Raises CampaignError."""
 
     @property
     @abstractmethod
@@ -52,11 +52,11 @@ class SeatAdmin(ABC):
         """The downloads of a campaign by name; each raises CampaignError."""
 
     def taken_back(self, campaign: Campaign) -> Note | None:
-        """What else is stored where a platform's list takes back work that counted."""
+        """Returns a note to store when a platform's list rejects work that counted before."""
         return None
 
     def check_server(self, spec: CampaignSpec) -> None:
-        """Raise CampaignError for paid work that a restart would lose, and for a log-in that there is not."""
+        """Raises CampaignError for paid work that a restart would lose, and for a login that isn't set up."""
         if spec.platform.kind == "login" and self._settings.oauth is None:
             raise CampaignError(
                 'platform.kind is "login", but nobody can log in here. Set hf_oauth: true (a Space), or '
@@ -70,7 +70,7 @@ class SeatAdmin(ABC):
             )
 
     def link(self, campaign: Campaign, worker: str = "") -> str:
-        """Path and query of a campaign's link, which holds until midnight (UTC). Raises CampaignLinkError."""
+        """Returns the path and query of a campaign's link, valid until midnight (UTC). Raises CampaignLinkError."""
         until = now() + timedelta(days=campaign.spec.valid_days + 1)
         return made_link(
             campaign.key,
@@ -82,7 +82,7 @@ class SeatAdmin(ABC):
     def worker_links(
         self, campaign: Campaign, workers: Iterable[ListedWorker], address: str
     ) -> Sheet:
-        """A table of workers and their links at a server's address. Raises RowsError."""
+        """Returns a table of workers and their links at a server's address. Raises RowsError."""
         links = []
         for row, worker in workers:
             try:
@@ -92,49 +92,56 @@ class SeatAdmin(ABC):
         return record_sheet("links", "Links", WorkerLink, links)
 
     def links(self, campaigns: Iterable[Campaign]) -> dict[str, str]:
-        """The link of each campaign that has one for all, by the campaign's name."""
-        return {one.name: self.link(one) for one in campaigns if one.spec.platform.kind != "plain"}
+        """Returns the link of each campaign with a common link, by the campaign's name."""
+        return {
+            campaign.name: self.link(campaign)
+            for campaign in campaigns
+            if campaign.spec.platform.kind != "plain"
+        }
 
-    def end(self, who: str, name: str) -> str:
-        """End a campaign, and say so. Raises CampaignError."""
+    def end(self, operator: str, name: str) -> str:
+        """Ends a campaign; returns a message. Raises CampaignError."""
         campaign = self.store.get(name)
-        note = noted(who, "ended a campaign", name)
+        note = noted(operator, "ended a campaign", name)
         if not self.store.end(campaign, "an operator ended it", note):
             return f"{name} has ended already: {campaign.why_ended}."
         return f"{name} has ended. Whoever is at work is told at the next page, and is paid."
 
-    def bring_participants(self, who: str, name: str, records: Iterable[Record]) -> str:
-        """Replace a campaign's list of participants, and say what is in it: whose work counts changes at once.
+    def bring_participants(self, operator: str, name: str, records: Iterable[Record]) -> str:
+        """Replaces a campaign's list of participants, which decides whose work counts; returns a summary of the list.
 
         Raises CampaignError and RowsError.
         """
         records = list(records)
         campaign = self.store.get(name)
         listed = listed_participants(records)
-        note = noted(who, "brought in a campaign's list of participants", name)
+        note = noted(operator, "brought in a campaign's list of participants", name)
         self.seats.bring_participants(campaign, listed, note, self.taken_back(campaign))
         seats = self.seats.all(campaign)
         came = {seat.person: seat.session for seat in seats}
-        told = Counter(seat.confirmation for seat in seats)
+        states = Counter(seat.confirmation for seat in seats)
         sessions = listed_sessions(records)
-        twice = [person for person, those in sessions.items() if len(those) > 1]
-        other = [
-            person
-            for person, those in sessions.items()
-            if any(those) and came.get(person, those[0]) not in those
-        ]
+        twice = []
+        other = []
+        for person, listed_under in sessions.items():
+            if len(listed_under) > 1:
+                twice.append(person)
+            if any(listed_under) and came.get(person, listed_under[0]) not in listed_under:
+                other.append(person)
         return (
             f"{plural(len(listed), 'person')} in the platform's list of {name}; {len(came.keys() & listed.keys())} of "
             f"them came; not in it: {plural(len(came.keys() - listed.keys()), 'worker')}. Workers who came: "
-            f"{told['confirmed']} confirmed, {told['rejected']} rejected, {told['pending']} pending."
-            + _named(" More than once in it, to be paid once", twice)
-            + _named(" Came under another submission than the list's, to be looked at", other)
+            f"{states['confirmed']} confirmed, {states['rejected']} rejected, {states['pending']} pending."
+            + _enumerated(" More than once in it, to be paid once", twice)
+            + _enumerated(" Came under another submission than the list's, to be looked at", other)
         )
 
 
-def _named(what: str, persons: Sequence[str]) -> str:
-    return f"{what}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}." if persons else ""
+def _enumerated(title: str, persons: Sequence[str]) -> str:
+    if not persons:
+        return ""
+    return f"{title}: {', '.join(persons[:20])}{', ...' if persons[20:] else ''}."
 
 
-def noted(who: str, deed: ActionKind, name: str) -> Note:
-    return lambda connection: record_action(connection, who, deed, name)
+def noted(operator: str, deed: ActionKind, name: str) -> Note:
+    return lambda connection: record_action(connection, operator, deed, name)

@@ -1,4 +1,4 @@
-"""Admin service: the commands of operators, each stored together with who gave it."""
+"""Admin service: the commands of operators, each stored with its operator."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,62 +20,69 @@ ADMIN_ERRORS = (AdminCommandError, UnknownVoterError, DatabaseError, OSError)
 
 
 class AdminService:
-    """Execution of admin commands. The caller has checked that `who` is an operator."""
+    """Executes admin commands. The caller has checked that `operator` is one."""
 
     def __init__(
         self,
         database: Database,
         images: OwnImages,
-        who: CountSettings,
+        counted: CountSettings,
         uploads: Path | None = None,
         credits: Credits | None = None,
     ) -> None:
-        """`who`: whose votes count, and whether COUNTS names the official board; `uploads`: a folder of files."""
+        """`counted`: the rule for votes that count, and whether COUNTS names the official board; `uploads`: a
+        folder.
+        """
         self._database = database
-        self._who = who
+        self._counted = counted
         self._images = images
         self._forgetting = Erasure(database, images, uploads, credits)
         self._deeds: Mapping[str, Callable[[str, str], str]] = {
-            "pause": lambda who, _: self._done(
-                who, "paused live answers", "", lambda one, _: pause(one)
+            "pause": lambda operator, _: self._done(
+                operator, "paused live answers", "", lambda connection, _: pause(connection)
             ),
-            "resume": lambda who, _: self._done(
-                who, "resumed live answers", "", lambda one, _: resume(one)
+            "resume": lambda operator, _: self._done(
+                operator, "resumed live answers", "", lambda connection, _: resume(connection)
             ),
-            "hide": lambda who, key: self._done(who, "hid an item", key.strip(), hide),
-            "show": lambda who, key: self._done(who, "showed an item again", key.strip(), show),
-            "keep": lambda who, upload: self._done(
-                who, "kept an upload", upload, lambda one, number: keep(one, _number(number))
+            "hide": lambda operator, key: self._done(operator, "hid an item", key.strip(), hide),
+            "show": lambda operator, key: self._done(
+                operator, "showed an item again", key.strip(), show
+            ),
+            "keep": lambda operator, upload: self._done(
+                operator,
+                "kept an upload",
+                upload,
+                lambda connection, number: keep(connection, _number(number)),
             ),
             "take down": self._take_down,
             "forget": self._forget,
-            "official": lambda who, voters: self._done(
-                who, "made a board the official one", voters, self._official
+            "official": lambda operator, voters: self._done(
+                operator, "made a board the official one", voters, self._official
             ),
         }
 
-    def do(self, who: str, order: object, about: object) -> str:
-        """Execute a command, record it, and return a message for the operator. Raises one of `ADMIN_ERRORS`."""
+    def do(self, operator: str, order: object, about: object) -> str:
+        """Executes a command, records it, and returns a message for the operator. Raises one of `ADMIN_ERRORS`."""
         if not (isinstance(order, str) and isinstance(about, str) and order in self._deeds):
             raise AdminCommandError(f"An order is one of {', '.join(self._deeds)}")
-        return self._deeds[order](who, about)
+        return self._deeds[order](operator, about)
 
     def _done(
-        self, who: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]
+        self, operator: str, deed: ActionKind, about: str, change: Callable[[Connection, str], bool]
     ) -> str:
-        """Make a change and record it, both or neither; a change that is already made is not recorded again."""
+        """Makes a change and records it, both or neither; a change that is already made is not recorded again."""
         with self._database.write() as connection:
             if not change(connection, about):
                 return "That is so already."
-            record_action(connection, who, deed, about)
+            record_action(connection, operator, deed, about)
         return f"Done: {deed} {about}".strip() + "."
 
     def _official(self, connection: Connection, voters: str) -> bool:
-        if self._who.rule == "everyone":
+        if self._counted.rule == "everyone":
             raise AdminCommandError(
                 "There is one board, of everyone's votes: nobody can log in, no campaign counts"
             )
-        if self._who.official:
+        if self._counted.official:
             raise AdminCommandError("COUNTS names the official board; unset it to choose one here")
         if voters not in get_args(BoardVoters):
             raise AdminCommandError(
@@ -83,16 +90,16 @@ class AdminService:
             )
         return make_official(connection, voters)
 
-    def _take_down(self, who: str, upload: str) -> str:
+    def _take_down(self, operator: str, upload: str) -> str:
         number = _number(upload)
         with self._database.write() as connection:
             check_upload(connection, number)
-            record_action(connection, who, "took an upload down", upload)
+            record_action(connection, operator, "took an upload down", upload)
         self._images.take_down(OWN_IMAGE.c.id == number)
         return f"Done: took upload {number} down."
 
-    def _forget(self, who: str, name: str) -> str:
-        self._forgetting.forget(self._forgetting.find(name), who)
+    def _forget(self, operator: str, name: str) -> str:
+        self._forgetting.forget(self._forgetting.find(name), operator)
         return "Done: forgot this voter. The votes stay without a person; the public files are written anew."
 
 

@@ -1,1 +1,1 @@
-"""Authoring: people write items in steps, from an instruction with pictures to a verified answer, by seats."""
+"""Authoring: people in seats write items step by step, from an instruction with pictures to a verified answer."""

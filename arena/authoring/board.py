@@ -1,4 +1,4 @@
-"""Owner's board: how far a project is, its yield as VisIT-Bench's Table 2, minutes, and what each person gave."""
+"""Owner's board: a project's progress, its yield as in VisIT-Bench's Table 2, minutes, and each person's work."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,21 +25,21 @@ from arena.authoring.state import DraftState
 from arena.authoring.store import Draft
 from arena.ratings.shares import Share, shares
 from arena.seats.campaigns import Campaign
-from arena.seats.overlap import RestAgreement, agreement_with_rest, lot, pairwise_agreement
+from arena.seats.quality import RestAgreement, agreement_with_rest, lot, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
-from arena.seats.times import ENOUGH
+from arena.seats.task import ENOUGH
 from arena.types import grouped
 
 CHECKED = 0.5
 MOST_CHECKED = 100
-"""CHECKED, MOST_CHECKED: the share of a family's accepted questions that an operator checks, and the most of them."""
+"""CHECKED, MOST_CHECKED: the share of a family's accepted questions that an operator checks, and their limit."""
 Metric = Literal["correct", "caption", "answer", "other"]
 _METRICS: tuple[Metric, ...] = ("correct", "caption", "answer", "other")
 
 
 class FamilyRow(NamedTuple):
-    """A family's drafts, by where they stand."""
+    """A family's drafts, counted by step."""
 
     family: str
     wanted: int
@@ -52,18 +52,18 @@ class FamilyRow(NamedTuple):
 
 
 class YieldRow(NamedTuple):
-    """A row of Table 2: the share of items whose first answer was judged so, with Wilson's interval."""
+    """A row of Table 2: the share of items whose first answer got this judgement, with Wilson's interval."""
 
     metric: Metric
-    """correct; caption, answer: where the fault is; other: harm, picture, instruction, or not told."""
+    """correct; caption, answer: the faulty part; other: harm, picture, instruction, or no reason given."""
     overall: Share
     single: Share
     multi: Share
-    """single, multi: of items with one picture, with several."""
+    """single, multi: the same for items with one picture and with several."""
 
 
 class QuestionQuality(NamedTuple):
-    """A family's questions, or all (family is empty): as people and a text-only model answered, and as checked.
+    """The quality of a family's questions, or of all (family is empty), by people, a text-only model and checks.
 
     MMT-Bench's authors checked half of each data set, 100 at most, by hand (appendix I.1).
     """
@@ -71,22 +71,22 @@ class QuestionQuality(NamedTuple):
     family: str
     accepted: int
     same: Share
-    """Of questions that others answered, those on whose key they agreed."""
+    """The share of judged questions where the others agreed with the key."""
     without_picture: Share
-    """Of accepted questions that the text-only model answered with a letter, those that it got right."""
+    """The share that the text-only model got right, of accepted questions that it answered with a letter."""
     chance: float | None
-    """What guessing gets of them."""
+    """The expected share for guessing on the same questions."""
     spread: float | None
-    """Words: the standard deviation within a question's options, the mean over accepted questions."""
+    """Words: the standard deviation of option lengths within a question, averaged over accepted questions."""
     wanted: int
-    """How many an operator checks."""
+    """The number of questions that an operator is to check."""
     checked: int
     good: Share
-    """Of those checked."""
+    """The share of checked questions without a fault."""
 
 
 class StepMinutes(NamedTuple):
-    """How long a step takes, from its claim on."""
+    """The minutes that a step takes, counted from its claim."""
 
     kind: EventKind
     number: int
@@ -95,7 +95,7 @@ class StepMinutes(NamedTuple):
 
 
 class PersonRow(NamedTuple):
-    """What a seat gave, and what became of it."""
+    """The work of a seat and its fate."""
 
     person: str
     instructions: int
@@ -104,15 +104,15 @@ class PersonRow(NamedTuple):
     verdicts: int
     passed: int
     accepted: Share
-    """Of what it wrote and that is decided: parts of accepted items."""
+    """The share of its decided texts that became part of accepted items."""
     agreed: int
     others: int
-    """agreed, others: verdicts of others on the same answers that were the same, and all of them."""
+    """agreed, others: verdicts of other people on the same answers: those that agree, and all."""
     minutes: float
 
 
 def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
-    """A row for each family of the project, and for each other that its drafts have."""
+    """Returns a row for each family of the project, then for other families among its drafts."""
     counts = Counter((draft.family, draft.state.step) for draft in drafts)
     wanted = {family.name: family.wanted for family in spec.families}
     names = dict.fromkeys([*wanted, *(draft.family for draft in drafts)])
@@ -132,26 +132,29 @@ def family_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[FamilyRow]:
 
 
 def yield_table(drafts: Iterable[Draft]) -> list[YieldRow]:
-    """What the first judgement of each item was, which is all that the paper had: it returned nothing."""
+    """Counts the first judgement of each item, as the paper does: its authors returned no item for another try."""
     judged: list[tuple[bool, str]] = []
     for draft in drafts:
         if draft.state.judgements and draft.state.instruction:
             judged.append((len(draft.state.instruction.pictures) > 1, draft.state.judgements[0]))
-    groups = (
-        [said for _, said in judged],
-        *([said for multi, said in judged if multi is of] for of in (False, True)),
-    )
-    counts = [Counter(said if said in _METRICS else "other" for said in group) for group in groups]
+    everything = [judgement for _, judgement in judged]
+    single = [judgement for is_multi, judgement in judged if not is_multi]
+    multi = [judgement for is_multi, judgement in judged if is_multi]
+    groups = [everything, single, multi]
+    counts = [
+        Counter(judgement if judgement in _METRICS else "other" for judgement in group)
+        for group in groups
+    ]
     sizes = np.array([len(group) for group in groups])
     rows = []
     for metric in _METRICS:
-        overall, single, multi = shares(np.array([count[metric] for count in counts]), sizes)
-        rows.append(YieldRow(metric=metric, overall=overall, single=single, multi=multi))
+        of_metric = shares(np.array([count[metric] for count in counts]), sizes)
+        rows.append(YieldRow(metric, *of_metric))
     return rows
 
 
 def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QuestionQuality]:
-    """A row for each family of a multiple-choice project, then one of all."""
+    """Returns a row for each family of a multiple-choice project, then a row for all questions."""
     by_family = grouped((draft.family, draft) for draft in drafts)
     names = dict.fromkeys([*spec.by_name, *by_family])
     rows = [_quality(name, by_family.get(name, ())) for name in names]
@@ -161,22 +164,16 @@ def quality_rows(drafts: Sequence[Draft], spec: ProjectSpec) -> list[QuestionQua
 
 def _quality(family: str, drafts: Iterable[Draft]) -> QuestionQuality:
     states = [draft.state for draft in drafts]
-    accepted = [one for one in states if one.step == "accepted" and one.instruction]
-    judged = [one.judgements[0] for one in states if one.judgements]
-    blind = [one for one in accepted if one.blind_is_right is not None]
-    options = [one.instruction.options for one in accepted if one.instruction]
-    checks = [one.check for one in states if one.check]
-    guesses = [1 / len(one.instruction.options) for one in blind if one.instruction]
-    same, without_picture, good = shares(
-        np.array(
-            [
-                judged.count("correct"),
-                sum(bool(one.blind_is_right) for one in blind),
-                checks.count("correct"),
-            ]
-        ),
-        np.array([len(judged), len(blind), len(checks)]),
-    )
+    accepted = [state for state in states if state.step == "accepted" and state.instruction]
+    judged = [state.judgements[0] for state in states if state.judgements]
+    blind = [state for state in accepted if state.blind_is_right is not None]
+    options = [state.instruction.options for state in accepted if state.instruction]
+    checks = [state.check for state in states if state.check]
+    guesses = [1 / len(state.instruction.options) for state in blind if state.instruction]
+    blind_hits = sum(bool(state.blind_is_right) for state in blind)
+    hits = np.array([judged.count("correct"), blind_hits, checks.count("correct")])
+    sizes = np.array([len(judged), len(blind), len(checks)])
+    same, without_picture, good = shares(hits, sizes)
     return QuestionQuality(
         family=family,
         accepted=len(accepted),
@@ -195,13 +192,13 @@ def _spread(options: Iterable[str]) -> float:
 
 
 def _checks_wanted(states: Iterable[DraftState]) -> int:
-    """How many of these items an operator checks: of those that came as far as acceptance, half, 100 at most."""
+    """Returns the number of these items that an operator checks: half of those once accepted, 100 at most."""
     there = sum(state.step == "accepted" or state.check is not None for state in states)
     return min(MOST_CHECKED, ceil(CHECKED * there))
 
 
 def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
-    """The accepted questions that an operator has yet to check, drawn by lot within each family."""
+    """Returns the accepted questions that an operator has yet to check, drawn by lot within each family."""
     if not project_of(project.spec).is_choice:
         return []
     draw = project.key.hex()
@@ -209,28 +206,34 @@ def due_checks(drafts: Iterable[Draft], project: Campaign) -> list[Draft]:
     for family in grouped((draft.family, draft) for draft in drafts).values():
         states = [draft.state for draft in family]
         missing = _checks_wanted(states) - sum(state.check is not None for state in states)
-        left = [one for one in family if one.state.step == "accepted" and not one.state.check]
-        due += sorted(left, key=lambda one: lot(draw, one.id))[: max(missing, 0)]
+        left = [
+            draft for draft in family if draft.state.step == "accepted" and not draft.state.check
+        ]
+        due += sorted(left, key=lambda draft: lot(draw, draft.id))[: max(missing, 0)]
     return due
 
 
 def step_minutes(drafts: Iterable[Draft]) -> list[StepMinutes]:
-    found: dict[EventKind, list[float]] = {
+    """Returns the minutes of each kind of step that people take."""
+    minutes: dict[EventKind, list[float]] = {
         "instruction": [],
         "caption": [],
         "answer": [],
         "verdict": [],
     }
     for event in _by_people(drafts):
-        found[KIND_OF[type(event.value)]].append(_minutes(event))
+        minutes[KIND_OF[type(event.value)]].append(_minutes(event))
     return [
         StepMinutes(kind, len(took), median(took) if took else None, sum(took))
-        for kind, took in found.items()
+        for kind, took in minutes.items()
     ]
 
 
 def step_seconds(drafts: Iterable[Draft]) -> float | None:
-    """How long a step usually takes: the mean of the kinds' medians, by how often each was done; None of too few."""
+    """Returns the usual seconds of a step: the mean of the kinds' medians, weighted by their number.
+
+    None if people have done too few steps.
+    """
     kinds = [kind for kind in step_minutes(drafts) if kind.median is not None]
     steps = sum(kind.number for kind in kinds)
     if steps < ENOUGH:
@@ -239,12 +242,12 @@ def step_seconds(drafts: Iterable[Draft]) -> float | None:
 
 
 def agreement(drafts: Iterable[Draft]) -> float | None:
-    """Share of pairs of verdicts on one answer that agree; None without an answer judged twice."""
+    """Returns the share of pairs of verdicts on one answer that agree; None if no answer was judged twice."""
     return pairwise_agreement(_verdicts(drafts).values())
 
 
 def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRow]:
-    """A row for each seat, in order of arrival."""
+    """Returns a row for each seat, in order of arrival."""
     kinds = Counter((event.seat, type(event.value)) for draft in drafts for event in draft.events)
     minutes: defaultdict[int | None, float] = defaultdict(float)
     for event in _by_people(drafts):
@@ -253,7 +256,7 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
     agreement = agreement_with_rest(_verdicts(drafts))
     rows = []
     for seat in seats:
-        mine = [is_accepted for of, is_accepted in fates if of == seat.id]
+        mine = [is_accepted for author, is_accepted in fates if author == seat.id]
         (accepted,) = shares(np.array([sum(mine)]), np.array([len(mine)]))
         with_rest = agreement.get(seat.id, RestAgreement())
         rows.append(
@@ -274,7 +277,7 @@ def person_rows(drafts: Sequence[Draft], seats: Iterable[Seat]) -> list[PersonRo
 
 
 def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatWork]:
-    """What each seat gave, for `seats.sheet.pay_sheet`."""
+    """Returns the work of each seat, for `seats.sheet.pay_sheet`."""
     last: dict[int | None, datetime] = {}
     steps: Counter[int | None] = Counter()
     for event in _by_people(drafts):
@@ -294,11 +297,11 @@ def seat_work(drafts: Sequence[Draft], seats: Iterable[Seat]) -> dict[int, SeatW
 
 
 def _by_people(drafts: Iterable[Draft]) -> Iterable[DraftEvent]:
-    """What was done in seats, without what was left to others."""
+    """Yields the events of seats, except passes."""
     for draft in drafts:
-        yield from (
-            one for one in draft.events if one.seat is not None and not isinstance(one.value, Pass)
-        )
+        for event in draft.events:
+            if event.seat is not None and not isinstance(event.value, Pass):
+                yield event
 
 
 def _minutes(event: DraftEvent) -> float:
@@ -306,8 +309,8 @@ def _minutes(event: DraftEvent) -> float:
 
 
 def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[int, str]]]:
-    """(seat, verdict) by draft and answer; of a question (seat, chosen letter), its author's among them."""
-    found: dict[tuple[int, int], list[tuple[int, str]]] = {}
+    """Returns (seat, verdict) by draft and answer; for a question (seat, letter), its author's key among them."""
+    verdicts: dict[tuple[int, int], list[tuple[int, str]]] = {}
     for draft in drafts:
         answers = 0
         for event in draft.events:
@@ -316,20 +319,23 @@ def _verdicts(drafts: Iterable[Draft]) -> Mapping[tuple[int, int], list[tuple[in
             if event.seat is None:
                 continue
             if isinstance(value, Instruction) and value.options:
-                found[draft.id, answers] = [(event.seat, value.answer)]
+                verdicts[draft.id, answers] = [(event.seat, value.answer)]
             elif isinstance(value, Verification):
-                told = (event.seat, value.chosen or value.said)
-                found.setdefault((draft.id, answers), []).append(told)
-    return found
+                verdict = (event.seat, value.chosen or value.said)
+                verdicts.setdefault((draft.id, answers), []).append(verdict)
+    return verdicts
 
 
 def _fates(draft: Draft) -> Iterable[tuple[int, bool]]:
-    """Who wrote a part of a draft whose fate is decided, and whether it is part of an accepted item."""
+    """Yields (seat, whether the item was accepted) for each part of a draft with a decided fate.
+
+    A part that was replaced has failed. The last part of an open draft is undecided.
+    """
     for kind in (Instruction, Captions, DraftAnswer):
-        parts = [event.seat for event in draft.events if isinstance(event.value, kind)]
-        fates = [False] * (len(parts) - 1) + (
-            [] if draft.state.is_open else [draft.state.step == "accepted"]
-        )
-        yield from (
-            (seat, fate) for seat, fate in zip(parts, fates, strict=False) if seat is not None
-        )
+        authors = [event.seat for event in draft.events if isinstance(event.value, kind)]
+        fates = [False] * (len(authors) - 1)
+        if not draft.state.is_open:
+            fates.append(draft.state.step == "accepted")
+        for seat, fate in zip(authors, fates, strict=False):
+            if seat is not None:
+                yield seat, fate

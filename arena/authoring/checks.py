@@ -1,4 +1,4 @@
-"""Checks of what is written: what is refused, and what its author is warned of."""
+"""Checks of written texts: reasons to refuse one, and warnings for its author."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,8 @@ from arena.types import folded
 
 SIMILAR_TEXT = 0.8
 SIMILAR_PICTURE = 6
-"""From which Jaccard index of their tokens instructions are alike; up to how many different bits of 64 pictures are."""
+"""SIMILAR_TEXT: the least Jaccard index of tokens of similar instructions. SIMILAR_PICTURE: the most different bits
+of 64 of similar pictures."""
 LONGEST = {
     "instruction": 2000,
     "caption": 5000,
@@ -21,13 +22,13 @@ LONGEST = {
     "note": 500,
     "credit": 500,
 }
-"""Characters of what a person writes."""
+"""The most characters that a person may write in each field."""
 _TOKEN = re.compile(rf"[{SIGNS}]|[^\W{SIGNS}]+")
 _LINK = re.compile(r"https?://[!-~]{4,1000}")
 
 
 class DraftError(VoterError):
-    """What is not taken of a person who writes; says why and what to do."""
+    """A text or picture that is refused; the message says why and what to do."""
 
 
 def tokens(text: str) -> list[str]:
@@ -35,7 +36,7 @@ def tokens(text: str) -> list[str]:
 
 
 def written(name: str, text: str, field: str) -> str:
-    """A text without blanks around it; `name` is what the person calls it. Raises DraftError."""
+    """Returns a text without blanks around it. Raises DraftError, which calls it `name`."""
     text = text.strip()
     if not text:
         raise DraftError("The {} is empty; write it.", name)
@@ -47,7 +48,7 @@ def written(name: str, text: str, field: str) -> str:
 
 
 def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
-    """Raise DraftError for a picture that may not be used, or whose rights are not told."""
+    """Raises DraftError for a picture that may not be used, or without stated rights."""
     if credit.licence not in LICENCES:
         raise DraftError(
             "Picture {} has no licence; choose the one that its source states, or take it out.",
@@ -78,7 +79,7 @@ def check_credit(number: int, credit: Credit, spec: ProjectSpec) -> None:
 
 
 def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAPTION) -> str:
-    """A caption as it is kept; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
+    """Returns a caption as it is stored; `answer` is the author's own, `least` the fewest words. Raises DraftError."""
     caption = written(f"caption of picture {number}", caption, "caption")
     words = tokens(caption)
     if answer and set(words) <= set(tokens(answer)):
@@ -96,7 +97,7 @@ def check_caption(number: int, caption: str, answer: str, least: int = LEAST_CAP
 
 
 def check_options(right: str, wrong: Iterable[str]) -> list[str]:
-    """The options of a question, the right one first; empty boxes of wrong ones are left out. Raises DraftError."""
+    """Returns the options of a question, the right one first, without empty wrong ones. Raises DraftError."""
     options = [written("right answer", folded(right), "option")]
     options += [written("wrong answer", folded(text), "option") for text in wrong if text.strip()]
     if len(options) < 2:
@@ -105,13 +106,15 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
         raise DraftError(
             "The question has {} answers. Keep {} at most.", len(options), MOST_OPTIONS
         )
-    if empty := next((option for option in options if option in EMPTY_CELLS), ""):
-        raise DraftError(
-            "Programs read the answer {} as an empty cell. Write it in other words.", empty
-        )
+    for option in options:
+        if option in EMPTY_CELLS:
+            raise DraftError(
+                "Programs read the answer {} as an empty cell. Write it in other words.", option
+            )
     alike: dict[str, str] = {}
     for option in options:
-        if (other := alike.setdefault(option.rstrip("."), option)) is not option:
+        other = alike.setdefault(option.rstrip("."), option)
+        if other is not option:
             raise DraftError(
                 "Two answers are the same: {}. Change one, so that only one is right.", other
             )
@@ -119,35 +122,36 @@ def check_options(right: str, wrong: Iterable[str]) -> list[str]:
 
 
 def names_answer(instruction: str, answer: str) -> bool:
-    """Whether an instruction has all the words of an answer, so that it tells it."""
-    said = set(tokens(answer))
-    return bool(said) and said <= set(tokens(instruction))
+    """Returns whether an instruction has all the words of an answer, and so gives it away."""
+    words = set(tokens(answer))
+    return bool(words) and words <= set(tokens(instruction))
 
 
 def similar_texts(text: str, others: Iterable[str]) -> list[str]:
-    """Those of the other texts that have nearly the same words."""
+    """Returns the other texts that have nearly the same words."""
     mine = set(tokens(text))
     return [other for other in others if _jaccard(mine, set(tokens(other))) >= SIMILAR_TEXT]
 
 
-def _jaccard(one: set[str], other: set[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
+def _jaccard(mine: set[str], other: set[str]) -> float:
+    return len(mine & other) / len(mine | other) if mine or other else 0.0
 
 
 def similar_pictures(
     hashes: Sequence[str], known: Mapping[int, Sequence[str]]
 ) -> dict[int, list[int]]:
-    """Of each picture, by its number from 1, the drafts that have one that looks alike; `known`: hashes by draft."""
-    found = {
-        number: [
+    """Returns the drafts with a similar picture by the number of each picture, from 1; `known`: hashes by draft."""
+    similar = {}
+    for number, mine in enumerate(hashes, 1):
+        drafts = [
             draft
             for draft, theirs in known.items()
-            if any(_look_alike(one, other) for other in theirs)
+            if any(_look_alike(mine, other) for other in theirs)
         ]
-        for number, one in enumerate(hashes, 1)
-    }
-    return {number: drafts for number, drafts in found.items() if drafts}
+        if drafts:
+            similar[number] = drafts
+    return similar
 
 
-def _look_alike(one: str, other: str) -> bool:
-    return (int(one, 16) ^ int(other, 16)).bit_count() <= SIMILAR_PICTURE
+def _look_alike(mine: str, other: str) -> bool:
+    return (int(mine, 16) ^ int(other, 16)).bit_count() <= SIMILAR_PICTURE

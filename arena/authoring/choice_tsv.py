@@ -1,7 +1,7 @@
-"""Choice TSV: accepted multiple-choice questions as rows of the public toolkit's table, as MMBench's is one.
+"""Choice TSV: accepted multiple-choice questions as rows of VLMEvalKit's table, as in MMBench.
 
-Columns are VLMEvalKit's, with `source` and `comment` for a picture's credit, and `text_only`, which the toolkit passes
-over: whether a text-only model got the question right without its picture.
+The columns are VLMEvalKit's, with `source` and `comment` for a picture's credit, and `text_only`, which the toolkit
+ignores: whether a text-only model got the question right without its picture.
 """
 
 from base64 import b64encode
@@ -17,13 +17,13 @@ CHOICE_COLUMNS = (
     *("source", "comment", "text_only", "image"),
 )
 TEXT_ONLY = {True: "right", False: "wrong", None: ""}
-"""Whether the text-only model got a question right, as tables say it; None: it wasn't asked, or named no option."""
+"""The text-only model's result as a word for tables; None: it wasn't asked, or named no option."""
 
 
 def choice_row(draft: Draft, picture: Path, spec: ProjectSpec, keys: bool) -> dict[str, str]:
-    """A question as a row, its picture in base64. `keys`: also what tells the right answer.
+    """Returns a question as a row, with its picture in base64; `keys`: also the columns that reveal the right answer.
 
-    The split is MMBench's: `test` where the project keeps its keys, otherwise `dev`.
+    The split is MMBench's: `test` if the project withholds its keys, otherwise `dev`.
     """
     question = draft.state.instruction
     assert question

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class DraftWorker:
-    """Answers drafts that are announced, and those that a server which has ended left."""
+    """Answers drafts that are announced, and drafts left over from a server that ended."""
 
     def __init__(self, campaigns: CampaignStore, drafting: Drafting) -> None:
         self._campaigns = campaigns
@@ -28,7 +28,7 @@ class DraftWorker:
         self._answering: set[asyncio.Task[None]] = set()
 
     def soon(self, campaign: Campaign, draft: int) -> None:
-        """Have the project's model answer a draft that waits for it; may be called in any thread."""
+        """Starts the model's answer to a draft that waits for it; may be called in any thread."""
         if self._loop and project_of(campaign.spec).first_model:
             self._loop.call_soon_threadsafe(self._begin, campaign, draft)
 
@@ -41,17 +41,17 @@ class DraftWorker:
         name = campaign.name
         async with self._turns:
             try:
-                why = await self._drafting.answer(campaign, draft)
+                reason = await self._drafting.answer(campaign, draft)
             except DatabaseError as error:
                 log.warning("item %d of %s waits for its draft answer: %s", draft, name, error)
                 return
-        if why:
-            told = "item %d of %s has no answer of the project's model, and goes on without: %s"
-            log.warning(told, draft, name, why)
+        if reason:
+            message = "item %d of %s has no answer of the project's model, and goes on without: %s"
+            log.warning(message, draft, name, reason)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Answer drafts while the server runs."""
+        """Answers drafts while the server runs."""
         self._loop = asyncio.get_running_loop()
         sweeping = asyncio.create_task(self._sweep())
         try:

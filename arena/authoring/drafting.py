@@ -1,8 +1,8 @@
-"""Drafting: the operator's model answers an instruction from its captions, by VisIT-Bench's prompt (2.1), and blindly.
+"""Drafting: the operator's models answer an instruction from its captions, by VisIT-Bench's prompt (2.1), or blindly.
 
-The paper prints the prompt for one image, its quotes as they are in the file, and says that several images had it with
-"appropriate modifications", which are unknown: that wording, and how captions are joined, is ours. So is the prompt by
-which a text-only model chooses an option of a question without its picture (MMT-Bench, appendix I.2, prints none).
+The paper prints the prompt for one image, with the quotes that the file has. For several images it mentions only
+"appropriate modifications", so that wording, and the way captions are joined, is ours. So is the prompt by which a
+text-only model chooses an option of a question without its picture (MMT-Bench, appendix I.2, prints none).
 """
 
 import asyncio
@@ -28,9 +28,9 @@ PromptName = Literal["draft", "draft_our_images", "blind_our", "blind_our_choice
 _FOLDER = Path(__file__).parent / "prompts"
 _PLACE = re.compile("<(caption|instruction|options)>")
 RESERVE_SECONDS = 0.5
-"""How long an answer waits while others under way have reserved what is left of the budget."""
+"""The wait before another try, while answers under way have reserved the rest of the budget."""
 NOBODY = "drafts"
-"""Who spends in a project's budget: the operator's models, whoever wrote what they answer."""
+"""The spender in a project's budget: the operator's models, whoever wrote the instruction."""
 
 
 def prompt_file(name: PromptName) -> bytes:
@@ -42,20 +42,19 @@ def prompt_digest(name: PromptName) -> str:
 
 
 def draft_prompt(instruction: str, captions: Sequence[str]) -> tuple[str, PromptName]:
-    """What a model is asked, and by which file; without captions blindly."""
-    name: PromptName = (
-        "draft_our_images" if len(captions) > 1 else "draft" if captions else "blind_our"
-    )
-    told = "\n".join(f"Image {number}: {text}" for number, text in enumerate(captions, 1))
-    values = {
-        "instruction": instruction,
-        "caption": told if len(captions) > 1 else "".join(captions),
-    }
-    return _filled(name, values), name
+    """Returns a model's prompt and the name of its file; without captions the blind one."""
+    name: PromptName
+    if len(captions) > 1:
+        name = "draft_our_images"
+        caption = "\n".join(f"Image {number}: {text}" for number, text in enumerate(captions, 1))
+    else:
+        name = "draft" if captions else "blind_our"
+        caption = "".join(captions)
+    return _filled(name, {"instruction": instruction, "caption": caption}), name
 
 
 def blind_prompt(instruction: Instruction) -> tuple[str, PromptName]:
-    """What a model is asked that sees no picture, and by which file."""
+    """Returns the prompt for a model that sees no picture, and the name of its file."""
     if not instruction.options:
         return draft_prompt(instruction.text, ())
     values = {"instruction": instruction.text, "options": options_text(instruction.options)}
@@ -68,7 +67,7 @@ def _filled(name: PromptName, values: Mapping[str, str]) -> str:
 
 
 class DraftRequest(NamedTuple):
-    """What a model is asked for a draft, and by which file."""
+    """A prompt for a model and the name of its file."""
 
     kind: type[DraftAnswer] | type[BlindAnswer]
     model: str
@@ -77,19 +76,19 @@ class DraftRequest(NamedTuple):
 
 
 class Drafting:
-    """Draft answers of one database's projects; `vlm` finds a catalogue's model, or raises CatalogueError."""
+    """The draft answers of one database's projects; `vlm` returns a catalogue's model, or raises CatalogueError."""
 
     def __init__(self, store: DraftStore, vlm: Callable[[str], VLM], budget: Budget) -> None:
         self._store = store
-        self._named = vlm
+        self._load = vlm
         self.budget = budget
 
     def most_cost(self, spec: ProjectSpec, state: DraftState) -> int:
-        """The most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
+        """Returns the most that a draft's answers may cost, in millionths of a US dollar. Raises CatalogueError."""
         return sum(self._most(request) for request in _requests(spec, state))
 
     def unpriced(self, spec: ProjectSpec) -> list[str]:
-        """The project's models whose price the models file doesn't tell. Raises CatalogueError."""
+        """Returns the project's models without a price in the models file. Raises CatalogueError."""
         models = filter(None, (spec.model, spec.blind_model))
         return [model for model in models if self._vlm(model).card.price is None]
 
@@ -98,8 +97,8 @@ class Drafting:
         return most_cost(card, [Turn("user", request.prompt)], card.generation)
 
     def _vlm(self, name: str) -> VLM:
-        """A model that a budget can bound. Raises CatalogueError."""
-        vlm = self._named(name)
+        """Returns a model that a budget can bound. Raises CatalogueError."""
+        vlm = self._load(name)
         if vlm.card.visitor_key and vlm.card.price is None:
             raise CatalogueError(
                 f"{name} is paid at its router's price, which no budget can bound; give it prompt_price and "
@@ -108,26 +107,26 @@ class Drafting:
         return vlm
 
     def due(self, campaign: Campaign) -> list[int]:
-        """The drafts that wait for the project's model: those of a process that has ended, too."""
+        """Returns the drafts that wait for the project's model, also those of a process that has ended."""
         spec = project_of(campaign.spec)
         return [
             draft.id for draft in self._store.drafts(campaign) if draft.state.is_for_model(spec)
         ]
 
     async def answer(self, campaign: Campaign, draft: int) -> str:
-        """Have a draft answered; return why there is no answer, so that a person writes it; empty if there is one.
+        """Answers a draft; returns the reason if the model has no answer and a person has to write it, otherwise "".
 
-        Does nothing, and returns "", for a draft that is not due, or that another server answers now.
+        Does nothing, and returns "", for a draft that is not due, or that another server is answering.
         """
         claim = await asyncio.to_thread(self._store.claim_for_model, campaign, draft)
-        found = claim and await asyncio.to_thread(self._store.find, campaign, draft)
-        if claim is None or found is None:
+        if claim is None:
             return ""
-        awaited, *controls = [
-            await self._value(campaign, request)
-            for request in _requests(project_of(campaign.spec), found.state)
-        ]
-        # what people don't wait for is a control, and no more
+        claimed = await asyncio.to_thread(self._store.find, campaign, draft)
+        if claimed is None:
+            return ""
+        requests = _requests(project_of(campaign.spec), claimed.state)
+        awaited, *controls = [await self._value(campaign, request) for request in requests]
+        # People wait for the first answer only. The others are controls, and a failed one is dropped.
         controls = [value for value in controls if not isinstance(value, Failure)]
         await asyncio.to_thread(self._store.give_model, claim, [awaited, *controls])
         return awaited.why if isinstance(awaited, Failure) else ""
@@ -135,7 +134,7 @@ class Drafting:
     async def _value(
         self, campaign: Campaign, request: DraftRequest
     ) -> DraftAnswer | BlindAnswer | Failure:
-        """What a model gives to a draft."""
+        """Returns a model's answer to a draft, or its failure."""
         model = request.model
         while True:
             try:
@@ -149,7 +148,7 @@ class Drafting:
             return request.kind(text=text, model=model, prompt=digest, cost=cost)
 
     async def _say(self, campaign: Campaign, request: DraftRequest) -> tuple[str, int]:
-        """A model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
+        """Returns a model's answer and its cost. Raises ModelError, BudgetError and CatalogueError."""
         vlm = self._vlm(request.model)
         turns = [Turn("user", request.prompt)]
         most = round(project_of(campaign.spec).budget * 1e6)
@@ -168,8 +167,8 @@ class Drafting:
 
 
 def _requests(spec: ProjectSpec, state: DraftState) -> list[DraftRequest]:
-    """Which models are asked what, the one that people wait for first; the blind one is asked once."""
-    assert state.instruction, "an instruction stands before captions"
+    """Returns the requests to the models, first the one that people wait for; the blind model is asked once."""
+    assert state.instruction, "captions come after an instruction"
     requests = []
     if not spec.is_choice:
         prompt, file = draft_prompt(state.instruction.text, state.captions)

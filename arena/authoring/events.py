@@ -1,4 +1,4 @@
-"""Draft events: what people, models and operators do to a draft; each kind has a record of its own."""
+"""Draft events: the actions of people, models and operators on a draft; each kind has a record of its own."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,31 +12,31 @@ EventKind = Literal[
     "instruction", "caption", "answer", "failure", "blind", "verdict", "pass", "reject", "check"
 ]
 Fault = Literal["caption", "answer", "instruction", "picture", "harm", "not told"]
-"""Why an item is incorrect; VisIT-Bench's file has one without a reason."""
+"""The reason why an item is incorrect; VisIT-Bench's file has one item without a reason."""
 Judged = Literal["correct", Fault]
 JUDGED: tuple[Judged, ...] = get_args(Judged)
 
 
 class EventValue(BaseModel):
-    """What an event says."""
+    """The content of an event."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Credit(EventValue):
-    """Where a picture comes from."""
+    """The origin and rights of a picture."""
 
     source: str = ""
     """Address of the page that shows it with its licence."""
     creator: str = ""
     licence: Licence | None = None
-    """None: its file did not say; people must."""
+    """None: its file had none; a person has to choose one."""
     statement: str = ""
-    """What else is said of its rights."""
+    """Other words about its rights."""
 
 
 class ItemPicture(EventValue):
-    """A picture of an item: kept here, or at an address alone."""
+    """A picture of an item: stored here, or only known by its address."""
 
     sha256: str = ""
     suffix: str = ""
@@ -45,7 +45,7 @@ class ItemPicture(EventValue):
 
     @property
     def name(self) -> str:
-        """Its name in the picture store; empty for one that is not kept."""
+        """The name in the picture store; empty for a picture that is not stored."""
         return f"{self.sha256}.{self.suffix}" if self.sha256 else ""
 
 
@@ -55,13 +55,13 @@ class Instruction(EventValue):
     text: str
     pictures: tuple[ItemPicture, ...]
     answer: str = ""
-    """What a right answer says, in the author's words; shown to nobody who captions. Of options: the right letter."""
+    """A right answer in the author's words, hidden from people who write captions. With options: the right letter."""
     options: tuple[str, ...] = ()
-    """Those of a multiple-choice question, A first."""
+    """The options of a multiple-choice question, A first."""
     warnings: tuple[str, ...] = ()
-    """What the author was warned of."""
+    """Warnings that the author saw."""
     columns: Mapping[str, str] = Field(default_factory=dict)
-    """Of a file that the item came from: what has no place elsewhere."""
+    """Cells of the file that the item came from, for columns without another place here."""
 
 
 class Captions(EventValue):
@@ -83,7 +83,7 @@ class DraftAnswer(EventValue):
 
 
 class BlindAnswer(EventValue):
-    """An answer of a model that had neither picture nor caption."""
+    """An answer of a model without picture or caption."""
 
     text: str
     model: str
@@ -92,38 +92,38 @@ class BlindAnswer(EventValue):
 
 
 class Failure(EventValue):
-    """A model gave no answer."""
+    """The failure of a model to answer."""
 
     model: str
     why: str
 
 
 class Verification(EventValue):
-    """What a verifier says of an answer. Who answers a question and chooses another option finds a fault in it."""
+    """A verifier's verdict on an answer. Choosing another option than the key counts as a fault in the question."""
 
     said: Judged
     chosen: str = ""
-    """The option's letter that a verifier of a question chose, without a look at the right one."""
+    """The letter that a verifier of a question chose, without knowing the right one."""
     note: str = ""
     blind_correct: bool | None = None
-    """Whether the blind answer is correct too; None without one."""
+    """Whether the blind answer is correct too; None if there is none."""
 
 
 class Pass(EventValue):
-    """A person leaves a draft to others."""
+    """A person's decision to leave a draft to others."""
 
     reason: str = ""
 
 
 class Reject(EventValue):
-    """An operator, or a file, ends a draft, accepted ones too: a picture's licence was withdrawn."""
+    """The end of a draft by an operator or a file, even an accepted one: a picture's licence was withdrawn."""
 
     fault: Fault
     note: str = ""
 
 
 class Check(EventValue):
-    """What an operator says of an accepted item of the sample that is checked."""
+    """An operator's judgement of an accepted item in the checked sample."""
 
     said: Judged
 
@@ -154,7 +154,7 @@ KIND_OF: Mapping[type[AnyValue], EventKind] = {kind: name for name, kind in VALU
 
 
 class DraftEvent(NamedTuple):
-    """One action on a draft."""
+    """An action on a draft."""
 
     value: AnyValue
     seat: int | None

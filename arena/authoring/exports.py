@@ -1,5 +1,5 @@
-"""Exports: a project's accepted items as a folder for the item bank, a dataset of the Hub, or VisIT-Bench's table;
-multiple-choice questions as the public toolkit's table.
+"""Exports: a project's accepted items as a folder for the item bank, a Hub dataset, or VisIT-Bench's table;
+multiple-choice questions as VLMEvalKit's table.
 
 Captions, references and keys of a sealed project are left out, unless the operator asks for them.
 """
@@ -26,27 +26,27 @@ from arena.seats.campaigns import Campaign
 from arena.types import item_key
 
 Form = Literal["bank", "hub", "visit", "tsv"]
-_TOLD = 20
-"""Items that a sentence names."""
+_MOST_NAMED = 20
+"""The most items that a sentence names."""
 
 
 class ExportError(ValueError):
-    """A project cannot be exported; the message names it, the item and the field, and says how to mend it."""
+    """A project cannot be exported; the message names it, the item and the field, and says how to fix it."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """How many items left, and how many did not."""
+    """The counts of an export: items written, and items left out."""
 
     items: int
     left: Mapping[str, int]
-    """By why they were left out."""
+    """Counts by the reason for leaving items out."""
     unfetched: tuple[int, ...] = ()
-    """Accepted items with a picture at an address alone."""
+    """Accepted items with a picture that is only known by its address."""
 
 
 class Exports:
-    """The exports of one database's projects; `pictures` has what was brought for their items."""
+    """The exports of one database's projects; `pictures` stores their items' pictures."""
 
     def __init__(self, drafts: DraftStore, pictures: PictureStore) -> None:
         self._drafts = drafts
@@ -60,9 +60,9 @@ class Exports:
         texts: bool = False,
         words: CardWords | None = None,
     ) -> Exported:
-        """Write a new folder, whole or not at all. Raises ExportError, and OSError.
+        """Writes a new folder, whole or not at all. Raises ExportError and OSError.
 
-        `texts`: also the captions, references and keys of a sealed project. `words`: what a card says, for `hub`.
+        `texts`: also the captions, references and keys of a sealed project. `words`: the words of the card, for `hub`.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise ExportError(
@@ -99,7 +99,7 @@ class Exports:
     def _items(
         self, project: Campaign, drafts: Sequence[Draft], texts: bool
     ) -> tuple[list[ExportedItem], Exported]:
-        """The accepted items whose pictures are kept. Raises ExportError."""
+        """Returns the accepted items with all their pictures stored. Raises ExportError."""
         items: dict[str, ExportedItem] = {}
         unfetched = []
         for draft in drafts:
@@ -110,7 +110,8 @@ class Exports:
                 unfetched.append(draft.id)
                 continue
             item = self._item(project, draft, texts)
-            if (twin := items.setdefault(item.key, item)) is not item:
+            twin = items.setdefault(item.key, item)
+            if twin is not item:
                 raise ExportError(
                     f"{project.name}, items {twin.draft} and {item.draft}, instruction: it is the same, with the same "
                     "pictures, and a bank has an item once; take one out: "
@@ -150,7 +151,7 @@ class Exports:
         )
 
     def _file(self, project: Campaign, draft: Draft, picture: ItemPicture) -> Path:
-        """The file of a kept picture. Raises ExportError."""
+        """Returns the file of a stored picture. Raises ExportError."""
         path = self._pictures.path(picture.name)
         if path is None:
             raise ExportError(
@@ -163,7 +164,7 @@ class Exports:
     def _write_tsv(
         self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
     ) -> Exported:
-        """Write the table of accepted questions, pictures and all. Raises ExportError."""
+        """Writes the table of accepted questions with their pictures. Raises ExportError."""
         spec = project_of(project.spec)
         accepted = [draft for draft in drafts if draft.state.step == "accepted"]
         files = [self._file(project, draft, _only_picture(draft)) for draft in accepted]
@@ -182,28 +183,29 @@ class Exports:
     def _write_visit(
         self, project: Campaign, drafts: Sequence[Draft], folder: Path, texts: bool
     ) -> Exported:
-        """Write the table of all that was verified, with uploaded pictures beside it. Raises ExportError."""
+        """Writes the table of verified items, with uploaded pictures beside it. Raises ExportError."""
         if not texts:
             raise ExportError(
                 f"{project.name} is sealed, and VisIT-Bench's table is its captions and answers: add --with-texts and "
                 "keep the folder private, or choose --as bank"
             )
         own = project_of(project.spec).licence
-        told = [draft for draft in drafts if _is_row(draft)]
-        for draft in told:
+        verified = [draft for draft in drafts if _is_row(draft)]
+        for draft in verified:
             assert draft.state.instruction
             for picture in draft.state.instruction.pictures:
                 if not picture.url:
                     shutil.copyfile(self._file(project, draft, picture), folder / picture.name)
         others = [draft.state.is_open for draft in drafts if not _is_row(draft)]
-        why = "taken out, or with a fault that the table cannot say"
-        exported = _counted(
-            project, len(told), {why: others.count(False), "not finished": others.count(True)}
-        )
+        left = {
+            "taken out, or with a fault that the table cannot say": others.count(False),
+            "not finished": others.count(True),
+        }
+        exported = _counted(project, len(verified), left)
         with (folder / f"{project.name}.csv").open("w", encoding="utf-8", newline="") as file:
             write_csv(
                 file,
-                [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in told)],
+                [VISIT_COLUMNS, *(visit_row(draft, own).values() for draft in verified)],
                 exact=True,
             )
         return exported
@@ -216,45 +218,46 @@ def _only_picture(draft: Draft) -> ItemPicture:
 
 
 def _is_row(draft: Draft) -> bool:
-    """Whether VisIT-Bench's table has a row for it: verified, and with no fault but those that its columns tell."""
+    """Returns whether VisIT-Bench's table has a row for a draft: it is accepted, or has a fault that the columns can
+    express.
+    """
     state = draft.state
-    if state.step == "rejected":
-        return state.fault in ("caption", "answer", "not told") and state.judgements[-1:] == (
-            state.fault,
-        )
-    return state.step == "accepted"
+    if state.step != "rejected":
+        return state.step == "accepted"
+    was_judged_so = state.judgements[-1:] == (state.fault,)
+    return was_judged_so and state.fault in ("caption", "answer", "not told")
 
 
 def _counted(
     project: Campaign, items: int, left: Mapping[str, int], unfetched: Sequence[int] = ()
 ) -> Exported:
-    """Numbers of an export. Raises ExportError for one without items."""
-    exported = Exported(
-        items, {why: number for why, number in left.items() if number}, tuple(unfetched)
-    )
+    """Returns the counts of an export. Raises ExportError if it has no items."""
+    reasons = {reason: number for reason, number in left.items() if number}
+    exported = Exported(items, reasons, tuple(unfetched))
     if not items:
         raise ExportError(f"{project.name} has no item to export. {left_out(exported)}".strip())
     return exported
 
 
 def left_out(exported: Exported) -> str:
-    """What did not leave, and how it could, as sentences; empty if all did."""
+    """Returns sentences about items left out and how to include them; empty if none."""
     if not exported.left:
         return ""
-    told = f"Left out: {', '.join(f'{number} {why}' for why, number in exported.left.items())}."
+    counts = ", ".join(f"{number} {reason}" for reason, number in exported.left.items())
+    sentence = f"Left out: {counts}."
     if exported.unfetched:
-        named = ", ".join(map(str, exported.unfetched[:_TOLD])) + (
-            ", ..." if exported.unfetched[_TOLD:] else ""
-        )
-        told += (
-            f" Pictures of items {named} are addresses alone: python -m arena items visit FILE --fetch-images brings "
+        numbers = ", ".join(map(str, exported.unfetched[:_MOST_NAMED]))
+        if exported.unfetched[_MOST_NAMED:]:
+            numbers += ", ..."
+        sentence += (
+            f" Pictures of items {numbers} are addresses alone: python -m arena items visit FILE --fetch-images brings "
             "their table into the bank, pictures too."
         )
-    return told
+    return sentence
 
 
 def _write_bank(folder: Path, items: Sequence[ExportedItem]) -> None:
-    """Write `items.jsonl` and its images, which `items.importers` reads."""
+    """Writes `items.jsonl` and its images, as `items.importers` reads them."""
     (folder / "images").mkdir()
     with (folder / "items.jsonl").open("w", encoding="utf-8") as lines:
         for item in items:

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -24,9 +25,9 @@ from arena.templates import plural
 
 PARQUET = "data/test-00000-of-00001.parquet"
 IMAGE_FOLDER = "imagefolder"
-"""Of a project whose items have one image each: what `imagefolder` of `datasets` reads."""
+"""The folder for `datasets`' loader `imagefolder`, written if every item has one image."""
 TOPS = ("README.md", "data", IMAGE_FOLDER)
-"""What stands at its top."""
+"""The top-level names of a dataset's folder."""
 _CARD = Path(__file__).parent / "hub_card.md"
 _TEXT = {"_type": "Value", "dtype": "string"}
 _CREDIT = ("creator", "source", "licence", "statement")
@@ -41,7 +42,7 @@ FEATURES: Mapping[str, Any] = {
     "verified_by": {"_type": "Value", "dtype": "int32"},
     "created": _TEXT,
 }
-"""Columns, as `datasets` describes them."""
+"""The columns, as `datasets` describes them."""
 _SEALED = ("captions", "reference")
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M"}
 _LANGUAGE = re.compile("[a-z]{2,3}")
@@ -49,17 +50,17 @@ _CONTACT = re.compile(r"[!-~]{3,200}")
 
 
 class CardError(ValueError):
-    """What a card is to say cannot be said; the message says what is expected."""
+    """Words of a card are malformed; the message says what is expected."""
 
 
 class CardWords(NamedTuple):
-    """What an operator says of a dataset: the language of its items, and whom to write to."""
+    """An operator's words about a dataset: the language of its items, and a contact."""
 
     language: str
     contact: str
 
     def check(self) -> None:
-        """Raise CardError for words that are none."""
+        """Raises CardError for malformed words."""
         if not _LANGUAGE.fullmatch(self.language):
             raise CardError(
                 f"--language is {self.language[:80]!r}; it must be a code of ISO 639, as en, de or zh"
@@ -72,7 +73,7 @@ class CardWords(NamedTuple):
 
 
 class ExportedPicture(NamedTuple):
-    """A picture of an item: its file, who made it, and under which licence it is given."""
+    """A picture of an item: its file, its credit, and the licence that it is published under."""
 
     file: Path
     credit: Credit
@@ -81,7 +82,7 @@ class ExportedPicture(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedItem:
-    """An accepted item as it leaves."""
+    """An accepted item as it is exported."""
 
     draft: int
     key: str
@@ -90,19 +91,18 @@ class ExportedItem:
     pictures: tuple[ExportedPicture, ...]
     captions: tuple[str, ...] | None
     reference: str | None
-    """captions, reference: None where they are withheld."""
+    """captions, reference: None if they are withheld."""
     verified_by: int
     """Verifiers who found the reference correct."""
     created: str
-    """When it was begun, by ISO 8601 (UTC)."""
+    """The time when it was begun, by ISO 8601 (UTC)."""
 
     @property
     def texts(self) -> dict[str, Any]:
-        return (
-            {}
-            if self.captions is None
-            else {"captions": [*self.captions], "reference": self.reference}
-        )
+        """The captions and the reference by column; empty if they are withheld."""
+        if self.captions is None:
+            return {}
+        return {"captions": [*self.captions], "reference": self.reference}
 
 
 def write_hub(
@@ -112,7 +112,7 @@ def write_hub(
     items: Sequence[ExportedItem],
     words: CardWords,
 ) -> None:
-    """Write the files of a dataset. Raises CardError and OSError."""
+    """Writes the files of a dataset. Raises CardError and OSError."""
     words.check()
     sealed = [name for name in _SEALED if name not in items[0].texts]
     features = {name: feature for name, feature in FEATURES.items() if name not in sealed}
@@ -129,10 +129,13 @@ def _row(item: ExportedItem) -> dict[str, Any]:
         "family": item.family,
         "instruction": item.instruction,
         "images": [
-            {"bytes": one.file.read_bytes(), "path": one.file.name} for one in item.pictures
+            {"bytes": picture.file.read_bytes(), "path": picture.file.name}
+            for picture in item.pictures
         ],
         **item.texts,
-        "credits": [{**one.credit.model_dump(), "licence": one.licence} for one in item.pictures],
+        "credits": [
+            {**picture.credit.model_dump(), "licence": picture.licence} for picture in item.pictures
+        ],
         "verified_by": item.verified_by,
         "created": item.created,
     }
@@ -170,9 +173,9 @@ def _card(
     words: CardWords,
     sealed: Sequence[str],
 ) -> str:
-    """The data card: `hub_card.md` with this project's numbers."""
+    """Returns the data card: `hub_card.md` with this project's numbers."""
     spec = project_of(project.spec)
-    told = agreement(drafts)
+    agreed = agreement(drafts)
     return Template(_CARD.read_text("utf-8")).substitute(
         name=project.name,
         license=spec.licence.lower().replace(" ", "-"),
@@ -189,11 +192,11 @@ def _card(
         pay=f"{spec.seat.pay:g} {spec.seat.currency} for up to {plural(spec.seat.votes, 'step')}",
         yields=_table(("first judgement", "all", "one image", "several images"), _yields(drafts)),
         agreement="not measured: each answer had one verifier"
-        if told is None
-        else f"{told:.1%} of pairs of verdicts",
+        if agreed is None
+        else f"{agreed:.1%} of pairs of verdicts",
         licences=_table(
             ("licence", "images"),
-            Counter(one.licence for item in items for one in item.pictures).items(),
+            Counter(picture.licence for item in items for picture in item.pictures).items(),
         ),
         withheld=f"{' and '.join(sealed)}, against contamination. To have answers judged with them, drop a file with "
         "the columns `item` (the `id` here) and `prediction` on the page *Score a model* of the site that made this"
@@ -211,7 +214,7 @@ _IMAGE_FOLDER_WORDS = (
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of Markdown."""
+    """Returns a Markdown table."""
     cells = (
         " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) for row in rows
     )
@@ -221,17 +224,16 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _drafters(drafts: Iterable[Draft]) -> Counter[str]:
-    """Who wrote the references of accepted items."""
+    """Counts the references of accepted items by their writer."""
     answers = (draft.state.answer for draft in drafts if draft.state.step == "accepted")
     return Counter(answer.model or "a person" for answer in answers if answer)
 
 
 def _people(drafts: Sequence[Draft]) -> Iterator[tuple[str, int, str]]:
     for step in step_minutes(drafts):
-        of_kind = (
-            one for draft in drafts for one in draft.events if KIND_OF[type(one.value)] == step.kind
-        )
-        seats = {one.seat for one in of_kind if one.seat is not None}
+        events = chain.from_iterable(draft.events for draft in drafts)
+        of_kind = [event for event in events if KIND_OF[type(event.value)] == step.kind]
+        seats = {event.seat for event in of_kind if event.seat is not None}
         yield step.kind, len(seats), "–" if step.median is None else f"{step.median:.1f}"
 
 
@@ -241,7 +243,7 @@ def _yields(drafts: Iterable[Draft]) -> Iterator[tuple[str, ...]]:
 
 
 def percent(share: Share) -> str:
-    """A share with its interval, as text; – without anything to share."""
+    """Returns a share with its interval as text; – if its total is zero."""
     if share.value is None:
         return "–"
     return f"{share.value:.1%} ({spanned(share.low, share.high, '.1%')}) of {share.n:,}"

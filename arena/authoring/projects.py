@@ -1,4 +1,4 @@
-"""Projects: made by an operator out of a TOML file and the pictures that it names; drafts that he takes out."""
+"""Projects: operators make them from a TOML file and its pictures, and take drafts out of them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,11 +14,11 @@ from arena.seats.campaigns import Campaign, CampaignStore, Note
 from arena.seats.spec import CampaignError, read_spec
 
 ReadFile = Callable[[str], bytes]
-"""The bytes of a file that a project names; may raise OSError."""
+"""Returns the bytes of a file that a project names; may raise OSError."""
 
 
 class Projects:
-    """The projects among the campaigns of one database, which know `spec.KINDS`."""
+    """The projects among the campaigns of one database; `campaigns` has to know `spec.KINDS`."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Projects:
     def make(
         self, content: bytes | Mapping[str, Any], read: ReadFile, note: Note | None = None
     ) -> Campaign:
-        """Make a project as a TOML file, or values, have it, and keep the pictures of its examples and samples.
+        """Makes a project from a TOML file or its values, and stores the pictures of its examples and samples.
 
-        Raises CampaignError, and OSError where the disk takes no picture.
+        Raises CampaignError, and OSError if a picture cannot be written.
         """
         spec = read_spec(ProjectSpec, content)
         for model in filter(None, (spec.model, spec.blind_model)):
@@ -45,26 +45,19 @@ class Projects:
                 self._catalogue.card(model)
             except CatalogueError as error:
                 raise CampaignError(str(error)) from None
-        families = tuple(
-            family.model_copy(
-                update={
-                    "pictures": tuple(
-                        self._kept("families.pictures", name, read) for name in family.pictures
-                    )
-                }
-            )
-            for family in spec.families
-        )
-        samples = tuple(
-            sample.model_copy(
-                update={"picture": self._kept("samples.picture", sample.picture, read)}
-            )
-            for sample in spec.samples
-        )
-        kept = spec.model_copy(update={"families": families, "samples": samples})
-        return self.campaigns.create(kept.item_kind.task, kept, note)
+        families = []
+        for family in spec.families:
+            names = [self._keep("families.pictures", name, read) for name in family.pictures]
+            families.append(family.model_copy(update={"pictures": tuple(names)}))
+        samples = []
+        for sample in spec.samples:
+            name = self._keep("samples.picture", sample.picture, read)
+            samples.append(sample.model_copy(update={"picture": name}))
+        stored = spec.model_copy(update={"families": tuple(families), "samples": tuple(samples)})
+        return self.campaigns.create(stored.item_kind.task, stored, note)
 
-    def _kept(self, key: str, name: str, read: ReadFile) -> str:
+    def _keep(self, key: str, name: str, read: ReadFile) -> str:
+        """Stores a picture; returns its name in the picture store. Raises CampaignError, which names `key`."""
         try:
             picture = read_picture(read(name))
         except (OSError, ValueError) as error:  # a PictureError, or a name with NUL
@@ -75,22 +68,24 @@ class Projects:
     def reject(
         self, campaign: Campaign, draft: int, fault: Fault, why: str, note: Note | None = None
     ) -> None:
-        """Take a draft out, an accepted one too, as when a picture's licence was withdrawn; what it has stays stored.
+        """Takes a draft out, even an accepted one, as when a picture's licence was withdrawn. Raises DraftError.
 
-        Its item in the bank is hidden by moderation; the votes stay. Raises DraftError.
+        Its texts and votes stay stored. Its item in the bank has to be hidden by moderation.
         """
-        found = self.drafts.find(campaign, draft)
-        if found is None or found.state.step == "rejected":
+        stored = self.drafts.find(campaign, draft)
+        if stored is None or stored.state.step == "rejected":
             raise DraftError(
                 "There is no item {} in {} that can be taken out.", draft, campaign.name
             )
         self.drafts.append(draft, Reject(fault=fault, note=why[:500]), note)
 
-    def check(self, campaign: Campaign, draft: int, said: Judged, note: Note | None = None) -> None:
-        """Store what an operator says of a question of the sample; a fault ends it. Raises DraftError."""
+    def check(
+        self, campaign: Campaign, draft: int, judgement: Judged, note: Note | None = None
+    ) -> None:
+        """Stores an operator's judgement of a question in the checked sample; a fault ends it. Raises DraftError."""
         due = due_checks(self.drafts.drafts(campaign), campaign)
         if draft not in [question.id for question in due]:
             raise DraftError(
                 "There is no question {} in {} that waits to be checked.", draft, campaign.name
             )
-        self.drafts.append(draft, Check(said=said), note)
+        self.drafts.append(draft, Check(said=judgement), note)

@@ -1,28 +1,58 @@
-"""Project spec: the families of items that are wanted, who may write them, and under which licence."""
+"""Project spec: the kinds of items and their steps, and a project's families, writers and licence."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from arena.authoring.choices import MOST_OPTION, MOST_OPTIONS
-from arena.authoring.kinds import ITEM_KINDS, ItemKind, Kind
 from arena.authoring.known import is_known
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec, SpecPart, worded
 from arena.validation import must_be, number, whole
 
+Step = Literal["instruction", "caption", "answer", "verify", "accepted", "rejected"]
+"""The steps of an item; a different person does each step."""
+STEPS: tuple[Step, ...] = ("instruction", "caption", "answer", "verify")
+"""The steps that wait for somebody, in order."""
+Kind = Literal["captions", "multiple choice"]
+"""captions: an instruction with a verified answer, as in VisIT-Bench. multiple choice: a question with options, one of
+them right, as in MMBench and MMT-Bench."""
+
+
+@dataclass(frozen=True)
+class ItemKind:
+    """The way that items of a kind are written."""
+
+    task: str
+    """Its name as a campaign's task."""
+    steps: tuple[Step, ...]
+    """Its steps, out of `STEPS`: the last one verifies, the others write."""
+    model_step: Step
+    """The step at which the project's model acts before people do."""
+    most_pictures: int
+    """The most pictures of an item."""
+
+
+ITEM_KINDS: Mapping[Kind, ItemKind] = {
+    "captions": ItemKind("writing", STEPS, model_step="answer", most_pictures=10),
+    "multiple choice": ItemKind(
+        "writing choices", ("instruction", "verify"), model_step="verify", most_pictures=1
+    ),
+}
+
 Licence = Literal[
     "CC0", "PD", "CC BY", "CC BY-SA", "CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND", "own"
 ]
-"""Of a picture, in whatever version its source says. PD: public domain; own: who brings it made it, and gives it under
-the project's licence."""
+"""A picture's licence, in any version. PD: public domain; own: the writer made the picture and publishes it under the
+project's licence."""
 LICENCES: tuple[Licence, ...] = get_args(Licence)
 UNFREE: tuple[Licence, ...] = ("CC BY-NC", "CC BY-NC-SA", "CC BY-ND", "CC BY-NC-ND")
 TextLicence = Literal["CC0 1.0", "CC BY 4.0", "CC BY-SA 4.0", "CC BY-NC 4.0", "CC BY-NC-SA 4.0"]
 MOST_PICTURES = ITEM_KINDS["captions"].most_pictures
 LEAST_CAPTION = 15
-"""Words of a caption; a sign of a script that is written without blanks, as Chinese or Thai, is one."""
+"""The fewest words of a caption; each sign of a script without blanks, such as Chinese or Thai, is a word."""
 MOST_SAMPLES = 20
 Known = Annotated[
     str,
@@ -32,14 +62,14 @@ Known = Annotated[
 
 
 class FamilySpec(SpecPart):
-    """A kind of items, and the example that its authors see."""
+    """A family: a kind of items, with an example for its authors."""
 
     name: Annotated[str, worded("the name of a family")]
     group: Annotated[str, Field(max_length=200)] = ""
-    """What it is a part of: a question's `l2-category`."""
+    """The larger group that it is part of: a question's `l2-category`."""
     wanted: Annotated[int, whole(1, 10_000)] = 10
     most: Annotated[int, whole(1, 10_000)] | None = None
-    """Of its items, once every family has what it wants; None: no more than wanted."""
+    """The limit on its items once every family has what it wants; None: no more than wanted."""
     hint: Annotated[str, Field(max_length=2000)] = ""
     instruction: Annotated[str, Field(max_length=5000)] = ""
     answer: Annotated[str, Field(max_length=10_000)] = ""
@@ -47,9 +77,9 @@ class FamilySpec(SpecPart):
         tuple[Annotated[str, worded("a wrong answer", MOST_OPTION)], ...],
         Field(strict=False, max_length=MOST_OPTIONS - 1),
     ] = ()
-    """Of a multiple-choice question: the wrong answers of the example."""
+    """The wrong answers of the example, for a multiple-choice question."""
     pictures: Annotated[tuple[str, ...], Field(strict=False, max_length=MOST_PICTURES)] = ()
-    """Files beside the project's; once it is made, names of kept pictures."""
+    """Files beside the project's file; names in the picture store once the project is made."""
 
     @property
     def cap(self) -> int:
@@ -57,19 +87,19 @@ class FamilySpec(SpecPart):
 
 
 class SampleSpec(SpecPart):
-    """A sample task of the qualification: a picture to be described for an instruction."""
+    """A sample task of the qualification: a picture to describe for an instruction."""
 
     picture: Annotated[str, worded("the name of a picture's file", 1000)]
-    """A file beside the project's; once it is made, the name of a kept picture."""
+    """A file beside the project's file; a name in the picture store once the project is made."""
     instruction: Annotated[str, worded("an instruction", 2000)]
     known: Annotated[tuple[Known, ...], Field(strict=False, max_length=20)] = ()
-    """What a good caption names; nothing: an operator reads the captions."""
+    """Answers that a good caption names; empty: an operator reads the captions."""
     least: Annotated[int, whole(1, 500)] = LEAST_CAPTION
-    """Words of a caption."""
+    """The fewest words of a caption."""
 
 
 class ProjectSpec(CampaignSpec):
-    """A campaign in which people write items; a seat's votes are its steps."""
+    """A campaign in which people write items; each step counts as one vote of the seat."""
 
     kind: Kind = "captions"
     instructions: Annotated[str, worded("what a worker is told", 5000)] = (
@@ -77,24 +107,24 @@ class ProjectSpec(CampaignSpec):
     )
     families: Annotated[tuple[FamilySpec, ...], Field(strict=False, min_length=1, max_length=200)]
     licence: TextLicence = "CC BY 4.0"
-    """Of the texts that people write, and of the pictures that they made."""
+    """The licence of texts that people write and of pictures that they made."""
     free_pictures: Annotated[bool, must_be("true or false")] = True
     """Whether pictures that forbid changes or commerce are refused."""
     model: str = ""
     """The catalogue's model that drafts answers; empty: people write them."""
     blind_model: str = ""
-    """The catalogue's model that answers without picture and caption, so that it is known which items need them."""
+    """The catalogue's model that answers without picture and caption, which shows the items that need them."""
     budget: Annotated[float, Field(strict=False), number(0, 10_000)] = 5.0
-    """Most US dollars that drafts cost."""
+    """The most US dollars that drafts may cost."""
     visibility: Literal["open", "sealed"] = "open"
-    """sealed: captions, references and keys leave by an operator's export alone, and in the private backup. Once a
-    project has ended, the site's judge reads captions and references beside answers that are brought to be scored."""
+    """sealed: captions, references and keys leave only in an operator's export and the private backup. Once a project
+    has ended, the site's judge reads captions and references to score uploaded answers."""
     verifiers: Literal[1, 3] = 1
     samples: Annotated[tuple[SampleSpec, ...], Field(strict=False, max_length=MOST_SAMPLES)] = ()
 
     @property
     def is_held_out(self) -> bool:
-        """Whether its captions and references judge answers once it has ended, read by the site's judge alone."""
+        """Whether its captions and references, which only the site's judge reads, score answers once it has ended."""
         return self.kind == "captions" and self.visibility == "sealed"
 
     @property
@@ -107,12 +137,12 @@ class ProjectSpec(CampaignSpec):
 
     @property
     def first_model(self) -> str:
-        """The model for whose answer people wait; empty: they wait for none."""
+        """The model that people wait for; empty: none."""
         return self.blind_model if self.is_choice else self.model
 
     @property
     def people(self) -> int:
-        """How many people an item takes at least."""
+        """The fewest people that an item takes."""
         if self.is_choice:
             return 1 + self.verifiers
         return 2 + self.verifiers + (not self.model)
@@ -127,8 +157,8 @@ class ProjectSpec(CampaignSpec):
 
     @property
     def named_samples(self) -> Mapping[str, SampleSpec]:
-        """The sample tasks by what stored answers call them."""
-        return {f"sample {number}": one for number, one in enumerate(self.samples, 1)}
+        """The sample tasks by their names in stored answers."""
+        return {f"sample {number}": sample for number, sample in enumerate(self.samples, 1)}
 
     @property
     def by_name(self) -> Mapping[str, FamilySpec]:
@@ -136,11 +166,11 @@ class ProjectSpec(CampaignSpec):
 
     def mistake(self) -> str:
         names = [family.name for family in self.families]
-        if twice := next((name for name in names if names.count(name) > 1), ""):
-            return f"two families are named {twice!r}; give one another name"
-        if told := self._mistake_of_choice() if self.is_choice else self._mistake_of_captions():
-            return told
-        return super().mistake()
+        for name in names:
+            if names.count(name) > 1:
+                return f"two families are named {name!r}; give one another name"
+        mistake = self._mistake_of_choice() if self.is_choice else self._mistake_of_captions()
+        return mistake or super().mistake()
 
     def _mistake_of_choice(self) -> str:
         if self.model:
@@ -153,8 +183,12 @@ class ProjectSpec(CampaignSpec):
         return ""
 
     def _mistake_of_captions(self) -> str:
-        if name := next((family.name for family in self.families if family.others), ""):
-            return f'family {name!r} has wrong answers, others, which only a project of kind = "multiple choice" shows'
+        for family in self.families:
+            if family.others:
+                return (
+                    f"family {family.name!r} has wrong answers, others, which only a project of "
+                    'kind = "multiple choice" shows'
+                )
         if self.blind_model and not self.model:
             return f"blind_model is {self.blind_model!r}, and model is empty: name one, since both answer together"
         if self.samples and not (self.qualify and self.qualify.samples):

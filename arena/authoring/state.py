@@ -1,6 +1,6 @@
-"""Draft state: computed out of a draft's events alone. An event that comes at another step changes nothing.
+"""Draft state: computed from a draft's events alone. An event that comes at another step changes nothing.
 
-So what somebody did who took consent back can be left out of the events: the draft is again where it was before.
+So the events of a person who withdraws consent can be dropped: the draft returns to its earlier state.
 """
 
 from collections import Counter
@@ -21,11 +21,10 @@ from arena.authoring.events import (
     Reject,
     Verification,
 )
-from arena.authoring.kinds import ITEM_KINDS, STEPS, ItemKind, Step
-from arena.authoring.spec import ProjectSpec
+from arena.authoring.spec import ITEM_KINDS, STEPS, ItemKind, ProjectSpec, Step
 
 MOST_ROUNDS = 2
-"""Captions of a draft, and answers to a caption: with a fault in the last one the draft is rejected."""
+"""The most captions of a draft, and answers to a caption; a fault in the last one rejects the draft."""
 _GRAVEST: tuple[Judged, ...] = (
     "harm",
     "picture",
@@ -39,28 +38,28 @@ _GRAVEST: tuple[Judged, ...] = (
 
 @dataclass(frozen=True)
 class DraftState:
-    """Where a draft stands, and what counts of it."""
+    """The step of a draft, and its parts that count."""
 
     step: Step = "instruction"
     fault: Fault | None = None
-    """Of a rejected draft."""
+    """The fault of a rejected draft."""
     instruction: Instruction | None = None
     captions: tuple[str, ...] = ()
     answer: DraftAnswer | None = None
-    """captions, answer: the last ones, those with a fault until others come."""
+    """captions, answer: the latest ones; a faulty one stays until it is replaced."""
     blind: BlindAnswer | None = None
     verdicts: tuple[Verification, ...] = ()
-    """Of that answer."""
+    """The verdicts on that answer."""
     judgements: tuple[Judged, ...] = ()
-    """What the verifiers of each answer said together, the first answer first."""
+    """The verifiers' joint judgement of each answer, in order."""
     rounds: int = 0
-    """Captions so far."""
+    """The number of captions so far."""
     answers: int = 0
-    """To these captions."""
+    """The number of answers to these captions."""
     failure: str = ""
-    """Why the model that people wait for has no answer."""
+    """The reason why the model that people wait for has no answer."""
     check: Judged | None = None
-    """What an operator said of the accepted item; None: unchecked."""
+    """An operator's judgement of the accepted item; None: unchecked."""
 
     @property
     def is_open(self) -> bool:
@@ -68,7 +67,9 @@ class DraftState:
 
     @property
     def blind_is_right(self) -> bool | None:
-        """Whether the model that had no picture chose the right option; None where it chose none, or has no options."""
+        """Whether the model without the picture chose the right option; None if it chose none, or there are no
+        options.
+        """
         if not (self.blind and self.instruction and self.instruction.options):
             return None
         letter = letter_in(self.blind.text, self.instruction.options)
@@ -76,16 +77,17 @@ class DraftState:
 
     @property
     def needs_picture(self) -> bool | None:
-        """Whether the item cannot be answered blindly; None where that was not tried, or is not verified."""
-        if (right := self.blind_is_right) is not None:
-            return not right if self.step == "accepted" else None
-        told = [
-            verdict.blind_correct for verdict in self.verdicts if verdict.blind_correct is not None
-        ]
-        return 2 * sum(told) <= len(told) if told and self.step == "accepted" else None
+        """Whether the item cannot be answered blindly; None if nobody tried, or the item is not accepted."""
+        if self.step != "accepted":
+            return None
+        if self.blind_is_right is not None:
+            return not self.blind_is_right
+        opinions = [verdict.blind_correct for verdict in self.verdicts]
+        opinions = [opinion for opinion in opinions if opinion is not None]
+        return 2 * sum(opinions) <= len(opinions) if opinions else None
 
     def is_for_model(self, spec: ProjectSpec) -> bool:
-        """Whether people wait for the project's model: it answers once to each caption or question, if it can."""
+        """Returns whether people wait for the project's model, which answers each caption or question once."""
         answered = self.blind if spec.is_choice else self.answers
         is_its_turn = bool(spec.first_model) and self.step == spec.item_kind.model_step
         return is_its_turn and not answered and not self.failure
@@ -94,7 +96,7 @@ class DraftState:
 def draft_state(
     events: Iterable[DraftEvent], verifiers: int, kind: ItemKind = ITEM_KINDS["captions"]
 ) -> DraftState:
-    """Where a draft stands after its events, in order."""
+    """Returns the state of a draft after its events, in order."""
     state = DraftState()
     for event in events:
         state = _after(state, event, verifiers, kind)
@@ -103,8 +105,8 @@ def draft_state(
 
 def _after(state: DraftState, event: DraftEvent, verifiers: int, kind: ItemKind) -> DraftState:
     match state.step, event.value:
-        case _, Reject() | Check() as said:
-            return _by_operator(state, said)
+        case _, Reject() | Check() as decision:
+            return _by_operator(state, decision)
         case "instruction", Instruction() as written:
             return replace(state, step=kind.steps[1], instruction=written)
         case "caption", Captions(texts=texts):
@@ -139,18 +141,18 @@ def _by_operator(state: DraftState, value: Reject | Check) -> DraftState:
 def _judged(state: DraftState, verifiers: int, kind: ItemKind) -> DraftState:
     if len(state.verdicts) < verifiers:
         return state
-    said = majority([verdict.said for verdict in state.verdicts])
-    state = replace(state, judgements=(*state.judgements, said))
-    if said == "correct":
+    judgement = majority([verdict.said for verdict in state.verdicts])
+    state = replace(state, judgements=(*state.judgements, judgement))
+    if judgement == "correct":
         return replace(state, step="accepted")
-    if said == "caption" and state.rounds < MOST_ROUNDS:
+    if judgement == "caption" and state.rounds < MOST_ROUNDS:
         return replace(state, step="caption")
-    if said == "answer" in kind.steps and state.answers < MOST_ROUNDS:
+    if judgement == "answer" in kind.steps and state.answers < MOST_ROUNDS:
         return replace(state, step="answer")
-    return replace(state, step="rejected", fault=said)
+    return replace(state, step="rejected", fault=judgement)
 
 
-def majority(said: Sequence[Judged]) -> Judged:
-    """What most say; of several that as many say, the gravest."""
-    counts = Counter(said)
-    return max(counts, key=lambda one: (counts[one], -_GRAVEST.index(one)))
+def majority(judgements: Sequence[Judged]) -> Judged:
+    """Returns the most frequent judgement; of several, the gravest."""
+    counts = Counter(judgements)
+    return max(counts, key=lambda judgement: (counts[judgement], -_GRAVEST.index(judgement)))

@@ -1,6 +1,6 @@
-"""Draft store: drafts and their events in one database, and claims, of which a draft has one at a time.
+"""Draft store: drafts and their events in one database, and claims, one at a time for each draft.
 
-A claim is one conditional statement: it wins where nobody holds the draft, or who does has let the seat's minutes pass.
+A claim is one conditional statement: it wins if nobody holds the draft, or the holder's minutes are over.
 """
 
 import secrets
@@ -14,8 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from arena.authoring.checks import DraftError
 from arena.authoring.events import KIND_OF, VALUES, AnyValue, DraftEvent, Pass
-from arena.authoring.kinds import STEPS, Step
-from arena.authoring.spec import ProjectSpec, project_of, project_of_seat
+from arena.authoring.spec import STEPS, ProjectSpec, Step, project_of, project_of_seat
 from arena.authoring.state import DraftState, draft_state
 from arena.authoring.tables import DRAFT, DRAFT_CLAIM, DRAFT_EVENT, DRAFT_PICTURE
 from arena.battles.voters import lock
@@ -27,23 +26,23 @@ from arena.seats.task import SeatProgress
 from arena.types import grouped
 
 MOST_BROUGHT = 30
-"""Pictures that a seat may bring for one draft."""
+"""The most pictures that a seat may bring for a draft."""
 LOST = "You sent this already, or you were away for long and somebody else has it now. Go on with the next."
 
 
 @dataclass(frozen=True)
 class Draft:
-    """An item that is written, as it stands."""
+    """An item in writing."""
 
     id: int
     family: str
     origin: str | None
-    """Key of an item that came finished from a file."""
+    """The key of an item that came finished from a file."""
     created_at: datetime
     events: tuple[DraftEvent, ...]
-    """Those that count: not what somebody did who took consent back."""
+    """The events that count, without those of people who withdrew consent."""
     acted: frozenset[int]
-    """Voters who acted, whether or not it counts: none of them acts again."""
+    """The voters who have acted, even if it doesn't count: none of them acts again."""
     state: DraftState
 
 
@@ -74,12 +73,12 @@ class DraftStore:
     # What a seat does
 
     def draw(self, seat: Seat) -> Claim | None:
-        """The seat's claim, or a new one: of the draft that is furthest, else of a new one of a family that wants more.
+        """Returns the seat's claim, or a new one; None if there is nothing for this person now.
 
-        None if there is nothing for this person now.
+        A new claim is for the draft at the furthest step, or else for a new draft of a family that wants more.
         """
         while True:
-            # all of a project is read outside of the lock
+            # Reading a whole project takes long, so it happens outside of the lock.
             with self._database.read() as connection:
                 is_held = _held(connection, DRAFT_CLAIM.c.seat_id == seat.id) is not None
                 drafts = [] if is_held else _drafts(connection, seat.campaign)
@@ -92,10 +91,8 @@ class DraftStore:
                     )
                     connection.execute(renewed.values(claimed_at=now()))
                     return held
-                if (
-                    seat.campaign.ended_at
-                    or _given(connection, seat).votes >= seat.campaign.spec.seat.votes
-                ):
+                done = _progress(connection, seat).votes
+                if seat.campaign.ended_at or done >= seat.campaign.spec.seat.votes:
                     return None
                 take_turn(connection, DRAFT)
                 if claim := self._first(connection, seat, drafts):
@@ -106,19 +103,20 @@ class DraftStore:
                     return self._claim(connection, seat.campaign, fresh, seat) if fresh else None
 
     def _first(self, connection: Connection, seat: Seat, drafts: Sequence[Draft]) -> Claim | None:
-        """Claim the draft that is furthest of those that this person may act on and nobody holds."""
+        """Claims the draft at the furthest step that this person may act on and nobody holds."""
         taken = set(
             connection.scalars(select(DRAFT_CLAIM.c.draft_id).where(~_lapsed(seat.campaign)))
         )
-        mine = [one for one in drafts if one.id not in taken and _is_for(one, seat)]
-        furthest = sorted(mine, key=lambda one: -STEPS.index(one.state.step))
-        claims = (self._claim(connection, seat.campaign, draft, seat) for draft in furthest)
-        return next((claim for claim in claims if claim), None)
+        mine = [draft for draft in drafts if draft.id not in taken and _is_for(draft, seat)]
+        for draft in sorted(mine, key=lambda draft: -STEPS.index(draft.state.step)):
+            if claim := self._claim(connection, seat.campaign, draft, seat):
+                return claim
+        return None
 
     def _claim(
         self, connection: Connection, campaign: Campaign, draft: Draft, seat: Seat | None
     ) -> Claim | None:
-        """Claim a draft as it was read, for a seat or a model; None if another holds it, or it has gone on."""
+        """Claims a draft for a seat or a model; None if somebody else holds it, or it has changed since it was read."""
         claim = Claim(secrets.token_urlsafe(16), draft.id, draft.state.step, now())
         values = {"token": claim.token, "step": claim.step, "claimed_at": claim.claimed_at}
         values |= (
@@ -139,7 +137,7 @@ class DraftStore:
         return None
 
     def mine(self, seat: Seat, token: str) -> tuple[Claim, Draft]:
-        """What a seat holds under this token. Raises DraftError."""
+        """Returns the claim and the draft that a seat holds under this token. Raises DraftError."""
         with self._database.read() as connection:
             claim = _held(
                 connection, (DRAFT_CLAIM.c.seat_id == seat.id) & (DRAFT_CLAIM.c.token == token)
@@ -149,9 +147,10 @@ class DraftStore:
             return claim, _drafts(connection, seat.campaign, DRAFT.c.id == claim.draft)[0]
 
     def give(self, seat: Seat, token: str, value: AnyValue) -> None:
-        """Store what a seat did at the step that it holds. Raises DraftError, also for who acted on the draft before.
+        """Stores a seat's action at the step that it holds. Raises DraftError, also if the person acted on the draft
+        before.
 
-        It is taken after the seat's minutes too, until somebody else holds the draft.
+        A late action is accepted too, until somebody else holds the draft.
         """
         with self._database.write() as connection:
             lock(connection, seat.voter)
@@ -167,26 +166,26 @@ class DraftStore:
             if connection.scalar(fresh.returning(DRAFT_EVENT.c.id)) is None:
                 raise DraftError("You have acted on this item already; others go on with it.")
 
-    def given(self, seat: Seat) -> SeatProgress:
-        """The steps that a seat did; drafts that it left to others are skipped."""
+    def progress(self, seat: Seat) -> SeatProgress:
+        """Returns the steps that a seat did; drafts that it left to others count as skipped."""
         with self._database.read() as connection:
-            return _given(connection, seat)
+            return _progress(connection, seat)
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a draft may come to this person later: others, or a model, are at work on it."""
+        """Returns whether a draft may come to this person later, since others or a model are at work on it."""
         with self._database.read() as connection:
             return any(
-                one.state.is_open and seat.voter not in one.acted
-                for one in _drafts(connection, seat.campaign)
+                draft.state.is_open and seat.voter not in draft.acted
+                for draft in _drafts(connection, seat.campaign)
             )
 
     def check_brings(self, seat: Seat, draft: int) -> None:
-        """Raise DraftError if a seat has brought all the pictures that it may for a draft."""
+        """Raises DraftError if a seat has brought as many pictures for a draft as it may."""
         with self._database.read() as connection:
             _check_brings(connection, seat, draft)
 
     def bring_picture(self, seat: Seat, token: str, picture: BroughtPicture) -> None:
-        """Keep what a seat brought for the draft that it holds; twice the same is one. Raises DraftError."""
+        """Stores a picture for the draft that a seat holds; the same picture is stored once. Raises DraftError."""
         claim, _ = self.mine(seat, token)
         with self._database.write() as connection:
             lock(connection, seat.voter)
@@ -197,25 +196,23 @@ class DraftStore:
             )
 
     def brought(self, seat: Seat, draft: int) -> list[BroughtPicture]:
-        """What a seat brought for a draft, in order."""
+        """Returns the pictures that a seat brought for a draft, in order."""
         with self._database.read() as connection:
             return _brought(connection, seat, draft)
 
     # What models, operators and files do
 
     def claim_for_model(self, campaign: Campaign, draft: int) -> Claim | None:
-        """Hold a draft for the project's model; None if somebody holds it, or it needs no answer of a model now."""
+        """Claims a draft for the project's model; None if somebody holds it, or it needs no model's answer now."""
         with self._database.write() as connection:
             take_turn(connection, DRAFT)
-            (found,) = _drafts(connection, campaign, DRAFT.c.id == draft)
-            return (
-                self._claim(connection, campaign, found, None)
-                if found.state.is_for_model(project_of(campaign.spec))
-                else None
-            )
+            (stored,) = _drafts(connection, campaign, DRAFT.c.id == draft)
+            if not stored.state.is_for_model(project_of(campaign.spec)):
+                return None
+            return self._claim(connection, campaign, stored, None)
 
     def give_model(self, claim: Claim, values: Sequence[AnyValue]) -> bool:
-        """Store what a model gave to a draft that is held for it, and let go of it; False if it was held too long."""
+        """Stores a model's values for a draft that it holds, and releases the draft; False if the claim has lapsed."""
         with self._database.write() as connection:
             if not connection.execute(
                 delete(DRAFT_CLAIM).where(DRAFT_CLAIM.c.token == claim.token)
@@ -226,7 +223,7 @@ class DraftStore:
         return True
 
     def append(self, draft: int, value: AnyValue, note: Note | None = None) -> None:
-        """Store what an operator did; `note` is stored in the same transaction."""
+        """Stores an operator's action, and `note` in the same transaction."""
         with self._database.write() as connection:
             connection.execute(insert(DRAFT_EVENT).values(_row(draft, value)))
             if note:
@@ -235,7 +232,7 @@ class DraftStore:
     def bring(
         self, campaign: Campaign, drafts: Iterable[tuple[str, str, Sequence[AnyValue]]]
     ) -> int:
-        """Add finished drafts (origin, family, values); return how many are new: those that are there stay."""
+        """Adds finished drafts (origin, family, values), except those that exist; returns the number of new ones."""
         new = 0
         with self._database.write() as connection:
             for origin, family, values in drafts:
@@ -259,10 +256,10 @@ class DraftStore:
                     )
         return new
 
-    # What there is
+    # Reading
 
     def drafts(self, campaign: Campaign) -> list[Draft]:
-        """A project's drafts in order."""
+        """Returns a project's drafts in order."""
         with self._database.read() as connection:
             return _drafts(connection, campaign)
 
@@ -271,7 +268,7 @@ class DraftStore:
             return next(iter(_drafts(connection, campaign, DRAFT.c.id == draft)), None)
 
     def picture_hashes(self, but: int) -> dict[int, list[str]]:
-        """Hashes of the pictures that were brought for other drafts, of every project."""
+        """Returns the hashes of pictures that were brought for other drafts, in all projects."""
         columns = select(DRAFT_PICTURE.c.draft_id, DRAFT_PICTURE.c.hash)
         with self._database.read() as connection:
             return grouped(connection.execute(columns.where(DRAFT_PICTURE.c.draft_id != but)))
@@ -295,7 +292,7 @@ def _held(connection: Connection, where) -> Claim | None:
     return None if row is None else Claim(row.token, row.draft_id, row.step, row.claimed_at)
 
 
-def _given(connection: Connection, seat: Seat) -> SeatProgress:
+def _progress(connection: Connection, seat: Seat) -> SeatProgress:
     mine = select(DRAFT_EVENT.c.kind, DRAFT_EVENT.c.at).where(DRAFT_EVENT.c.seat_id == seat.id)
     rows = connection.execute(mine).all()
     skipped = sum(row.kind == KIND_OF[Pass] for row in rows)
@@ -317,7 +314,7 @@ def _check_brings(connection: Connection, seat: Seat, draft: int) -> None:
 
 
 def _is_for(draft: Draft, seat: Seat) -> bool:
-    """Whether this person may act on a draft now."""
+    """Returns whether this person may act on a draft now."""
     state = draft.state
     return (
         state.is_open
@@ -327,7 +324,7 @@ def _is_for(draft: Draft, seat: Seat) -> bool:
 
 
 def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
-    """The family that lacks the largest share of what it wants, else of the most that it takes; None if none does."""
+    """Returns the family that lacks the largest share of its wanted items, or else of its cap; None if all are full."""
     there = Counter(draft.family for draft in drafts if draft.state.step != "rejected")
     for limits in (
         {family.name: family.wanted for family in spec.families},
@@ -341,12 +338,11 @@ def _wanting(drafts: Sequence[Draft], spec: ProjectSpec) -> str | None:
 
 
 def _version(connection: Connection, campaign: Campaign) -> tuple[int, int | None]:
-    """Changes with a project's drafts and events."""
-    drafts = select(func.count()).select_from(DRAFT).where(DRAFT.c.campaign_id == campaign.id)
-    events = select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT))
-    return connection.execute(drafts).scalar_one(), connection.scalar(
-        events.where(DRAFT.c.campaign_id == campaign.id)
-    )
+    """Returns a pair that changes with a project's drafts and events."""
+    is_mine = DRAFT.c.campaign_id == campaign.id
+    drafts = select(func.count()).select_from(DRAFT).where(is_mine)
+    last = select(func.max(DRAFT_EVENT.c.id)).select_from(DRAFT_EVENT.join(DRAFT)).where(is_mine)
+    return connection.execute(drafts).scalar_one(), connection.scalar(last)
 
 
 def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
@@ -358,37 +354,36 @@ def _new(connection: Connection, campaign: Campaign, family: str) -> Draft:
 def _drafts(
     connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
 ) -> list[Draft]:
-    of_these = DRAFT.c.campaign_id == campaign.id
+    wanted = DRAFT.c.campaign_id == campaign.id
     if where is not None:
-        of_these &= where
-    gone = select(SEAT_ENTRY.c.seat_id).join(
+        wanted &= where
+    seats = select(SEAT_ENTRY.c.seat_id).join(
         SEAT_EVENT, SEAT_EVENT.c.seat_id == SEAT_ENTRY.c.seat_id
     )
-    gone = gone.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
-    withdrew = set(connection.scalars(gone))
-    told = select(DRAFT_EVENT).where(DRAFT_EVENT.c.draft_id.in_(select(DRAFT.c.id).where(of_these)))
-    events = grouped(
-        (row.draft_id, row) for row in connection.execute(told.order_by(DRAFT_EVENT.c.id))
-    )
-    rows = connection.execute(select(DRAFT).where(of_these).order_by(DRAFT.c.id)).all()
-    return [
-        _draft(row, events.get(row.id, ()), withdrew, project_of(campaign.spec)) for row in rows
-    ]
+    seats = seats.where(SEAT_ENTRY.c.campaign_id == campaign.id, SEAT_EVENT.c.kind == "withdrew")
+    withdrew = set(connection.scalars(seats))
+    wanted_ids = select(DRAFT.c.id).where(wanted)
+    log = select(DRAFT_EVENT).where(DRAFT_EVENT.c.draft_id.in_(wanted_ids))
+    event_rows = connection.execute(log.order_by(DRAFT_EVENT.c.id))
+    events = grouped((row.draft_id, row) for row in event_rows)
+    rows = connection.execute(select(DRAFT).where(wanted).order_by(DRAFT.c.id)).all()
+    spec = project_of(campaign.spec)
+    return [_draft(row, events.get(row.id, ()), withdrew, spec) for row in rows]
 
 
 def _draft(row: Row, events: Iterable[Row], withdrew: Collection[int], spec: ProjectSpec) -> Draft:
     counted = tuple(
         DraftEvent(
-            VALUES[one.kind].model_validate_json(one.value),
-            one.seat_id,
-            one.voter_id,
-            one.began_at,
-            one.at,
+            VALUES[event.kind].model_validate_json(event.value),
+            event.seat_id,
+            event.voter_id,
+            event.began_at,
+            event.at,
         )
-        for one in events
-        if one.seat_id not in withdrew
+        for event in events
+        if event.seat_id not in withdrew
     )
-    acted = frozenset(one.voter_id for one in events if one.voter_id is not None)
+    acted = frozenset(event.voter_id for event in events if event.voter_id is not None)
     return Draft(
         row.id,
         row.family,

@@ -1,7 +1,7 @@
-"""Authoring tables: drafts of items, what people and models did to each, the pictures that people brought.
+"""Authoring tables: drafts of items, the actions of people and models on each, and pictures that people brought.
 
-All but claims is in the backup, which is private, sealed texts too. Nothing of it is in the public export. Who is
-forgotten is a stranger in the log, whose texts stay under the project's licence.
+The private backup has all of them but claims, with sealed texts. The public export has none. *Forget* makes a person
+anonymous in the log; the texts stay under the project's licence.
 """
 
 from sqlalchemy import Column, ForeignKey, Integer, Table, Text, UniqueConstraint
@@ -34,8 +34,8 @@ DRAFT_EVENT = Table(
     Column("at", Moment, nullable=False),
     UniqueConstraint("draft_id", "voter_id"),
 )
-"""One action: only added, and nobody acts twice on one draft. `value`: a record of `events.VALUES` as JSON. Models,
-operators and files have no seat and no voter."""
+"""An action on a draft: rows are only added, and nobody acts twice on a draft. `value`: a record of `events.VALUES` as
+JSON. Models, operators and files have no seat and no voter."""
 DRAFT_CLAIM = Table(
     "draft_claim",
     METADATA,
@@ -46,7 +46,7 @@ DRAFT_CLAIM = Table(
     Column("voter_id", ForeignKey(VOTER.c.id)),
     Column("claimed_at", Moment, nullable=False),
 )
-"""Who is at work on a draft now: one at a time, a model without seat and voter."""
+"""The claim on a draft, one at a time; a model's has no seat and no voter."""
 DRAFT_PICTURE = Table(
     "draft_picture",
     METADATA,
@@ -60,5 +60,5 @@ DRAFT_PICTURE = Table(
     Column("at", Moment, nullable=False),
     UniqueConstraint("draft_id", "seat_id", "sha256"),
 )
-"""A picture that a seat brought for a draft, whether or not its instruction shows it. `url`: where it was fetched,
-empty for an upload; `hash`: see `io.images.difference_hash`."""
+"""A picture that a seat brought for a draft, even if its instruction doesn't show it. `url`: the source address, empty
+for an upload; `hash`: see `io.images.difference_hash`."""

@@ -1,7 +1,7 @@
 """VisIT-Bench's public table of multi-image items as finished drafts, and back, cell for cell.
 
-Its pictures are addresses alone. One of its hundred rows is incorrect, and says neither that the caption is at fault
-nor that GPT-4 is.
+The table has only the pictures' addresses. One of its hundred rows is marked incorrect without a fault in the caption
+or in GPT-4's answer.
 """
 
 import json
@@ -16,15 +16,13 @@ from arena.authoring.events import (
     Captions,
     Credit,
     DraftAnswer,
-    Fault,
     Instruction,
     ItemPicture,
     Judged,
     Reject,
     Verification,
 )
-from arena.authoring.kinds import ITEM_KINDS
-from arena.authoring.spec import MOST_PICTURES, ProjectSpec, TextLicence, project_of
+from arena.authoring.spec import ITEM_KINDS, MOST_PICTURES, ProjectSpec, TextLicence, project_of
 from arena.authoring.store import Draft, DraftStore
 from arena.io.strict_json import RowsError, row_errors
 from arena.io.tables import COMMAND_LINE, Record, read_records, require_columns
@@ -35,13 +33,13 @@ from arena.types import item_key
 
 TASK = ITEM_KINDS["captions"].task
 DRAFTER = "GPT-4"
-"""Whose answers the table has."""
+"""The model that wrote the table's answers."""
 _CORRECT = "human_ratings_gpt4_correct"
 _CAPTION = "human_ratings_problem_in_caption"
 _ANSWER = "human_ratings_problem_in_gpt4"
 _RIGHTS = "public_images_metadata"
 _ELSEWHERE = ("images_blip2_captions", "reference_output", _RIGHTS)
-"""Columns that no step of ours has, kept as they are."""
+"""Columns without a step here, stored unchanged."""
 VISIT_COLUMNS = (
     *("instruction_category", "images", "is_multiple_images", "instruction", "gpt4_prediction"),
     *("images_dense_captions", *_ELSEWHERE[:2], _CORRECT, _CAPTION, _ANSWER, _ELSEWHERE[2]),
@@ -49,7 +47,7 @@ VISIT_COLUMNS = (
 
 
 class FinishedDraft(NamedTuple):
-    """A row as what was done to a draft."""
+    """A row as the actions on a draft."""
 
     origin: str
     family: str
@@ -57,24 +55,24 @@ class FinishedDraft(NamedTuple):
 
 
 def read_visit(path: Path) -> list[FinishedDraft]:
-    """The rows of a table. Raises RowsError, which names file, row and column."""
-    found = []
+    """Returns the rows of a table. Raises RowsError, which names file, row and column."""
+    drafts = []
     for record in read_records(path, COMMAND_LINE):
         with row_errors(path.name, record.row):
-            found.append(_finished(record))
-    if not found:
+            drafts.append(_finished(record))
+    if not drafts:
         raise RowsError(
             "expected a row for each item, found none; choose VisIT-Bench's table", path.name
         )
-    return found
+    return drafts
 
 
 def import_visit(
     campaigns: CampaignStore, store: DraftStore, path: Path, name: str, note: Note | None = None
 ) -> tuple[Campaign, int]:
-    """Bring a table into the project of this name, which the first import makes; return how many drafts are new.
+    """Imports a table into the project of this name, which the first import makes; returns the number of new drafts.
 
-    Raises RowsError, and CampaignError for a name that another kind of campaign has, or three verifiers.
+    Raises RowsError, and CampaignError if another kind of campaign has the name, or the project has three verifiers.
     """
     drafts = read_visit(path)
     project = campaigns.find(name)
@@ -119,15 +117,17 @@ def _finished(record: Record) -> FinishedDraft:
         pictures=tuple(ItemPicture(url=address) for address in addresses),
         columns={column: text_in(row, column, empty=True) for column in _ELSEWHERE},
     )
-    said = _judged(row)
+    judgement = _judged(row)
     captions = Captions(texts=tuple(captions_in(row, len(addresses))))
     values: list[AnyValue] = [instruction, captions]
     values += [
         DraftAnswer(text=text_in(row, "gpt4_prediction"), model=DRAFTER),
-        Verification(said=said),
+        Verification(said=judgement),
     ]
-    if said != "correct":
-        values.append(Reject(fault=said))  # a fault that returns a draft of ours ended theirs
+    if judgement != "correct":
+        values.append(
+            Reject(fault=judgement)
+        )  # Here a fault can return a draft to an earlier step; in the table it was final.
     return FinishedDraft(
         item_key(text, addresses), text_in(row, "instruction_category"), tuple(values)
     )
@@ -140,26 +140,29 @@ def _judged(row: Row) -> Judged:
             f"expected True in at most one of it, {_CAPTION} and {_ANSWER}; mend the row",
             column=_CORRECT,
         )
-    fault: Fault = "caption" if caption else "answer" if answer else "not told"
-    return "correct" if correct else fault
+    if correct:
+        return "correct"
+    if caption:
+        return "caption"
+    return "answer" if answer else "not told"
 
 
 def _flag(row: Row, column: str) -> bool:
-    told = row[column]
-    if told not in ("True", "False"):
-        raise RowsError(f"expected True or False, found {str(told)[:60]!r}", column=column)
-    return told == "True"
+    cell = row[column]
+    if cell not in ("True", "False"):
+        raise RowsError(f"expected True or False, found {str(cell)[:60]!r}", column=column)
+    return cell == "True"
 
 
 def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
-    """A verified draft as a row of the table, its pictures by their addresses or names. Raises ValueError.
+    """Returns a verified draft as a row of the table, its pictures by address or name. Raises ValueError.
 
     `own`: the licence of pictures that people made themselves.
     """
     state = draft.state
     if not (state.instruction and state.answer and state.judgements):
         raise ValueError(f"item {draft.id} is not verified; it has no row")
-    said = state.judgements[-1]
+    judgement = state.judgements[-1]
     pictures = state.instruction.pictures
     captions: Sequence[str | float] = [
         *state.captions,
@@ -172,9 +175,9 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
         "instruction": state.instruction.text,
         "gpt4_prediction": state.answer.text,
         "images_dense_captions": json.dumps(captions),
-        _CORRECT: str(said == "correct"),
-        _CAPTION: str(said == "caption"),
-        _ANSWER: str(said == "answer"),
+        _CORRECT: str(judgement == "correct"),
+        _CAPTION: str(judgement == "caption"),
+        _ANSWER: str(judgement == "answer"),
         **{column: state.instruction.columns.get(column, "") for column in _ELSEWHERE},
     }
     if not values[_RIGHTS] and not draft.origin:
@@ -183,6 +186,6 @@ def visit_row(draft: Draft, own: TextLicence) -> dict[str, str]:
 
 
 def _rights(credit: Credit, own: TextLicence) -> dict[str, str]:
-    """A picture's credit in the words that `items.importers` reads in such a table."""
+    """Returns a picture's credit with the keys that `items.importers` reads in this table."""
     licence = own if credit.licence == "own" else credit.licence or ""
     return {"creator": credit.creator, "license": licence, "source": credit.source}

@@ -1,7 +1,7 @@
-"""Blindness: whether an answer's text may stand beside its model's name.
+"""Blindness: whether an answer's text may be shown with its model's name.
 
-Whatever shows both asks here, whichever page, file or report it is. The link of a finished battle needs no asking: its
-token is known to the voter alone, and to whom the voter sent it (`Outcomes.finished`).
+Every page, file or report that shows both checks here. The link of a finished battle needs no check: only the voter
+knows its token, and the people who got it from the voter (`Outcomes.finished`).
 """
 
 from collections.abc import Callable, Collection
@@ -32,7 +32,7 @@ def _no_campaigns(_: Connection) -> Collection[str]:
 
 @dataclass(frozen=True)
 class Blindness:
-    """Reader of who may see what; `campaigns` reads the sources that running campaigns draw from."""
+    """Reader of the rule; `campaigns` reads the sources that running campaigns draw from."""
 
     database: Database
     items: ItemBank
@@ -40,19 +40,23 @@ class Blindness:
     campaigns: Callable[[Connection], Collection[str]] = _no_campaigns
 
     def may_show(self, reader: int, item: int) -> bool:
-        """Whether a reader may see an item's answers under their names: nobody draws it, or the reader has chosen.
+        """Returns whether a reader may see an item's answers with their models' names: nobody draws it, or the reader
+        has chosen.
 
         `reader` is a voter's id, or NOBODY. Raises DatabaseError.
         """
         return not self.can_be_drawn(item) or self._has_chosen(reader, item)
 
     def can_be_drawn(self, item: int) -> bool:
-        """Whether somebody may still be asked to choose between two answers to an item. Raises DatabaseError."""
+        """Returns whether somebody may still be asked to choose between two answers to an item.
+
+        Raises DatabaseError.
+        """
         bank = self.items.bank()
-        found = bank.items.get(item)
-        if found is None or len(found.contestants) < 2:
+        known = bank.items.get(item)
+        if known is None or len(known.contestants) < 2:
             return False
-        source = next(source for source in bank.sources if source.id == found.source)
+        source = {source.id: source for source in bank.sources}[known.source]
         if source.id not in left_out_of_draw(bank, self.demo_bank) or source.kind == "check":
             return True
         with self.database.read() as connection:

@@ -1,9 +1,8 @@
 """Choices: votes, undos and reveals in battles of any kind, each a change of the battle's row under its lock.
 
 A battle's first choice can be undone once, for some seconds, before its names are revealed. A choice that can no longer
-be undone is final: the transaction that makes it so gives it a number, once. Only what has a number may be public, and
-numbers become visible in their order, so that a reader who knows one number asks for what is above it.
-"""
+be undone is final, and gets a number in the same transaction. Only numbered choices may be public. Numbers become
+visible in their order, so that a reader who knows one number asks for the higher ones."""
 
 import re
 from collections.abc import Callable
@@ -61,8 +60,8 @@ AnyBattle = TypeVar("AnyBattle")
 class ChoiceStore(Generic[AnyBattle]):
     """Votes, undos and reveals in battles of one kind; every method for a voter is one idempotent transaction.
 
-    It checks voter, token and state in the database; what it returns is true after the commit. The hash of the cookie
-    identifies the voter; the browser sends nothing else but a token and a choice.
+    It checks voter, token and state in the database, and its results hold after the commit. The hash of the cookie
+    identifies the voter; the browser only sends a token and a choice.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class ChoiceStore(Generic[AnyBattle]):
         kind: ColumnElement[bool],
         battle_of: Callable[[Connection, Row], AnyBattle],
     ) -> None:
-        """`kind` is the condition that a battle is of this kind, `battle_of` reads a row of battles."""
+        """`kind` is the condition for battles of this kind, `battle_of` reads a row of battles."""
         self._database = database
         self._battle_of = battle_of
         # Built once: building a statement costs more than running it.
@@ -90,12 +89,15 @@ class ChoiceStore(Generic[AnyBattle]):
         self._ended = changed.values(ended=bindparam("reason"), ended_at=bindparam("ended_at"))
 
     def find(self, voter: int, token: str) -> AnyBattle:
-        """A battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
+        """Returns a battle in its current state. Raises UnknownBattleError for a token that is not the voter's."""
         with self._database.read() as connection:
             return self._battle_of(connection, self._find(connection, voter, token))
 
     def undo(self, voter: int, token: str) -> AnyBattle:
-        """Undo the first choice and return the open battle. Raises UnknownBattleError, or what `check_undo` raises."""
+        """Undoes the first choice and returns the open battle.
+
+        Raises UnknownBattleError, or what `check_undo` raises.
+        """
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is not None:
@@ -106,7 +108,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, row)
 
     def reveal(self, voter: int, token: str) -> AnyBattle:
-        """Make the choice final and return the battle; from here on its names may be shown. Raises as `undo` does."""
+        """Makes the choice final and returns the battle; from here on its names may be shown. Raises as `undo` does."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             if row.choice is None:
@@ -118,7 +120,7 @@ class ChoiceStore(Generic[AnyBattle]):
             return self._battle_of(connection, row)
 
     def names(self, voter: int, token: str) -> Names:
-        """Display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
+        """Returns the display names of the models of a revealed battle. Raises ChoiceError before the reveal."""
         with self._database.read() as connection:
             row = self._find(connection, voter, token)
             if row.revealed_at is None:
@@ -128,7 +130,7 @@ class ChoiceStore(Generic[AnyBattle]):
         return Names(display[row.model_a], display[row.model_b])
 
     def _find(self, connection: Connection, voter: int, token: str, lock: bool = False) -> Row:
-        """The row of a token's battle, locked if asked. Raises UnknownBattleError."""
+        """Returns the row of a token's battle, locked with `lock`. Raises UnknownBattleError."""
         name, attempt = token_parts(token)
         query = self._lock_mine if lock else self._mine
         row = connection.execute(query, {"name": name, "voter": voter}).one_or_none()
@@ -145,9 +147,9 @@ class ChoiceStore(Generic[AnyBattle]):
         terms: str,
         outside: str | None = None,
     ) -> AnyBattle:
-        """Store a choice in a locked battle; the same choice again changes nothing.
+        """Stores a choice in a locked battle; the same choice again changes nothing.
 
-        The second attempt is final at once. Raises ChoiceError where another choice stands or was taken back.
+        The second attempt is final at once. Raises ChoiceError if there is another choice, or it was taken back.
         """
         if attempt == 1 and row.taken_back is not None:
             raise ChoiceError(
@@ -165,23 +167,23 @@ class ChoiceStore(Generic[AnyBattle]):
         return self._battle_of(connection, row)
 
     def _end(self, connection: Connection, battle: int, reason: str) -> Row:
-        """Store that a battle without a choice was skipped or has nothing to vote on; return its row."""
+        """Stores that a battle without a choice was skipped or has nothing to vote on; returns its row."""
         values = {"battle": battle, "reason": reason, "ended_at": now()}
         return connection.execute(self._ended, values).one()
 
 
 def next_final_number(connection: Connection) -> int:
-    """Return the number of a vote that this transaction makes final; until its end nobody else gets one."""
+    """Returns the number of a vote that becomes final in this transaction, which blocks other numbers until its end."""
     take_turn(connection, BATTLE)
     last = connection.scalar(_LAST_NUMBER)
     return (last or 0) + 1
 
 
 def publish_votes(database: Database) -> None:
-    """Number the votes that can no longer be undone; whoever reads votes for others calls this first.
+    """Numbers the votes that can no longer be undone; to be called before votes are read for others.
 
-    It waits for nobody: a vote whose undo is under way is left out, and where the database is locked or read-only, the
-    next reader makes up for it.
+    It never waits: a vote with an undo under way is left out, and if the database is locked or read-only, the next
+    reader's call numbers the votes.
     """
     with database.read() as connection:
         oldest = connection.scalar(_OLDEST_WAITING)
@@ -199,44 +201,44 @@ def publish_votes(database: Database) -> None:
         battles = connection.scalars(late).all()
         if battles:
             first = next_final_number(connection)
-            rows = [{"battle": one, "number": n} for n, one in enumerate(battles, first)]
+            rows = [{"battle": battle, "number": n} for n, battle in enumerate(battles, first)]
             connection.execute(_NUMBERED, rows)
 
 
 def attempt_of(row: Row) -> int:
-    """The attempt that a battle is at, 1 or 2."""
+    """Returns the current attempt of a battle, 1 or 2."""
     return 1 if row.taken_back is None else 2
 
 
 def phase(row: Row) -> Phase:
-    """The state of a battle that was not skipped."""
+    """Returns the phase of a battle that was not skipped."""
     if row.choice is None:
         return Phase.OPEN
     return Phase.VOTED if row.revealed_at is None else Phase.REVEALED
 
 
 def undo_seconds(attempt: int, voted_at: datetime) -> int:
-    """For how long a page offers to undo a choice, by this machine's clock; `check_undo` decides."""
+    """Returns the seconds that a page offers to undo a choice, by this machine's clock; `check_undo` decides."""
     late = now() - voted_at > timedelta(seconds=UNDO_SECONDS + UNDO_GRACE_SECONDS)
     return 0 if attempt == 2 or late else UNDO_SECONDS
 
 
 def token_parts(token: str) -> tuple[str, int]:
-    """The battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
-    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
-    if found is None:
+    """Returns the battle's name and the attempt. Raises UnknownBattleError for a malformed token."""
+    match = _TOKEN.fullmatch(token) if isinstance(token, str) else None
+    if match is None:
         raise UnknownBattleError
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
-def check_among(value: object, allowed: tuple[str, ...], what: str) -> None:
-    """Raise ChoiceError for a value that a browser made up."""
+def check_among(value: object, allowed: tuple[str, ...], field: str) -> None:
+    """Raises ChoiceError for a value that no page sends; `field` names it in the message."""
     if value not in allowed:
-        raise ChoiceError("The {} must be one of: {}.", what, ", ".join(allowed))
+        raise ChoiceError("The {} must be one of: {}.", field, ", ".join(allowed))
 
 
 def check_undo(connection: Connection, row: Row) -> None:
-    """Raise ChoiceError if the choice of a locked battle can no longer be undone."""
+    """Raises ChoiceError if the choice of a locked battle can no longer be undone."""
     if row.taken_back is not None:
         raise ChoiceError("A choice can be taken back once; this one is final.")
     if row.revealed_at is not None:

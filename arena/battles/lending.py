@@ -1,6 +1,6 @@
-"""Lending: who may spend the operator's money on judges and live models, and which network pays beside a guest.
+"""Lending: the rule for visitors who spend the operator's money on judges and live models, and for their networks.
 
-Where people can log in, it is lent to those who did; elsewhere to any cookie.
+If people can log in, money is lent to those who did; otherwise to any cookie.
 """
 
 from sqlalchemy import select
@@ -14,14 +14,14 @@ TERMS = "lent to people who log in, since it costs the operator money"
 
 
 class NotLentError(VoterError):
-    """A guest asks for what costs the operator money, where people can log in."""
+    """A guest asks for something that costs the operator money, although people can log in."""
 
     def __init__(self) -> None:
         super().__init__(f"This is {TERMS}; log in above")
 
 
 class Lending:
-    """Lending by one database; `login`: whether people can log in."""
+    """Lending in one database; `login`: whether people can log in."""
 
     def __init__(self, database: Database, login: bool) -> None:
         self.login = login
@@ -33,7 +33,7 @@ class Lending:
         return self.to_voter(self._voters.voter(cookie_hash), network)
 
     def to_voter(self, voter: int, network: str | None) -> str | None:
-        """Return the code of the network that pays beside a voter; None for a person. Raises NotLentError."""
+        """Returns the code of the network that shares a voter's limit; None for a person. Raises NotLentError."""
         person = select(PERSON.c.voter_id).where(PERSON.c.voter_id == voter)
         with self._database.read() as connection:
             if connection.scalar(person) is not None:

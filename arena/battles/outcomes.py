@@ -1,6 +1,6 @@
-"""Outcomes: what a voter learns with the names of a finished battle, from votes that are final.
+"""Outcomes: the facts that a voter sees with the names of a finished battle, from final votes.
 
-How others chose on the same item and pair, the reference's answer, and which models this voter has preferred so far.
+These are others' choices on the same item and pair, the reference's answer, and the voter's preferences so far.
 """
 
 import re
@@ -77,33 +77,33 @@ _MINE = select(BATTLE.c.winner, BATTLE.c.loser).where(
 
 
 class BattleOutcome(NamedTuple):
-    """What is told of a finished battle."""
+    """The outcome of a finished battle."""
 
     alike: int
-    """Of the others, those who chose as this voter did."""
+    """The number of others with this voter's choice."""
     others: int
     reference: str | None
     """The reference's answer, unless it was one of the two."""
     closed: bool = False
-    """Whether how others chose is not told yet."""
+    """Whether others' choices are not shown yet."""
 
 
 class FinishedBattle(NamedTuple):
-    """A battle whose vote is final, without whoever voted; answers in use alone."""
+    """A battle with a final vote, without its voter, and with answers in use."""
 
     item: int
     names: Names
     answers: tuple[ShownAnswer, ShownAnswer]
     choice: Side
     alike: int
-    """Of all people who compared these two models on this item, those who chose so."""
+    """The number of people with this choice, of all who compared these two models on this item."""
     people: int
     reference: str | None
     """The reference's answer, unless it was one of the two."""
 
     @property
     def verdict(self) -> str:
-        """Return what was chosen, in one sentence."""
+        """A sentence about the choice."""
         won, lost = self.names if self.choice == "a" else self.names[::-1]
         if self.people == 1:
             return f"One person has compared the two here, and chose {won} over {lost}."
@@ -111,7 +111,7 @@ class FinishedBattle(NamedTuple):
 
 
 class Preference(NamedTuple):
-    """How often a voter preferred a model, of the battles that it was in."""
+    """A voter's preference for a model: its wins among its battles."""
 
     model: str
     wins: int
@@ -120,13 +120,13 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Reader of outcomes; `closed` reads the sources of which nothing is told but one's own choice."""
+    """Reader of outcomes; `closed` reads the sources with hidden choices of others."""
 
     database: Database
     closed: Callable[[Connection], Collection[str]] = lambda _: ()
 
     def of(self, voter: int, battle: Battle) -> BattleOutcome:
-        """Return the outcome of a revealed battle."""
+        """Returns the outcome of a revealed battle."""
         publish_votes(self.database)
         with self.database.read() as connection:
             closed = connection.scalar(_SOURCE_OF, {"item": battle.item}) in self.closed(connection)
@@ -137,10 +137,10 @@ class Outcomes:
         return BattleOutcome(votes.get(chosen, 0), sum(votes.values()), reference, closed)
 
     def finished(self, token: str) -> FinishedBattle | None:
-        """Return a battle by its token; None if none is finished, or its answers are out of use.
+        """Returns a battle by its token; None if it isn't finished, or its answers are out of use.
 
-        The token is random, stands on its voter's page alone, and changes when the voter is forgotten: whoever has it
-        was sent it by somebody who chose there.
+        The token is random, appears only on its voter's page, and changes when the voter is forgotten. So anybody who
+        has it got it from somebody who chose there.
         """
         if not _LINK.fullmatch(token):
             return None
@@ -167,7 +167,7 @@ class Outcomes:
         )
 
     def preferences(self, voter: int) -> Sequence[Preference]:
-        """Return the models of a voter's revealed battles, the most preferred first."""
+        """Returns the models of a voter's revealed battles, the most preferred first."""
         wins: Counter[int] = Counter()
         battles: Counter[int] = Counter()
         with self.database.read() as connection:
@@ -179,10 +179,15 @@ class Outcomes:
                     select(MODEL.c.id, MODEL.c.display).where(MODEL.c.id.in_(battles))
                 ).all()
             )
-        found = [Preference(names[model], wins[model], n) for model, n in battles.items()]
-        return sorted(found, key=lambda one: (-one.wins / one.battles, -one.battles, one.model))
+
+        def order(preference: Preference) -> tuple[float, int, str]:
+            share = preference.wins / preference.battles
+            return -share, -preference.battles, preference.model
+
+        preferences = [Preference(names[model], wins[model], n) for model, n in battles.items()]
+        return sorted(preferences, key=order)
 
 
 def _reference(connection: Connection, item: int, answers: tuple[int, int]) -> str | None:
-    found = connection.execute(_REFERENCE, {"item": item}).first()
-    return found.text if found and found.id not in answers else None
+    answer = connection.execute(_REFERENCE, {"item": item}).first()
+    return answer.text if answer and answer.id not in answers else None

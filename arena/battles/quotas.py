@@ -1,9 +1,8 @@
 """Quotas: daily limits (UTC) on the battles of a voter and of a network.
 
-A battle over the limit is refused before it is served, not after a person has read two answers; a skipped one does not
-count for the voter. Networks are stored as codes: those of counts are deleted each day, with their key; those of voters
-stay, and lose their key each month.
-"""
+A battle over the limit is refused before anybody reads its answers. A skipped battle does not count for the voter.
+Networks are stored as codes: codes of counts are deleted each day, with their key; codes of voters stay, but their key
+is deleted each month."""
 
 import hmac
 import secrets
@@ -35,7 +34,7 @@ NETWORK_DAY = Table(
     Column("day", Text, nullable=False),
     Column("dealt", Integer, nullable=False),
 )
-"""What a network was served on a day (battles, reports, quotes, seats), and its images; one code for each kind."""
+"""A network's counts of a day (battles, reports, quotes, seats, images), under another code for each kind."""
 Kind = Literal["battles", "images", "reports", "quotes", "seats", "money", "voters"]
 
 _KEY = select(NETWORK_KEY.c.key).where(NETWORK_KEY.c.day == bindparam("day"))
@@ -44,13 +43,13 @@ _SINCE = bindparam("since", type_=Moment)
 _SERVED_TODAY = select(func.count()).where(
     BATTLE.c.voter_id.in_(_SELVES), BATTLE.c.began_at >= _SINCE, IS_LIVE | ~SKIPPED
 )
-"""The battles a voter was served since a time; built once, since building it costs more than running it."""
+"""The number of battles served to a voter since a time; built once, since building costs more than running."""
 LIMITS = VoteLimits()
-"""The limits when an operator sets none."""
+"""The limits without an operator's settings."""
 
 
 class LimitError(VoterError):
-    """A limit of votes that is reached; says which, and when there is more."""
+    """A limit of votes is reached; the message says which, and when there are more."""
 
 
 class NetworkDays:
@@ -67,23 +66,27 @@ class NetworkDays:
             .returning(NETWORK_DAY.c.dealt)
         )
 
-    def more(self, connection: Connection, network: str, what: Kind, of: str = "") -> int:
-        """Add one to the network's count and return today's count; `of`: the campaign, where each has its own."""
+    def more(self, connection: Connection, network: str, kind: Kind, campaign: str = "") -> int:
+        """Adds one to the network's count and returns today's count; `campaign`: the campaign with a count of its
+        own.
+        """
         values = {
-            "network": self.code(connection, f"{of} {network}" if of else network, what),
+            "network": self.code(
+                connection, f"{campaign} {network}" if campaign else network, kind
+            ),
             "day": f"{now():%Y-%m-%d}",
             "dealt": 1,
         }
         return connection.execute(self._one_more, values).scalar_one()
 
     def note(self, connection: Connection, network: str, voter: int) -> None:
-        """Remember that a voter came from a network: votes of one network are weighed together."""
+        """Stores that a voter came from a network, since votes of one network are tested together."""
         values = {"voter_id": voter, "network": self.code(connection, network, "voters")}
         connection.execute(self._noted, values)
 
-    def code(self, connection: Connection, network: str, what: Kind) -> str:
-        """Return the network's code of today, another one for each kind; that of voters lasts for a month."""
-        day = f"{now():%Y-%m}" if what == "voters" else f"{now():%Y-%m-%d}"
+    def code(self, connection: Connection, network: str, kind: Kind) -> str:
+        """Returns the network's code of today, another one for each kind; the code for voters lasts a month."""
+        day = f"{now():%Y-%m}" if kind == "voters" else f"{now():%Y-%m-%d}"
         secret = connection.scalar(_KEY, {"day": day})  # the same on every server
         if secret is None:
             self.forget(connection)
@@ -92,10 +95,10 @@ class NetworkDays:
                 self._database.insert(NETWORK_KEY).values(values).on_conflict_do_nothing()
             )
             secret = connection.execute(_KEY, {"day": day}).scalar_one()
-        return hmac.digest(bytes.fromhex(secret), f"{what} {network}".encode(), "sha256").hex()
+        return hmac.digest(bytes.fromhex(secret), f"{kind} {network}".encode(), "sha256").hex()
 
     def forget(self, connection: Connection) -> None:
-        """Delete the counts of the days before, and the keys of days and months before."""
+        """Deletes the counts of earlier days, and the keys of earlier days and months."""
         today = f"{now():%Y-%m-%d}"
         connection.execute(delete(NETWORK_DAY).where(NETWORK_DAY.c.day < today))
         connection.execute(
@@ -112,7 +115,7 @@ class Quotas:
         self._days = NetworkDays(database)
 
     def count_battle(self, connection: Connection, voter: int, network: str | None) -> None:
-        """Count one more battle of a voter, whom the caller has locked, and of a network. Raises LimitError."""
+        """Counts a battle of a voter, locked by the caller, and of a network. Raises LimitError."""
         self.check_voter(connection, voter)
         if network is not None:
             if self._days.more(connection, network, "battles") > self._limits.network_day:
@@ -122,12 +125,10 @@ class Quotas:
             self._days.note(connection, network, voter)
 
     def check_voter(self, connection: Connection, voter: int) -> None:
-        """Raise LimitError if a voter has had today's battles."""
+        """Raises LimitError if a voter has had today's battles."""
         today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-        if (
-            connection.execute(_SERVED_TODAY, {"voter": voter, "since": today}).scalar_one()
-            >= self._limits.voter_day
-        ):
+        values = {"voter": voter, "since": today}
+        if connection.execute(_SERVED_TODAY, values).scalar_one() >= self._limits.voter_day:
             raise LimitError(
                 "That was the last battle for today: one voter has at most {} a day. Thank you! "
                 "There are more from midnight (UTC).",
@@ -137,7 +138,7 @@ class Quotas:
     def count_live_battle(
         self, connection: Connection, voter: int, item: int | None, network: str | None
     ) -> None:
-        """Count one more live battle, about an item of the bank or own images. Raises LimitError."""
+        """Counts a live battle, about an item of the bank or own images. Raises LimitError."""
         lock(connection, voter)
         self.count_battle(connection, voter, network)
         about = select(func.count()).where(
@@ -149,7 +150,7 @@ class Quotas:
             )
 
     def exhausted_live_pairs(self, voter: int) -> frozenset[frozenset[str]]:
-        """The pairs of models, by name, that a voter has had in live battles as often as allowed."""
+        """Returns the pairs of models, by name, that a voter has had in live battles as often as allowed."""
         mine = select(BATTLE.c.model_a, BATTLE.c.model_b).where(
             BATTLE.c.voter_id.in_(selves(voter)), IS_LIVE, BATTLE.c.model_a.is_not(None)
         )
@@ -166,12 +167,12 @@ class Quotas:
 
 @dataclass(frozen=True)
 class Networks:
-    """The public network of a request, behind `hops` proxies of our own."""
+    """The public network of a request that passes `hops` proxies of our own."""
 
     hops: int = 0
 
     def of(self, request: Any) -> str | None:
-        """The network of a Starlette or Gradio request; None for a private address, which identifies none."""
+        """Returns the network of a Starlette or Gradio request; None for a private address, which identifies none."""
         peer = request.client.host if request.client else ""
         return public_network(
             client_address(peer, request.headers.getlist("x-forwarded-for"), self.hops)

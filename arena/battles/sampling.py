@@ -1,9 +1,7 @@
 """Pair sampling: the item, the two models and their sides of a voter's next battle.
 
-Pairs of models with fewer votes are likelier, by so little that nobody can foretell the next one; items are drawn
-evenly, and a fair coin gives the sides. Where there are check items, about one battle in ten is on one of them, in
-place of any other.
-"""
+Pairs of models with fewer votes are likelier, but so little that nobody can predict the next one. Items are drawn
+evenly, and a fair coin decides the sides. If there are check items, about one battle in ten is on one of them."""
 
 import random
 import time
@@ -17,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from arena.battles.quotas import LIMITS, LimitError
-from arena.battles.store import BattleStore, Draw, DrawKind, Held, Seen
+from arena.battles.store import BattleStore, Draw, DrawKind, Held, ItemPair
 from arena.battles.vote_table import VoteTable
 from arena.items.store import Bank, ItemBank
 from arena.settings import DemoBank, VoteLimits
@@ -26,16 +24,16 @@ from arena.types import OWN_KINDS, Battle, Contestant, Item
 Pair = tuple[int, int]
 Floats = npt.NDArray[np.floating]
 CHECK_SHARE = 0.1
-"""Share of a voter's battles that are on check items, while any remain that the voter has not had."""
+"""The share of a voter's battles on check items, while there are new ones for the voter."""
 MOST_GRIDS = 100
-"""Selections of items, such as a family, whose grid is kept."""
+"""The most cached grids, of selections of items such as a family."""
 
 
 class NoBattle(Enum):
-    """Why there is no battle to show, in words for the voter."""
+    """The reason why there is no battle, in words for the voter."""
 
     EMPTY = "Please come back later."
-    """Nothing can be drawn for anybody; the operators' checklist says why."""
+    """Nothing can be drawn for anybody; the operators' checklist has the reason."""
     NO_SUCH_ITEM = "There is no such item here, or it has no two answers to compare."
     ALL_SEEN = "You have compared everything there is here. Thank you!"
 
@@ -48,9 +46,9 @@ class BattleRequest:
     family: str | None = None
 
     def fits(self, item: Item) -> bool:
-        return (
-            item.key == self.item if self.item is not None else self.family in (None, item.family)
-        )
+        if self.item is not None:
+            return item.key == self.item
+        return self.family in (None, item.family)
 
 
 class PairSampler:
@@ -78,7 +76,7 @@ class PairSampler:
         self._grids: dict[tuple[int, ...], PairGrid] = {}
 
     def shown_items(self) -> tuple[Item, ...]:
-        """The items that can be drawn now: showable, of a source in the draw, with answers of two models."""
+        """Returns the items that can be drawn now: showable, of a source in the draw, with answers of two models."""
         bank = self._items.bank()
         return tuple(item for item in in_draw(bank, self._demo_bank) if len(item.contestants) > 1)
 
@@ -90,7 +88,7 @@ class PairSampler:
     def next_battle(
         self, voter: int, request: BattleRequest, network: str | None = None
     ) -> Battle | NoBattle:
-        """The voter's unfinished battle or a new one, already stored; or why there is none. Raises LimitError."""
+        """Returns the voter's unfinished battle or a new one, already stored, or a NoBattle. Raises LimitError."""
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
         if request.item is not None and not wanted:
@@ -109,9 +107,9 @@ class PairSampler:
         return battle or self._why_none(items, wanted)
 
     def hold(self, voter: int, request: BattleRequest) -> Held | None:
-        """Draw the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
+        """Draws the battle after this one, to be sent ahead of its time; see `BattleStore.hold`. Raises LimitError.
 
-        One that is held stays, whatever is asked for now: else whoever asks often enough would choose his pair.
+        A held battle stays for any later request; otherwise a voter could choose a pair by asking often enough.
         """
         items = self.shown_items()
         wanted = [item for item in items if request.fits(item)]
@@ -122,46 +120,45 @@ class PairSampler:
             stands=lambda held, taken: self._stands(held, items, taken),
         )
 
-    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[Seen]) -> bool:
-        """Whether a held draw could be drawn now: its answers are in use, and the voter has not had it meanwhile."""
+    def _stands(self, held: Draw, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> bool:
+        """Returns whether a held draw is still possible: its answers are in use, and the voter has not had it
+        meanwhile.
+        """
         item = self._items.bank().items.get(held.item)
         if item is None or (held.kind != "check" and item not in wanted):
             return False
         low, high = sorted((held.model_a, held.model_b))
         answers = {(held.model_a, held.answer_a), (held.model_b, held.answer_b)}
-        return answers <= set(item.contestants) and Seen(item.id, low, high) not in taken
+        return answers <= set(item.contestants) and ItemPair(item.id, low, high) not in taken
 
     def _maybe_check_item(
-        self, found: Draw | None, taken: frozenset[Seen], kind: DrawKind
+        self, drawn: Draw | None, taken: frozenset[ItemPair], kind: DrawKind
     ) -> Draw | None:
-        """Now and then, replace a drawn battle by one on a new check item, unless its item was asked for."""
-        found = found and found.by(kind)
-        if found is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
-            return found
+        """Sometimes replaces a drawn battle by one on a new check item, unless the voter picked the item."""
+        drawn = drawn and drawn.by(kind)
+        if drawn is None or kind == "picked" or self._coin.random() >= CHECK_SHARE:
+            return drawn
         check = draw(PairGrid(self._items.bank().checks()), {}, taken, self._coin)
-        return check.by("check") if check else found
+        return check.by("check") if check else drawn
 
-    def _draw(self, wanted: Sequence[Item], taken: frozenset[Seen]) -> Draw | None:
-        """Draw a battle new to this voter. Raises LimitError when only the limits per item and pair leave nothing."""
-        items = Counter(seen.item for seen in taken)
-        pairs = Counter((seen.low, seen.high) for seen in taken)
+    def _draw(self, wanted: Sequence[Item], taken: frozenset[ItemPair]) -> Draw | None:
+        """Draws a new battle for this voter. Raises LimitError if only the limits per item and pair leave none."""
+        items = Counter(pair.item for pair in taken)
+        pairs = Counter((pair.low, pair.high) for pair in taken)
         closed = frozenset(pair for pair, n in pairs.items() if n >= self._limits.voter_pair)
         left = [item for item in wanted if items[item.id] < self._limits.voter_item]
         grid = self._grid(wanted) if len(left) == len(wanted) else PairGrid(left)
-        found = draw(grid, self._pair_votes, taken, self._coin, closed)
-        if (
-            found is None
-            and wanted
-            and (closed or max(items.values(), default=0) >= self._limits.voter_item)
-        ):
+        drawn = draw(grid, self._pair_votes, taken, self._coin, closed)
+        is_limited = bool(closed) or max(items.values(), default=0) >= self._limits.voter_item
+        if drawn is None and wanted and is_limited:
             raise LimitError(
                 "You have compared these items and models as often as one voter may here. Thank you!"
             )
-        return found
+        return drawn
 
     def _grid(self, wanted: Sequence[Item]) -> "PairGrid":
-        """The grid of these items, kept while the bank has these very objects."""
-        key = tuple(map(id, wanted))  # no other object has them: the grid holds its items
+        """Returns the grid of these items, cached while the bank has these very objects."""
+        key = tuple(map(id, wanted))  # The ids are unique, since the grid holds its items.
         grid = self._grids.get(key)
         if grid is None:
             if len(self._grids) >= MOST_GRIDS:
@@ -171,15 +168,15 @@ class PairSampler:
 
     @staticmethod
     def _why_none(items: Sequence[Item], wanted: Sequence[Item]) -> NoBattle:
-        """Why there is none, of all items and of those that were asked for."""
+        """Returns the reason for no battle, from all items and the wanted ones."""
         if wanted:
             return NoBattle.ALL_SEEN
         return NoBattle.NO_SUCH_ITEM if items else NoBattle.EMPTY
 
     def _count_votes(self) -> None:
-        """Have the votes of each pair about COUNT_SECONDS old at most; one draw counts them, the others go on.
+        """Counts the votes of each pair, every COUNT_SECONDS; one draw counts them while the others go on.
 
-        Before a draw's transaction: counting may write, and would wait for a connection that others like it hold.
+        It runs before a draw's transaction, since counting may write, and would wait for a connection held by others.
         """
         first = self._counted == float("-inf")
         if self._is_counted() or not self._counting.acquire(blocking=first):
@@ -196,13 +193,13 @@ class PairSampler:
 
 
 def in_draw(bank: Bank, demo_bank: DemoBank) -> tuple[Item, ...]:
-    """The items of the sources in the draw."""
+    """Returns the items of the sources in the draw."""
     left_out = left_out_of_draw(bank, demo_bank)
     return tuple(item for item in bank.items.values() if item.source not in left_out)
 
 
 def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
-    """The sources not in the draw: check items; under `auto` the demo bank once an own item can be voted on."""
+    """Returns the sources not in the draw: check items, and under `auto` the demo bank once an own item is ready."""
     own_ready = bank.states_of(OWN_KINDS)["ready"] > 0
     with_demo = demo_bank == "on" or (demo_bank == "auto" and not own_ready)
     kinds = ("check",) if with_demo else ("check", "demo")
@@ -210,25 +207,26 @@ def left_out_of_draw(bank: Bank, demo_bank: DemoBank) -> frozenset[int]:
 
 
 class PairGrid:
-    """Items by the models that answered them: what draws among these items have in common."""
+    """Items by the models that answered them: the shared data of draws among these items."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.items = tuple(items)
         self.answers = {
-            item.id: {one.model: one for one in item.contestants} for item in self.items
+            item.id: {contestant.model: contestant for contestant in item.contestants}
+            for item in self.items
         }
-        self.models = sorted({model for of in self.answers.values() for model in of})
+        self.models = sorted(set().union(*self.answers.values()))
         self.place = {model: number for number, model in enumerate(self.models)}
         self.has = np.zeros((len(self.models), len(self.items)), bool)
         for number, answers in enumerate(self.answers.values()):
             self.has[[self.place[model] for model in answers], number] = True
         answered = self.has.astype(np.float32)
         self.shared = np.triu(answered @ answered.T, 1)
-        """Number of items that both models of a pair answered, above the diagonal."""
+        """The number of items that both models of a pair answered, above the diagonal."""
         self._votes: tuple[Mapping[Pair, int], Floats] = ({}, np.zeros_like(self.shared))
 
     def votes(self, votes: Mapping[Pair, int]) -> Floats:
-        """Return the votes of each pair as a matrix, made once for each mapping."""
+        """Returns the votes of each pair as a matrix, made once for each mapping."""
         if votes is not self._votes[0]:
             matrix = np.zeros_like(self.shared)
             for (low, high), n in votes.items():
@@ -241,15 +239,16 @@ class PairGrid:
 def draw(
     grid: PairGrid,
     votes: Mapping[Pair, int],
-    taken: frozenset[Seen],
+    taken: frozenset[ItemPair],
     coin: random.Random,
     closed: frozenset[Pair] = frozenset(),
 ) -> Draw | None:
-    """Draw one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
+    """Draws one of the pairs, none of `closed`, that have items left for this voter, then an item, then the sides."""
     left = grid.shared.copy()
     place = grid.place
     for item, low, high in taken:
-        if low in (answers := grid.answers.get(item, {})) and high in answers:
+        answers = grid.answers.get(item, {})
+        if low in answers and high in answers:
             left[place[low], place[high]] -= 1
     for low, high in closed:
         if low in place and high in place:
@@ -259,9 +258,9 @@ def draw(
         return None
     chances = pair_chances(grid.votes(votes)[pairs[:, 0], pairs[:, 1]])
     drawn = min(int(np.searchsorted(np.cumsum(chances), coin.random(), "right")), len(pairs) - 1)
-    low, high = (grid.models[at] for at in pairs[drawn].tolist())
-    both = np.flatnonzero(grid.has[pairs[drawn]].all(0)).tolist()
-    new = [item for at in both if Seen(item := grid.items[at].id, low, high) not in taken]
+    low, high = (grid.models[number] for number in pairs[drawn].tolist())
+    both = [grid.items[number].id for number in np.flatnonzero(grid.has[pairs[drawn]].all(0))]
+    new = [item for item in both if ItemPair(item, low, high) not in taken]
     item = coin.choice(new)
     answers = grid.answers[item]
     return _sided(item, answers[low], answers[high], coin)._replace(
@@ -270,13 +269,13 @@ def draw(
 
 
 def pair_chances(votes: npt.ArrayLike) -> Floats:
-    """Chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
+    """Returns the chance of each of P pairs by its votes: the fewer, the likelier, between 1 / (4 P) and 2 / P."""
     cast = np.asarray(votes, float)
-    # at least half a share on the average, since this is convex
+    # The average is at least half a share, since the function is convex.
     shares = 1 / (1 + cast / (cast.mean() + 1))
     return 0.25 / len(cast) + 0.75 * shares / shares.sum()
 
 
-def _sided(item: int, one: Contestant, other: Contestant, coin: random.Random) -> Draw:
-    a, b = (one, other) if coin.random() < 0.5 else (other, one)
+def _sided(item: int, first: Contestant, second: Contestant, coin: random.Random) -> Draw:
+    a, b = (first, second) if coin.random() < 0.5 else (second, first)
     return Draw(item, a.model, b.model, a.answer, b.answer)

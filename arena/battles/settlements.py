@@ -1,8 +1,8 @@
-"""Settlements: when the order of two models was first settled on a board or in a campaign, kept for good.
+"""Settlements: the permanent record of first settled orders of two models, on a board or in a campaign.
 
-Boards that visitors find without choosing anything have a record. Of every model that one ever had is known that it was
-there, since each pair ever shown shares the errors that it may make. What later votes turn is not taken out, but shown
-as contradicted. Only where a platform's list takes back votes that counted, orders have to settle anew.
+Boards without a visitor's choices have a record. It has every model that the board ever had, since all pairs ever shown
+share the allowed errors. An order that later votes reverse stays, and is shown as contradicted. Orders settle anew only
+if a platform's list rejects votes that counted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ SETTLEMENT = Table(
     Column("votes", Integer, nullable=False),
     Column("settled_at", Moment, nullable=False),
 )
-"""The first time that a model was settled above another, and the board's votes then."""
+"""The first time that a model was settled above another, and the board's votes at that time."""
 BOARD_MODEL = Table(
     "board_model",
     METADATA,
@@ -32,20 +32,20 @@ BOARD_MODEL = Table(
     Column("model_id", ForeignKey("model.id"), primary_key=True),
     Column("since", Moment, nullable=False),
 )
-"""Every model that a board ever had, also those that are gone. Rows are only added."""
+"""Every model that a board ever had, also removed ones. Rows are only added."""
 AT_ONCE = 500
-"""Rows stored in one transaction, so that a voter's waits for few of them."""
+"""The most rows in one transaction, so that voters' transactions don't wait long."""
 
 
 class BoardRecord(NamedTuple):
-    """What is kept of a board."""
+    """The stored models and settled orders of a board."""
 
     models: frozenset[int]
     settled: Mapping[tuple[int, int], int]
     """The board's votes when the first model, by code, was settled above the second."""
 
     def among(self, places: Mapping[int, int]) -> list[Settlement]:
-        """What is settled between models that have a place, by their places."""
+        """Returns the settled orders between models with a place, by their places."""
         return [
             Settlement(places[above], places[below], votes)
             for (above, below), votes in self.settled.items()
@@ -54,9 +54,9 @@ class BoardRecord(NamedTuple):
 
 
 def source_board(kind: str, multi: bool, rule: CountRule, source: str) -> str:
-    """The name under which a source's board has its record.
+    """Returns the name of a source's board in the record.
 
-    Sources go by their names: imported ones are not in the backup, and get other codes after a wipe.
+    It has the source's name, since imported sources are not in the backup, and get other codes after a wipe.
     """
     return f"{kind}, {'multiple' if multi else 'single'}, {rule}: {source}"
 
@@ -66,7 +66,7 @@ def campaign_board(campaign: str) -> str:
 
 
 def forget_orders(connection: Connection, campaign: str, source: str) -> None:
-    """Forget what settled in a campaign and on every board of its source: votes that it settled by count no longer."""
+    """Deletes the settled orders of a campaign and of every board of its source, since their votes no longer count."""
     boards = [campaign_board(campaign)]
     for rule in get_args(CountRule):
         boards += [source_board("bank", multi, rule, source) for multi in (False, True)]
@@ -84,26 +84,26 @@ def read_record(connection: Connection, board: str) -> BoardRecord:
 
 
 def extend_record(
-    database: Database, board: str, record: BoardRecord, codes: Sequence[int], seen: Look | None
+    database: Database, board: str, record: BoardRecord, codes: Sequence[int], latest: Look | None
 ) -> BoardRecord:
-    """Store what a look at models of these codes settles first; return the record as it stands then.
+    """Stores the orders that a look at models of these codes settles first; returns the new record.
 
-    Of servers that look at the same time, the first one's row stays. A refused write is made up for by the next look.
+    If several servers look at the same time, the first one's row stays. After a failed write, the next look writes.
     """
     known = record.among({code: place for place, code in enumerate(codes)})
-    fresh = recorded(seen, known)[len(known) :] if seen else ()
+    fresh = recorded(latest, known)[len(known) :] if latest else ()
     moment = now()
-    newcomers = [code for code in codes if code not in record.models] if seen else []
+    newcomers = [code for code in codes if code not in record.models] if latest else []
     models = [{"board": board, "model_id": code, "since": moment} for code in newcomers]
     rows = [
         {
             "board": board,
-            "above": codes[one.above],
-            "below": codes[one.below],
-            "votes": one.votes,
+            "above": codes[settlement.above],
+            "below": codes[settlement.below],
+            "votes": settlement.votes,
             "settled_at": moment,
         }
-        for one in fresh
+        for settlement in fresh
     ]
     if not models and not rows:
         return record

@@ -27,12 +27,12 @@ from arena.types import SIDES, Battle, Phase, Side, SkipReason
 SKIPS_AT_LEAST = 5
 SKIPS_SHARE = 0.2
 BROKEN_TIMES = 4
-"""A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST. Battles whose picture does not load are no
-part of these: BROKEN_TIMES as many may be skipped, since only the browser knows."""
+"""A voter may skip this share of a day's battles, and always SKIPS_AT_LEAST. Battles with a broken picture count
+separately: BROKEN_TIMES as many may be skipped, since only the browser can tell."""
 
 
 DrawKind = Literal["lot", "picked", "campaign", "check"]
-"""How a battle was drawn: by lot, on an item that the voter picked, for a campaign, or as a check."""
+"""The way a battle was drawn: by lot, on an item that the voter picked, for a campaign, or as a check."""
 
 
 class Draw(NamedTuple):
@@ -45,14 +45,14 @@ class Draw(NamedTuple):
     answer_b: int
     kind: DrawKind = "lot"
     probability: float | None = None
-    """Of this item and pair, among all that the voter could still be served; only of draws by lot."""
+    """The probability of this item and pair among all that the voter could still get; only for draws by lot."""
 
     def by(self, kind: DrawKind) -> "Draw":
-        """The same draw as one of another kind."""
+        """Returns the same draw with another kind."""
         return self._replace(kind=kind, probability=self.probability if kind == "lot" else None)
 
     def columns(self) -> dict[str, object]:
-        """Return the draw as columns of a battle, held or served."""
+        """Returns the draw as columns of a battle, held or served."""
         return {
             "item_id": self.item,
             "model_a": self.model_a,
@@ -64,7 +64,7 @@ class Draw(NamedTuple):
         }
 
 
-class Seen(NamedTuple):
+class ItemPair(NamedTuple):
     """A battle's item and pair of models, lower code first."""
 
     item: int
@@ -72,21 +72,21 @@ class Seen(NamedTuple):
     high: int
 
     @classmethod
-    def of(cls, row: Row) -> "Seen":
-        """The one of a row with a battle's columns."""
+    def of_row(cls, row: Row) -> "ItemPair":
+        """Returns the item and pair of a row with a battle's columns."""
         return cls(item=row.item_id, low=row.model_low, high=row.model_high)
 
 
 class Held(NamedTuple):
-    """A draw that was sent ahead, under the name that its battle's tokens will have."""
+    """A draw that was sent ahead, with the name of its battle's future tokens."""
 
     token: str
     draw: Draw
 
 
-Choose = Callable[[frozenset[Seen]], Draw | None]
-Stands = Callable[[Draw, frozenset[Seen]], bool]
-"""Whether a draw that is held can still be shown to a voter who has had these battles."""
+Choose = Callable[[frozenset[ItemPair]], Draw | None]
+Stands = Callable[[Draw, frozenset[ItemPair]], bool]
+"""Whether a held draw can still be shown to a voter who has had these battles."""
 
 _MINE = BATTLE.c.voter_id.in_(selves(bindparam("voter", type_=Integer)))
 _SEEN = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high).where(_MINE, ~IS_LIVE)
@@ -124,19 +124,20 @@ class BattleStore(ChoiceStore[Battle]):
         choose: Choose,
         item: int | None = None,
         seat: int | None = None,
-        comes_back: Callable[[Battle, Seen], bool] = lambda battle, seen: True,
+        comes_back: Callable[[Battle, ItemPair], bool] = lambda battle, pair: True,
         network: str | None = None,
         stands: Stands = lambda draw, taken: False,
     ) -> Battle | None:
-        """The voter's unfinished battle, on an item if one is given, that `comes_back` accepts; else one of `choose`.
+        """Returns the voter's unfinished battle (on `item`, if it is set) that `comes_back` accepts, or one from
+        `choose`.
 
-        `choose` gets the battles that the voter has had; None means that nothing is left. A battle that is held comes
-        before, if it still `stands`. Raises LimitError.
+        `choose` gets the battles that the voter has had; it returns None if nothing is left. A held battle comes first
+        if it still `stands`. Raises LimitError.
         """
         with self._database.write() as connection:
             self._lock(connection, voter, seat)
             for row in _unfinished(connection, voter, seat, item):
-                if comes_back(_battle(row), Seen.of(row)):
+                if comes_back(_battle(row), ItemPair.of_row(row)):
                     return _battle(row)
             taken = _seen(connection, voter)
             held = _held(connection, voter)
@@ -152,10 +153,10 @@ class BattleStore(ChoiceStore[Battle]):
             return _battle(connection.execute(_SERVED, values).one())
 
     def hold(self, voter: int, choose: Choose, stands: Stands) -> Held | None:
-        """Draw the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
+        """Draws the voter's next battle, to be sent ahead; None if one is unfinished, or none is left.
 
-        `serve` serves it, and `hold` holds no other while it `stands`: looking ahead chooses nothing. Until it is
-        served it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
+        `serve` serves it, and `hold` returns the same one while it `stands`, so that looking ahead gives no choice.
+        Until it is served it is no battle: it has no time, counts for nobody and takes no vote. Raises LimitError.
         """
         with self._database.write() as connection:
             lock(connection, voter)
@@ -177,7 +178,7 @@ class BattleStore(ChoiceStore[Battle]):
 
     @staticmethod
     def _lock(connection: Connection, voter: int, seat: int | None) -> None:
-        """Lock a voter, and the seats of a campaign: no (item, pair) of it gets more voters than it should."""
+        """Locks a voter and the seats of the campaign, so that no (item, pair) gets more voters than it should."""
         lock(connection, voter)
         if seat is not None:
             campaign = select(SEAT.c.campaign).where(SEAT.c.id == seat).scalar_subquery()
@@ -185,15 +186,17 @@ class BattleStore(ChoiceStore[Battle]):
             connection.execute(seats.with_for_update())
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> Battle:
-        """Store a choice and return the battle; repeating the same choice changes nothing.
+        """Stores a choice and returns the battle; repeating the same choice changes nothing.
 
-        Raises UnknownBattleError, or ChoiceError where another choice stands or was taken back, or after a skip.
+        Raises UnknownBattleError, or ChoiceError if there is another choice, after an undo or after a skip.
         """
         with self._database.write() as connection:
             return self._cast(connection, VoteRequest(voter, token, choice, terms))
 
     def vote_if(self, keeps: Callable[[], bool], seat: int, vote_request: VoteRequest) -> bool:
-        """Store a choice as `vote` does if its seat `keeps` the battle, while no seat of the campaign is served."""
+        """Stores a choice as `vote` does if its seat `keeps` the battle; no seat of the campaign is served
+        meanwhile.
+        """
         with self._database.write() as connection:
             self._lock(connection, vote_request.voter, seat)
             if keeps():
@@ -202,19 +205,17 @@ class BattleStore(ChoiceStore[Battle]):
             return False
 
     def vote_all(self, vote_requests: Sequence[VoteRequest]) -> list[Battle | VoteError]:
-        """Store choices in one transaction, each as `vote` does; return for each the battle or the error of `vote`.
+        """Stores choices in one transaction, each as `vote` does; returns for each the battle or the error of `vote`.
 
-        Meant for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
+        It is for SQLite, which has one writer at a time. Raises DatabaseError if nothing was stored.
         """
         outcomes: list[Battle | VoteError] = []
         with self._database.write() as connection:
             for vote_request in vote_requests:
                 try:
                     outcomes.append(self._cast(connection, vote_request))
-                except (
-                    ChoiceError,
-                    UnknownBattleError,
-                ) as error:  # raised before anything of this vote is written
+                except (ChoiceError, UnknownBattleError) as error:
+                    # These are raised before any part of the vote is written.
                     outcomes.append(error)
         return outcomes
 
@@ -224,7 +225,7 @@ class BattleStore(ChoiceStore[Battle]):
         return self._database.is_sqlite
 
     def skip(self, voter: int, token: str, reason: SkipReason) -> Battle:
-        """Skip a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
+        """Skips a battle, once. Raises ChoiceError after a choice, or when the day's skips are used up."""
         check_among(reason, get_args(SkipReason), "reason")
         with self._database.write() as connection:
             lock(connection, voter)
@@ -257,8 +258,8 @@ def _unfinished(
     return connection.execute(query, values).all()
 
 
-def _seen(connection: Connection, voter: int) -> frozenset[Seen]:
-    return frozenset(Seen.of(row) for row in connection.execute(_SEEN, {"voter": voter}))
+def _seen(connection: Connection, voter: int) -> frozenset[ItemPair]:
+    return frozenset(ItemPair.of_row(row) for row in connection.execute(_SEEN, {"voter": voter}))
 
 
 def _drawn(draw: Draw | None) -> Held | None:
@@ -299,7 +300,7 @@ def _battle(row: Row) -> Battle:
 
 
 def _check_skips_left(connection: Connection, voter: int, reason: SkipReason) -> None:
-    """Raise ChoiceError if the day's skips for this kind of reason are used up."""
+    """Raises ChoiceError if the day's skips for this kind of reason are used up."""
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
     mine = select(func.count()).where(BATTLE.c.voter_id.in_(selves(voter)), ~IS_LIVE)
     battles = connection.execute(mine.where(BATTLE.c.began_at >= today)).scalar_one()

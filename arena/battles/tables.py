@@ -1,8 +1,8 @@
-"""Battle tables: voters, seats, battles with their votes, the turns of live battles, and conditions that queries share.
+"""Battle tables: voters, seats, battles with their votes, the turns of live battles, and conditions for queries.
 
-A battle is one row from the moment it is shown, whether its answers are stored ones, a campaign's, or given live. A
-vote, its undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number. The
-database computes winner and loser from the choice.
+A battle is one row from the moment it is shown, with stored answers, in a campaign, or with live answers. A vote, its
+undo, the reveal and a skip change that row (see `choices.py`); a final vote has a number. The database computes winner
+and loser from the choice.
 """
 
 from typing import get_args
@@ -83,7 +83,7 @@ BATTLE = Table(
     Column("began_at", Moment, nullable=False),
     Column("protocol", Text, nullable=False, server_default="forced"),  # all there is today
     Column("choice", Text),
-    # Where nobody won, side A stands as the winner, as in imported votes.
+    # Without a winner, side A is stored as the winner, as in imported votes.
     Column(
         "winner",
         Integer,
@@ -141,11 +141,11 @@ BATTLE = Table(
 IS_LIVE = BATTLE.c.answer_a.is_(None)
 CHOSEN = BATTLE.c.choice.is_not(None)
 SKIPPED = BATTLE.c.ended.is_not(None)
-"""Whether a battle has a choice; whether it was skipped or ended without one."""
+"""CHOSEN, SKIPPED: whether a battle has a choice, and whether it was skipped or ended without one."""
 WAITING = CHOSEN & BATTLE.c.final_number.is_(None)
 """Whether a choice may still be undone, or is not yet numbered."""
 IS_FINAL = BATTLE.c.final_number.is_not(None)
-"""Whether a choice has its final number: it can no longer be undone, and what is public may depend on it."""
+"""Whether a choice has its final number: it can no longer be undone, and public data may depend on it."""
 RANKED = IS_FINAL & BATTLE.c.outside.is_(None)
 
 Index("battle_of_pair", BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
@@ -185,10 +185,10 @@ TURN = Table(
         "answered_at IS NULL OR (answer_a IS NOT NULL AND answer_b IS NOT NULL)",
     ),
 )
-"""The turns of live battles; the answers are stored when both have ended. `named`: an answer tells its model.
+"""The turns of live battles; the answers are stored when both have ended. `named`: an answer reveals its model.
 
-`thinking`: what a model thought before its answer; `cost`: millionths of a US dollar, none where it isn't known;
-`cut`: the answer ended at the limit of tokens.
+`thinking`: a model's thinking before its answer; `cost`: millionths of a US dollar, none if unknown; `cut`: the answer
+ended at the limit of tokens.
 """
 HELD = Table(
     "held_battle",
@@ -203,7 +203,7 @@ HELD = Table(
     Column("draw", Text, nullable=False),
     Column("draw_probability", Float),
 )
-"""A voter's next battle, drawn and sent ahead but not shown: no battle for quotas, times, draws, counts or copies."""
+"""A voter's next battle, drawn and sent ahead but not shown; quotas, times, draws, counts and copies ignore it."""
 LIVE_FAILURE = Table(
     "live_failure",
     METADATA,
@@ -213,9 +213,9 @@ LIVE_FAILURE = Table(
     Column("failed_at", Moment, nullable=False),
 )
 CONFIRMATIONS = "confirmations"
-"""Counter that is bumped when seats are confirmed or rejected: by a platform's list, or by who takes consent back."""
+"""The counter that is bumped when seats are confirmed or rejected by a platform's list, or withdraw consent."""
 NO_SEAT = 0
-"""No seat's id. SQLite would look up battles without a seat by the index of seats, which are nearly all of them."""
+"""The id for battles without a seat. Otherwise SQLite would use the index of seats, which has nearly all battles."""
 
 
 _WITHDRAWN = select(ANSWER.c.id).where(
@@ -233,4 +233,4 @@ UNFINISHED = (
     )
     .order_by(BATTLE.c.id)
 )
-"""A voter's battles, under a seat or under NO_SEAT, that are chosen, or open with both answers in use."""
+"""A voter's battles, in a seat or NO_SEAT, that are chosen, or open with both answers in use."""

@@ -1,9 +1,9 @@
 """Vote table: all final votes cast here, in memory as one data frame; each board is a mask on it.
 
 `choices.py` stores a choice and gives it its final number: at the reveal, at the second attempt, or when it is too old
-to be undone. Then it is one row of numbers here, whether its answers were stored or live, with its clusters beside it
-(item, picture, family, voter), so that intervals, shares, flags, history and exports take the same frame.
-`leaderboard/board_votes.py` says which rows a board counts.
+to be undone. Then it is one row of numbers here, for stored and live answers, with its clusters (item, picture, family,
+voter), so that intervals, shares, flags, history and exports use the same frame. `leaderboard/board_votes.py` selects
+the rows that a board counts.
 """
 
 import math
@@ -45,16 +45,16 @@ COLUMNS: Mapping[str, type] = {
     "answer_a": np.int64,  # 0: answered live
     "answer_b": np.int64,
 }
-"""Columns of the frame, in the order of the votes' final numbers."""
+"""The columns of the frame; rows are in the order of the votes' final numbers."""
 OUTSIDE = ("", *get_args(Outside))
 LIVE_OWN = 0
 LIVE_ITEM = -1
-"""Sources of the votes on live answers: about own images, about the bank's items."""
+"""LIVE_OWN, LIVE_ITEM: the sources of votes on live answers about own images, and about the bank's items."""
 FORGOTTEN = "forgotten"
-"""Counter of erased voters: what names voters by number is read anew."""
+"""The counter of erased voters; data with voters' numbers is read again when it changes."""
 _OUTSIDE = case(
     (BATTLE.c.outside.is_(None), 0),
-    *((BATTLE.c.outside == why, place) for place, why in enumerate(OUTSIDE)),
+    *((BATTLE.c.outside == reason, place) for place, reason in enumerate(OUTSIDE)),
 )
 _VOTES = (
     select(
@@ -79,7 +79,7 @@ _VOTES = (
 )
 _COUNT = select(func.count(), func.max(BATTLE.c.final_number)).where(IS_FINAL)
 _AT_ONCE = 10_000
-"""Rows fetched at once."""
+"""The rows that are fetched at once."""
 
 
 class FinalVotes(NamedTuple):
@@ -92,12 +92,12 @@ class FinalVotes(NamedTuple):
 
 @dataclass(frozen=True)
 class TableChecks:
-    """How the table stood when it was compared with the database."""
+    """The result of the last comparison of the table with the database."""
 
     checked_at: float = -math.inf
-    """By the monotonic clock; minus infinity: not yet."""
+    """The time by the monotonic clock; minus infinity: not yet."""
     mended: int = 0
-    """How often it differed, and was read anew."""
+    """The number of times that it differed and was read again."""
 
 
 class VoteTable:
@@ -115,14 +115,14 @@ class VoteTable:
         self._start_anew()
 
     def read(self) -> FinalVotes:
-        """Return all votes that are final by now. Raises DatabaseError."""
+        """Returns all votes that are final by now. Raises DatabaseError."""
         publish_votes(self._database)
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             return FinalVotes(self._frame, self._edition)
 
     def check(self) -> None:
-        """Read all votes anew where the database has another number of them, or another last one."""
+        """Reads all votes again if the database has another number of votes, or another last one."""
         with self._lock, self._database.read() as connection:
             self._take_news(connection)
             stored, last = connection.execute(_COUNT).one()
@@ -133,7 +133,7 @@ class VoteTable:
             self.checks = TableChecks(time.monotonic(), self.checks.mended + differs)
 
     def pair_votes(self, live: bool) -> dict[tuple[int, int], int]:
-        """Return the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
+        """Returns the number of ranked votes of each pair of models, lower code first, on live or on stored answers."""
         votes = self.read().votes
         is_live = values(votes, "answer_a") == 0
         mask = (is_live == live) & (values(votes, "outside") == 0)
@@ -142,7 +142,7 @@ class VoteTable:
         models = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
         pair = np.minimum(winner, loser).astype(np.int64) * models + np.maximum(winner, loser)
         number = np.bincount(pair)
-        return {divmod(one, models): int(number[one]) for one in np.flatnonzero(number).tolist()}
+        return {divmod(code, models): int(number[code]) for code in np.flatnonzero(number).tolist()}
 
     def _start_anew(self) -> None:
         self._edition += 1
@@ -159,34 +159,34 @@ class VoteTable:
         if forgotten != self._forgotten:
             self._start_anew()
             self._forgotten = forgotten
-        told = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last))
-        if len(told["battle"]):
-            self._append(self._columns_of(connection, told))
-            self._last = int(told["final_number"][-1])
+        rows = whole_numbers(connection, _VOTES.where(BATTLE.c.final_number > self._last))
+        if len(rows["battle"]):
+            self._append(self._columns_of(connection, rows))
+            self._last = int(rows["final_number"][-1])
 
     def _columns_of(
-        self, connection: Connection, told: Mapping[str, npt.NDArray[np.int64]]
+        self, connection: Connection, rows: Mapping[str, npt.NDArray[np.int64]]
     ) -> dict[str, npt.NDArray[Any]]:
-        """Return the columns of the frame from those of _VOTES."""
-        battle = told["battle"]
-        item = told["item"]
+        """Returns the columns of the frame from those of _VOTES."""
+        battle = rows["battle"]
+        item = rows["item"]
         self._items.know(connection, item)
-        live = told["answer_a"] == 0
+        live = rows["answer_a"] == 0
         own = item == 0
-        waited = np.maximum(0, told["voted_at"] - told["began_at"])
+        waited = np.maximum(0, rows["voted_at"] - rows["began_at"])
         looked_up = {
             "source": np.where(live, np.where(own, LIVE_OWN, LIVE_ITEM), self._items.source[item]),
-            "multi": np.where(live, told["images"] > 1, self._items.multi[item]),
+            "multi": np.where(live, rows["images"] > 1, self._items.multi[item]),
             "item": np.where(own, -battle, item),
             "picture": np.where(own, -battle, self._items.picture[item]),
             "family": np.where(live, 0, self._items.family[item]),
             "milliseconds": waited // 1000,
         }
-        columns = {**told, **looked_up}
+        columns = {**rows, **looked_up}
         return {name: columns[name] for name in COLUMNS}
 
     def _append(self, news: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write behind the rows that frames show, in new arrays of twice the size where there is no room."""
+        """Writes after the rows of existing frames, in new arrays of twice the size if there is no room."""
         end = self._length + len(news["battle"])
         for name, column in self._columns.items():
             if end > len(column):
@@ -195,22 +195,22 @@ class VoteTable:
                 self._columns[name] = room
             self._columns[name][self._length : end] = news[name]
         self._length = end
-        shown = {name: column[:end] for name, column in self._columns.items()}
-        self._frame = pd.DataFrame(shown, copy=False)
+        filled = {name: column[:end] for name, column in self._columns.items()}
+        self._frame = pd.DataFrame(filled, copy=False)
 
 
 def values(votes: pd.DataFrame, column: str) -> npt.NDArray[Any]:
-    """Return the values of a column."""
+    """Returns the values of a column."""
     return np.asarray(votes[column])
 
 
 def rows_of(votes: pd.DataFrame, mask: npt.NDArray[np.bool_]) -> pd.DataFrame:
-    """Return the votes of a mask, in their order."""
+    """Returns the votes of a mask, in their order."""
     return votes.take(np.flatnonzero(mask))
 
 
 class _Items:
-    """What votes take over from their items, which never change it: arrays by the item's id."""
+    """The items' constant values that votes take over, as arrays by the item's id."""
 
     def __init__(self) -> None:
         self.source = np.zeros(1, np.int64)
@@ -220,7 +220,7 @@ class _Items:
         self._alike = Alike()
 
     def know(self, connection: Connection, items: npt.NDArray[np.int64]) -> None:
-        """Read the items that are not known yet."""
+        """Reads the items that are not known yet."""
         known = len(self.source)
         if not len(items) or items.max() < known:
             return
@@ -245,7 +245,7 @@ def _longer(column: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
 
 
 def whole_numbers(connection: Connection, query: Select) -> dict[str, npt.NDArray[np.int64]]:
-    """Return a query's columns, of whole numbers; read from the driver, which is four times faster."""
+    """Returns the columns of a query for whole numbers, read from the driver, which is four times faster."""
     cursor = connection.execute(query).cursor
     assert cursor is not None
     names = list(query.selected_columns.keys())

@@ -1,9 +1,8 @@
 """Voters: the voter behind a cookie, logins and logouts.
 
-A guest is one cookie. A person who logs in is one voter too, with a cookie for each login: several devices of one
-person share their battles and their limits. The votes of a browser as a guest before its first login belong to the
-person as well; a guest's cookie used after that login (a stolen or a planted one) is only a guest.
-"""
+A guest is one cookie. A person who logs in is one voter with a cookie for each login, so that several devices of a
+person share their battles and limits. The votes of a browser as a guest before its first login belong to the person
+too. A guest's cookie that is used after that login (a stolen or a planted one) is only a guest."""
 
 import hashlib
 from collections.abc import Collection, Mapping
@@ -45,7 +44,7 @@ ADOPTION = Table(
     Column("person", ForeignKey("voter.id"), nullable=False, index=True),
     Column("until", Moment, nullable=False),
 )
-"""The guest that a browser was before a login; what it did until then belongs to the person."""
+"""The guest that a browser was before a login; its votes until then belong to the person."""
 LOGIN = Table(
     "login",
     METADATA,
@@ -55,11 +54,11 @@ LOGIN = Table(
     Column("since", Moment, nullable=False),
     Column("ended_at", Moment),
 )
-"""Logins; a name is shown to its owner and to operators, never exported; copied in campaigns' seats alone."""
+"""Logins; a name is shown to its owner and to operators, never exported, and only copied to campaigns' seats."""
 LOGIN_AGE = timedelta(days=30)
 PERSON_KEY = "person:"
 NOBODY = 0
-"""In place of a voter's id, which begin at 1: a visitor who has done nothing that is stored."""
+"""The id of visitors without a voter; voters' ids begin at 1."""
 
 
 @dataclass(frozen=True)
@@ -71,21 +70,22 @@ class Account:
 
     @property
     def hashed(self) -> str:
-        """`PERSON.subject` of it."""
+        """The account's `PERSON.subject`."""
         return hashlib.sha256(self.subject.encode()).hexdigest()
 
 
 class Voters:
     """Voters by the hash of their cookie; login and logout.
 
-    The database is asked each time: a server that remembered a cookie would know a visitor whom another has forgotten.
+    Every call asks the database, since a server with a cache would still know a visitor whom another server has
+    forgotten.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def voter(self, cookie_hash: str, since: datetime | None = None) -> int:
-        """The voter of a cookie; the first call creates it, as one who came at the time of the cookie's issue."""
+        """Returns the voter of a cookie; the first call creates it, with the time of the cookie's issue."""
         if known := self.known(cookie_hash):
             return known
         values = {"cookie_hash": cookie_hash, "since": since or now()}
@@ -94,23 +94,23 @@ class Voters:
             return connection.execute(_of_guest(cookie_hash)).scalar_one()
 
     def known(self, cookie_hash: str, _since: datetime | None = None) -> int:
-        """The voter of a cookie; NOBODY if it has none yet."""
+        """Returns the voter of a cookie; NOBODY if it has none yet."""
         with self._database.read() as connection:
             return connection.scalar(_KNOWN, _of_cookie(cookie_hash)) or NOBODY
 
     def account(self, cookie_hash: str) -> tuple[str, str] | None:
-        """The account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
+        """Returns the account of a cookie's login, by `PERSON.subject`, and its user name; None for a guest."""
         with self._database.read() as connection:
-            found = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
-            return found and (found.subject, found.name)
+            login = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
+            return login and (login.subject, login.name)
 
     def name(self, cookie_hash: str) -> str | None:
-        """The user name of a cookie's login; None for a guest."""
-        found = self.account(cookie_hash)
-        return found and found[1]
+        """Returns the user name of a cookie's login; None for a guest."""
+        account = self.account(cookie_hash)
+        return account and account[1]
 
     def logged_in(self, voters: Collection[int]) -> frozenset[int]:
-        """Return those of these voters who are logged in anywhere."""
+        """Returns the voters among these who are logged in anywhere."""
         if not voters:
             return frozenset()
         holds = LOGIN.c.ended_at.is_(None) & (LOGIN.c.since > now() - LOGIN_AGE)
@@ -119,7 +119,7 @@ class Voters:
             return frozenset(connection.scalars(query))
 
     def log_in(self, account: Account, before: str, fresh: str) -> int:
-        """Log an account in under a fresh cookie, by its hash, and end the one before it; return the person's voter."""
+        """Logs an account in with a fresh cookie, by its hash, and ends the one before; returns the person's voter."""
         with self._database.write() as connection:
             take_turn(connection, PERSON)
             person = self._person(connection, account.hashed)
@@ -140,7 +140,7 @@ class Voters:
         return person
 
     def log_out(self, cookie_hash: str) -> None:
-        """End the login of a cookie; the same cookie is a new guest afterwards."""
+        """Ends the login of a cookie; the same cookie is a new guest afterwards."""
         with self._database.write() as connection:
             _end(connection, cookie_hash)
 
@@ -155,12 +155,12 @@ class Voters:
 
 
 def person_key(subject: str) -> str:
-    """Return what stands for a person, by `PERSON.subject`, in place of the hash of a cookie: no cookie has it."""
+    """Returns a person's key, by `PERSON.subject`, in place of a cookie's hash; no cookie has it."""
     return f"{PERSON_KEY}{subject}"
 
 
 def key_of(connection: Connection, cookie_hash: str) -> str:
-    """Return what stands for the person who is logged in with a cookie; for a guest, the hash itself."""
+    """Returns the key of the person who is logged in with a cookie; for a guest, the hash itself."""
     account = connection.execute(_ACCOUNT, _of_cookie(cookie_hash)).first()
     return person_key(account.subject) if account else cookie_hash
 
@@ -173,18 +173,18 @@ def _of_guest(cookie_hash: str | BindParameter[str]) -> Select:
 
 
 def lock(connection: Connection, voter: int) -> None:
-    """Serialise the transactions of one voter, on PostgreSQL too: two tabs, two devices."""
+    """Serialises the transactions of a voter, also on PostgreSQL, for several tabs or devices."""
     connection.execute(_LOCKED, {"voter": voter})
 
 
 def selves(voter: int | ColumnElement[int]) -> CompoundSelect:
-    """A SELECT of the ids under which a voter has voted: its own, and those of its guests before a login."""
+    """Returns a SELECT of a voter's ids: its own, and those of its guests before a login."""
     own = literal(voter) if isinstance(voter, int) else voter
     return select(own).union_all(select(ADOPTION.c.guest).where(ADOPTION.c.person == voter))
 
 
 def _of_cookie(cookie_hash: str) -> Mapping[str, object]:
-    """Return the parameters of _KNOWN and _ACCOUNT."""
+    """Returns the parameters of _KNOWN and _ACCOUNT."""
     return {"cookie": cookie_hash, "oldest": now() - LOGIN_AGE}
 
 
@@ -205,7 +205,7 @@ _KNOWN = select(
         _of_guest(_COOKIE).scalar_subquery(),
     )
 )
-"""The person who has logged in with a cookie, else its guest; made once, since every event asks."""
+"""The person who has logged in with a cookie, or else its guest; made once, since every event needs it."""
 
 
 def _end(connection: Connection, cookie_hash: str) -> None:

@@ -19,7 +19,7 @@ class WriteBatch:
         self._flushing: asyncio.Task[None] | None = None
 
     async def vote(self, vote_request: VoteRequest) -> Battle:
-        """Store a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
+        """Stores a choice as `BattleStore.vote` does, even if its voter leaves before the answer; the same errors."""
         if not self._store.gathers_votes:
             return await asyncio.to_thread(
                 self._store.vote,
@@ -42,7 +42,7 @@ class WriteBatch:
                 outcomes = await asyncio.to_thread(
                     self._store.vote_all, [vote_request for vote_request, _ in cast]
                 )
-            except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for ever
+            except Exception as error:  # noqa: BLE001 - Any error has to reach the waiting callers.
                 outcomes = [error] * len(cast)
             for (_, answer), outcome in zip(cast, outcomes, strict=True):
                 if answer.done():  # its request was cancelled

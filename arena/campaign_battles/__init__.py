@@ -1,1 +1,1 @@
-"""Campaign battles: the task of a campaign's seats that is a battle, by a design, until its stop is reached."""
+"""Campaign battles: seats of a campaign judge battles, drawn by a design, until the campaign's stop is reached."""

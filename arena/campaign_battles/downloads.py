@@ -1,4 +1,4 @@
-"""Campaign downloads: the quality of a campaign's workers and its votes as tables, for operators alone."""
+"""Campaign downloads: the quality of a campaign's workers and its votes as tables, for operators only."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan
@@ -10,7 +10,7 @@ from arena.sheets import Sheet, record_sheet
 
 
 class QualityRow(NamedTuple):
-    """A worker, or all of them; the correlations are of all votes."""
+    """The quality of a worker, or of all workers; the correlations are of all votes."""
 
     person: str
     votes: int
@@ -50,17 +50,17 @@ class VoteRow(NamedTuple):
     counts: str
 
 
-def quality_sheet(found: Quality) -> Sheet:
-    """A row of all workers, then one of each."""
-    workers = found.workers
-    rho = found.correlations
+def quality_sheet(quality: Quality) -> Sheet:
+    """Returns a row for all workers, then a row for each."""
+    workers = quality.workers
+    rho = quality.correlations
     everyone = QualityRow(
         person="all workers",
         votes=sum(worker.votes for worker in workers),
         checks_passed=sum(worker.checks.hits for worker in workers),
         checks=sum(worker.checks.n for worker in workers),
-        agreement=_digits(found.agreement),
-        shared_tuples=found.tuples,
+        agreement=_digits(quality.agreement),
+        shared_tuples=quality.tuples,
         correlation_within_tuple=_digits(rho.within_tuple if rho else None),
         correlation_within_item=_digits(rho.within_item if rho else None),
         correlation_within_worker=_digits(rho.within_worker if rho else None),
@@ -91,10 +91,13 @@ def _quality_row(worker: WorkerQuality) -> QualityRow:
 
 
 def votes_sheet(
-    given: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
+    judgements: Iterable[Judgement], seats: Mapping[int, Seat], uncounted: frozenset[int]
 ) -> Sheet:
-    """Every answer with its worker, checks among them; `counts`: whether it stands on the campaign's board."""
-    rows = [_vote_row(one, seats[one.seat], one.seat in uncounted) for one in given]
+    """Returns every answer with its worker, including checks; `counts`: whether it is on the campaign's board."""
+    rows = [
+        _vote_row(judgement, seats[judgement.seat], judgement.seat in uncounted)
+        for judgement in judgements
+    ]
     return record_sheet("votes", "Votes", VoteRow, rows)
 
 

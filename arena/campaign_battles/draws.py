@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from sqlalchemy import Connection, select
 
-from arena.battles.store import Draw, Seen
+from arena.battles.store import Draw, ItemPair
 from arena.battles.tables import BATTLE
 from arena.campaign_battles.layout import Layout
 from arena.campaign_battles.spec import BattleSpec, battle_spec
@@ -23,28 +23,29 @@ from arena.ratings.assignment import (
     settle,
 )
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.seats.task import SeatProgress
 from arena.types import Contestant, Item
 
 PAIR_SHARE = 0.1
-"""Most of a pair's votes that one worker may give; but always enough to fill a seat, twice over."""
+"""The largest share of a pair's votes that a worker may give, but always enough to fill a seat twice."""
 NEAR_THE_END = 200
-"""Votes before the stop from which on each draw counts what is there: servers learn of each other's late."""
+"""The number of votes before the stop from which on each draw counts the stored votes, since servers notice each
+other's votes late."""
 _COIN = random.SystemRandom()
 
 
 def drawn_check(
-    checks: Sequence[Item], given: SeatProgress, taken: frozenset[Seen], spec: CampaignSpec
+    checks: Sequence[Item], progress: SeatProgress, taken: frozenset[ItemPair], spec: CampaignSpec
 ) -> Draw | None:
-    """A check, if the seat's next piece is one."""
+    """Returns a check if the seat's next battle is one, otherwise None."""
     votes = spec.seat.votes
-    left = wanted_checks(spec.checks, votes, len(checks)) - given.checks
-    had = {seen.item for seen in taken}
-    new = [item for item in checks if item.id not in had and len(item.contestants) == 2]
-    if left <= 0 or not new or not is_check_due(max(0, votes - given.votes), left, _COIN):
+    left = wanted_checks(spec.checks, votes, len(checks)) - progress.checks
+    drawn_items = {battle.item for battle in taken}
+    new = [item for item in checks if item.id not in drawn_items and len(item.contestants) == 2]
+    if left <= 0 or not new or not is_check_due(max(0, votes - progress.votes), left, _COIN):
         return None
     item = _COIN.choice(new)
     return _sided(item.id, item.contestants[0], item.contestants[1], 1.0)._replace(
@@ -55,35 +56,35 @@ def drawn_check(
 def drawn_battle(
     connection: Connection,
     seat: Seat,
-    given: SeatProgress,
+    progress: SeatProgress,
     state: CampaignState,
-    taken: frozenset[Seen],
+    taken: frozenset[ItemPair],
     coin: np.random.Generator,
 ) -> Draw | None:
-    """The next tuple of a seat by the design, whose place is free now; None if there is none for this worker."""
+    """Returns the next tuple of a seat by the design, with a free place; None if there is none for this worker."""
     spec = battle_spec(seat.campaign)
     layout = state.layout
     if is_full(connection, seat.campaign, state):
         return None
-    had = [one for seen in _had(connection, seat.id) if (one := _assigned(layout, seen))]
-    size = len(had) + spec.seat.votes - given.votes  # a skipped one comes on top
+    assigned = _assigned(layout, _drawn(connection, seat.id))
+    size = len(assigned) + spec.seat.votes - progress.votes  # Skipped tuples come on top.
     served = _for_worker(state.served, layout, taken, spec)
-    while (one := _next(spec, served, had, size, state, coin)) is not None:
-        item = layout.items[one.item]
-        seen = Seen(item.id, layout.models[one.low], layout.models[one.high])
-        place = layout.place(seen)
+    while (choice := _next(spec, served, assigned, size, state, coin)) is not None:
+        item = layout.items[choice.item]
+        battle = ItemPair(item.id, layout.models[choice.low], layout.models[choice.high])
+        place = layout.place(battle)
         assert place
-        if holders(connection, seat.campaign, seen, state.left_out) < layout.wanted[place]:
+        if holders(connection, seat.campaign, battle, state.left_out) < layout.wanted[place]:
             state.hold(place)
-            answers = layout.answers[one.item]
-            return _sided(item.id, answers[seen.low], answers[seen.high], one.probability)
+            answers = layout.answers[choice.item]
+            return _sided(item.id, answers[battle.low], answers[battle.high], choice.probability)
         state.fill(place)
         served.wanted[place] = False
     return None
 
 
 def is_full(connection: Connection, campaign: Campaign, state: CampaignState) -> bool:
-    """Whether the votes that are there and those that seats are at are all that the campaign takes."""
+    """Returns whether stored votes and battles held by seats together are all that the campaign takes."""
     stop = battle_spec(campaign).stop.votes
     if int(state.served.votes.sum()) < stop - NEAR_THE_END:
         return False
@@ -93,41 +94,43 @@ def is_full(connection: Connection, campaign: Campaign, state: CampaignState) ->
 def _next(
     spec: BattleSpec,
     served: Served,
-    had: Sequence[Assigned],
+    assigned: Sequence[Assigned],
     size: int,
     state: CampaignState,
     coin: np.random.Generator,
 ) -> Assigned | None:
-    """The next tuple by the design; what was started is finished before anything is begun."""
+    """Returns the next tuple by the design; started tuples are finished before others begin."""
 
     def by_design(some: Served) -> Assigned | None:
         if spec.design == "fixed":
-            return fixed(some, had, state.layout.tuples)
+            return fixed(some, assigned, state.layout.tuples)
         if spec.design == "settle":
-            return settle(some, had, state.looked.gains if state.looked else None, coin)
-        return balanced(some, had, size, coin) or settle(some, had, None, coin)
+            return settle(some, assigned, state.looked.gains if state.looked else None, coin)
+        return balanced(some, assigned, size, coin) or settle(some, assigned, None, coin)
 
     return finishing_first(served, by_design)
 
 
 def may_still_come(connection: Connection, seat: Seat, state: CampaignState) -> bool:
-    """Whether a tuple lacks votes that a seat may still be given, be it held by others or skipped by the seat."""
+    """Returns whether a tuple lacks votes that a seat may still give, even if others hold it or the seat skipped it."""
     mine = connection.execute(judged(seat.voter)).all()
-    given = state.collected.given
-    if given.sum() >= battle_spec(seat.campaign).stop.votes:
+    cast = state.collected.cast
+    if cast.sum() >= battle_spec(seat.campaign).stop.votes:
         return False
-    lacks = replace(state.served, wanted=given < state.layout.wanted)
-    taken = frozenset(Seen.of(row) for row in mine)
-    open_ = _for_worker(lacks, state.layout, taken, seat.campaign.spec)
-    had = [_assigned(state.layout, Seen.of(row)) for row in mine if row.seat_id == seat.id]
-    return bool(open_.tuples_left([one for one in had if one]).any())
+    lacking = replace(state.served, wanted=cast < state.layout.wanted)
+    taken = frozenset(ItemPair.of_row(row) for row in mine)
+    open_ = _for_worker(lacking, state.layout, taken, seat.campaign.spec)
+    drawn = [ItemPair.of_row(row) for row in mine if row.seat_id == seat.id]
+    return bool(open_.tuples_left(_assigned(state.layout, drawn)).any())
 
 
 def _for_worker(
-    served: Served, layout: Layout, taken: frozenset[Seen], spec: CampaignSpec
+    served: Served, layout: Layout, taken: frozenset[ItemPair], spec: CampaignSpec
 ) -> Served:
-    """What is served, without what this worker judged in any campaign, and the pairs that he had often enough."""
-    places = [place for seen in taken if (place := layout.place(seen))]
+    """Returns the served tuples without those that this worker judged in any campaign, and without pairs that the
+    worker had often enough.
+    """
+    places = [place for battle in taken if (place := layout.place(battle))]
     if not places:
         return served
     wanted = served.wanted.copy()
@@ -139,19 +142,22 @@ def _for_worker(
     return replace(served, wanted=wanted)
 
 
-def _had(connection: Connection, seat: int) -> list[Seen]:
+def _drawn(connection: Connection, seat: int) -> list[ItemPair]:
     query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
     mine = query.where(BATTLE.c.seat_id == seat, BATTLE.c.draw != CHECK)
-    return [Seen.of(row) for row in connection.execute(mine)]
+    return [ItemPair.of_row(row) for row in connection.execute(mine)]
 
 
-def _assigned(layout: Layout, seen: Seen) -> Assigned | None:
-    if layout.place(seen) is None:
-        return None
-    low, high = sorted((layout.model_code[seen.low], layout.model_code[seen.high]))
-    return Assigned(low, high, layout.item_code[seen.item], 0.0)
+def _assigned(layout: Layout, drawn: Sequence[ItemPair]) -> list[Assigned]:
+    """Returns the battles by the layout's codes, except those that are none of its tuples."""
+    assigned = []
+    for battle in drawn:
+        if layout.place(battle) is not None:
+            low, high = sorted((layout.model_code[battle.low], layout.model_code[battle.high]))
+            assigned.append(Assigned(low, high, layout.item_code[battle.item], 0.0))
+    return assigned
 
 
-def _sided(item: int, one: Contestant, other: Contestant, probability: float) -> Draw:
-    a, b = (one, other) if _COIN.random() < 0.5 else (other, one)
+def _sided(item: int, first: Contestant, second: Contestant, probability: float) -> Draw:
+    a, b = (first, second) if _COIN.random() < 0.5 else (second, first)
     return Draw(item, a.model, b.model, a.answer, b.answer, "campaign", probability)

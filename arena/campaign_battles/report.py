@@ -1,10 +1,9 @@
-"""Campaign report: what each worker gave, how far workers agree, every vote with its worker. For operators."""
+"""Campaign report: each worker's answers, the workers' agreement, and every vote with its worker, for operators."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from math import nan
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from arena.ratings.dawid_skene import dawid_skene
 from arena.ratings.planner import Correlations, measured_correlations
 from arena.ratings.shares import Share, shares
 from arena.seats.campaigns import Campaign
-from arena.seats.overlap import RestAgreement, agreement_with_rest, pairwise_agreement
+from arena.seats.quality import RestAgreement, agreement_with_rest, pairwise_agreement
 from arena.seats.seats import Seat
 from arena.seats.sheet import SeatWork
 from arena.seats.tables import SEAT_ENTRY, SEAT_TRY
@@ -38,11 +37,11 @@ _UNKNOWN = Correlations(nan, nan, nan)
 
 
 class Judgement(NamedTuple):
-    """An answer of a worker, as it counts now."""
+    """A worker's answer, as it counts now."""
 
     seat: int
     item: str
-    """Its key."""
+    """The item's key."""
     family: str
     model_a: str
     model_b: str
@@ -52,11 +51,11 @@ class Judgement(NamedTuple):
     draw: str
     probability: float | None
     words: int
-    """Of both answers."""
+    """The words of both answers."""
 
     @property
     def is_hasty(self) -> bool:
-        """Whether it came sooner than the answers can be read."""
+        """Whether it came faster than anybody reads the answers."""
         return (self.voted_at - self.shown_at).total_seconds() < self.words * 60 / WORDS_A_MINUTE
 
     @property
@@ -69,16 +68,17 @@ class Judgement(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Of a check."""
+        """Whether a check was passed."""
         return self.winner != UNRELATED
 
     @property
-    def tuple_of(self) -> tuple[str, str, str]:
+    def tuple_name(self) -> tuple[str, str, str]:
+        """The item's key and the models' names, in order."""
         return self.item, min(self.model_a, self.model_b), max(self.model_a, self.model_b)
 
 
 def judgements(connection: Connection, campaign: Campaign) -> list[Judgement]:
-    """The answers under a campaign's seats, checks among them, in the order they came."""
+    """Returns the answers of a campaign's seats, including checks, in order."""
     names = model_names(connection)
     query = select(
         BATTLE.c.seat_id,
@@ -128,20 +128,22 @@ def _judgement(row: Row, names: Mapping[int, str]) -> Judgement:
 def seat_work(
     connection: Connection, campaign: Campaign, seats: Sequence[Seat]
 ) -> dict[int, SeatWork]:
-    """What each seat gave, for the pay sheet."""
-    given = judgements(connection, campaign)
+    """Returns the work of each seat, for the pay sheet."""
+    answers = judgements(connection, campaign)
     withdrew = {seat.id for seat in seats if seat.end == "withdrew"}
-    agreement = agreement_with_rest(_answers(one for one in given if one.seat not in withdrew))
-    mine = {seat.id: [] for seat in seats} | grouped((one.seat, one) for one in given)
+    remaining = [answer for answer in answers if answer.seat not in withdrew]
+    agreement = agreement_with_rest(_winners(remaining))
+    by_seat = grouped((answer.seat, answer) for answer in answers)
     flags = flags_in_words(connection)
     last = last_answers(connection, campaign)
     skipped = skipped_checks(connection, campaign)
-    found = {}
+    work = {}
     for seat in seats:
-        checks = [one.is_right for one in mine[seat.id] if one.is_check]
+        mine = by_seat.get(seat.id, [])
+        checks = [answer.is_right for answer in mine if answer.is_check]
         with_rest = agreement.get(seat.id, RestAgreement())
-        found[seat.id] = SeatWork(
-            votes=len(mine[seat.id]) - len(checks),
+        work[seat.id] = SeatWork(
+            votes=len(mine) - len(checks),
             checks=len(checks),
             failed_checks=checks.count(False),
             last=last.get(seat.id),
@@ -149,13 +151,13 @@ def seat_work(
             others=with_rest.others,
             flags=flags.get(seat.voter, ()),
             skipped_checks=skipped.get(seat.id, 0),
-            hasty=sum(one.is_hasty for one in mine[seat.id]),
+            hasty=sum(answer.is_hasty for answer in mine),
         )
-    return found
+    return work
 
 
 def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]:
-    """How many checks each seat skipped."""
+    """Returns the number of checks that each seat skipped."""
     checks = select(BATTLE.c.seat_id, func.count()).where(SKIPPED, BATTLE.c.draw == CHECK)
     mine = checks.where(
         SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, SEAT_ENTRY.c.campaign_id == campaign.id
@@ -164,48 +166,51 @@ def skipped_checks(connection: Connection, campaign: Campaign) -> dict[int, int]
 
 
 def last_answers(connection: Connection, campaign: Campaign) -> dict[int, datetime]:
-    """When each seat gave its last answer, in the qualification too."""
+    """Returns the time of each seat's last answer, also in the qualification."""
     mine = SEAT_ENTRY.c.campaign_id == campaign.id
     tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at)).group_by(SEAT_TRY.c.seat_id)
     votes = select(BATTLE.c.seat_id, func.max(BATTLE.c.voted_at)).group_by(BATTLE.c.seat_id)
-    asked = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
-    given = connection.execute(votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine))
-    return {seat: at for seat, at in [*asked, *given]}  # who votes has no question left
+    tried = connection.execute(tries.where(SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id, mine))
+    voted = connection.execute(votes.where(CHOSEN, SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id, mine))
+    # The qualification is over before the first vote, so a vote is always later.
+    return {seat: at for seat, at in [*tried, *voted]}
 
 
 def flags_in_words(connection: Connection) -> dict[int, tuple[str, ...]]:
-    """The reasons for which each voter is flagged, on any board.
+    """Returns the reasons for the flags on each voter, on any board.
 
-    Of haste the seat's own answers tell; who only votes like a crowd may be honest, and is paid.
+    Haste is left out, since the seat's own answers show it. Voting like a crowd is left out, since such a voter may be
+    honest, and is paid.
     """
-    untold = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
-    found: dict[int, dict[str, None]] = defaultdict(dict)
+    unlisted = [reason.name for reason in sorted({Suspicion.HASTY, *OF_CROWD})]
+    reasons: dict[int, dict[str, None]] = defaultdict(dict)
     for flags in (VOTER_FLAG, COUNTED_FLAG):
         query = select(flags.c.voter_id, flags.c.reason, MODEL.c.display).outerjoin(MODEL)
-        query = query.where(flags.c.reason.not_in(untold)).order_by(
+        query = query.where(flags.c.reason.not_in(unlisted)).order_by(
             flags.c.voter_id, flags.c.reason
         )
         for voter, reason, model in connection.execute(query):
-            found[voter][f"{Suspicion[reason]}: {model}" if model else str(Suspicion[reason])] = (
-                None
-            )
-    return {voter: tuple(reasons) for voter, reasons in found.items()}
+            words = str(Suspicion[reason])
+            if model:
+                words = f"{words}: {model}"
+            reasons[voter][words] = None
+    return {voter: tuple(words) for voter, words in reasons.items()}
 
 
 @dataclass(frozen=True)
 class WorkerQuality:
-    """How good a worker's answers are, by checks, by others' answers and by Dawid-Skene."""
+    """The quality of a worker's answers, by checks, by others' answers and by Dawid-Skene."""
 
     person: str
     votes: int
     checks: Share
-    """Checks that were passed, with Wilson's interval."""
+    """The share of passed checks, with Wilson's interval."""
     agreed: int
     others: int
     shared: int
-    """Answers to tuples that others judged too: what the confusion is fitted to."""
+    """Answers to tuples that others judged too; the confusion is fitted to them."""
     confusion: tuple[float, float] | None
-    """How often he chooses the model with the first name where it is the better one, and the second where that is."""
+    """The chance to choose the model with the first name where it is better, and the second where that is better."""
     accuracy: float | None
 
 
@@ -215,67 +220,69 @@ class Quality:
 
     workers: Sequence[WorkerQuality]
     agreement: float | None
-    """Share of pairs of answers to one tuple that agree."""
+    """The share of pairs of answers to one tuple that agree."""
     tuples: int
     """Tuples that several workers judged."""
     correlations: Correlations | None
-    """Of the votes that count, NaN where no two votes tell; None while there are none."""
+    """Correlations of the votes that count, NaN without two votes to compare; None without votes."""
 
 
 def quality(
     connection: Connection, campaign: Campaign, seats: Sequence[Seat], layout: Layout | None
 ) -> Quality:
-    """How far a campaign's workers agree and pass its checks; those who took consent back are left out."""
+    """Returns the quality of a campaign's workers, except those who withdrew consent."""
     people = [seat for seat in seats if seat.end != "withdrew"]
     code = {seat.id: number for number, seat in enumerate(people)}
-    given = [one for one in judgements(connection, campaign) if one.seat in code]
+    answers = [answer for answer in judgements(connection, campaign) if answer.seat in code]
     out = uncounted_seats(connection, campaign, left_out_seats(connection, campaign))
-    mine = {seat: [] for seat in code} | grouped((one.seat, one) for one in given)
-    answers = _answers(given)
-    several = {of: chosen for of, chosen in answers.items() if len(chosen) > 1}
-    agreement = agreement_with_rest(answers)
-    rows = [
-        (code[seat], number, int(winner == of[1]))
-        for number, (of, chosen) in enumerate(several.items())
-        for seat, winner in chosen
-    ]
+    by_seat = grouped((answer.seat, answer) for answer in answers)
+    winners = _winners(answers)
+    several = {name: choices for name, choices in winners.items() if len(choices) > 1}
+    agreement = agreement_with_rest(winners)
+    rows = []
+    for number, (name, choices) in enumerate(several.items()):
+        _, first_model, _ = name
+        rows += [(code[seat], number, int(winner == first_model)) for seat, winner in choices]
     worker, task, first = np.array(rows, np.int64).reshape(-1, 3).T
     fitted = dawid_skene(worker, task, first)
     shared = np.bincount(worker, minlength=len(people))
-    checks = {seat: [one.is_right for one in mine[seat] if one.is_check] for seat in code}
+    checks = [
+        [answer.is_right for answer in by_seat.get(seat, []) if answer.is_check] for seat in code
+    ]
     passed = shares(
-        np.array([sum(checks[seat]) for seat in code]),
-        np.array([len(checks[seat]) for seat in code]),
+        np.array([sum(mine) for mine in checks]), np.array([len(mine) for mine in checks])
     )
-    told = []
+    workers = []
     for number, seat in enumerate(people):
-        knows = shared[number] > 0
-        says = (
-            (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0])) if knows else None
-        )
+        is_fitted = shared[number] > 0
+        confusion = None
+        if is_fitted:
+            confusion = (float(fitted.says[number, 1, 1]), float(fitted.says[number, 0, 0]))
         with_rest = agreement.get(seat.id, RestAgreement())
-        told.append(
+        workers.append(
             WorkerQuality(
                 person=seat.person,
-                votes=len(mine[seat.id]) - len(checks[seat.id]),
+                votes=len(by_seat.get(seat.id, [])) - len(checks[number]),
                 checks=passed[number],
                 agreed=with_rest.agreed,
                 others=with_rest.others,
                 shared=int(shared[number]),
-                confusion=says,
-                accuracy=float(fitted.accuracy[number]) if knows else None,
+                confusion=confusion,
+                accuracy=float(fitted.accuracy[number]) if is_fitted else None,
             )
         )
-    counted = [[one for one in chosen if one[0] not in out] for chosen in several.values()]
+    counted = [
+        [(seat, winner) for seat, winner in choices if seat not in out]
+        for choices in several.values()
+    ]
     votes = counted_votes(connection, campaign, layout, out) if layout else None
     rho = measured_correlations(votes, _UNKNOWN) if votes and len(votes) else None
-    return Quality(told, pairwise_agreement(counted), len(several), rho)
+    return Quality(workers, pairwise_agreement(counted), len(several), rho)
 
 
-def _answers(given: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:
-    """(worker, winner) by tuple, without checks."""
-    work = sorted((one for one in given if not one.is_check), key=lambda one: one.tuple_of)
-    return {
-        of: [(one.seat, one.winner) for one in mine]
-        for of, mine in groupby(work, lambda one: one.tuple_of)
-    }
+def _winners(answers: Iterable[Judgement]) -> dict[tuple[str, str, str], list[tuple[int, str]]]:
+    """Returns (seat, winner) pairs by tuple, in order of the tuples' names, without checks."""
+    work = sorted(
+        (answer for answer in answers if not answer.is_check), key=lambda answer: answer.tuple_name
+    )
+    return grouped((answer.tuple_name, (answer.seat, answer.winner)) for answer in work)

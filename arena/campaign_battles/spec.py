@@ -1,4 +1,4 @@
-"""Battle spec: what a campaign of battles draws from, by which design, and when it stops."""
+"""Battle spec: the items, the models, the design and the stop of a campaign of battles."""
 
 import json
 from typing import Annotated, Literal
@@ -16,13 +16,13 @@ Design = Literal["balanced", "settle", "fixed"]
 
 
 class Stop(SpecPart):
-    """When a campaign ends: whichever is first. It also ends when every tuple has its votes."""
+    """The end of a campaign, by the first condition that holds. It also ends when every tuple has its votes."""
 
     votes: Annotated[int, whole(1, 10**7)]
     settled: Annotated[float, Field(strict=False), number(0.0001, 0.5)] | None = None
-    """Every two neighbours are settled, falsely some pair with at most this probability, however often one looks."""
+    """Every two neighbours are settled, with at most this probability of a false order, at any number of looks."""
     width: Annotated[float, Field(strict=False), number(0.1, 10_000)] | None = None
-    """Mean half width of the models' 95% intervals, in rating points."""
+    """The mean half width of the models' 95% intervals, in rating points."""
 
 
 class FixedTuple(SpecPart):
@@ -39,17 +39,17 @@ class BattleSpec(CampaignSpec):
     source: Annotated[str, Field(min_length=1, max_length=200)]
     families: tuple[str, ...] = Field(default=(), strict=False)
     models: tuple[str, ...] = Field(default=(), strict=False)
-    """Empty, as families: all."""
+    """families, models: all if empty."""
     per_tuple: Annotated[int, whole(1, 100)] = 1
-    """Votes for each item and pair of models, of as many workers."""
+    """The votes for each item and pair of models, each from another worker."""
     overlap: Share = 0.0
-    """Share of the tuples that get `overlap_per_tuple` votes."""
+    """The share of tuples that get `overlap_per_tuple` votes."""
     overlap_per_tuple: Annotated[int, whole(2, 100)] = 5
     design: Design = "balanced"
     tuples: Annotated[int, whole(1, 10**7)] | None = None
-    """Tuples that are drawn uniformly from all; None: all."""
+    """The number of tuples, drawn uniformly from all; None: all."""
     fixed: tuple[FixedTuple, ...] = Field(default=(), strict=False)
-    """The tuples of the design of that name."""
+    """The tuples of the design `fixed`."""
     stop: Stop
 
     def mistake(self) -> str:
@@ -73,5 +73,5 @@ _RUNNING = select(CAMPAIGN.c.spec).where(
 
 
 def closed_sources(connection: Connection) -> frozenset[str]:
-    """Sources whose boards, counts and votes are closed to the public, since a campaign on them is running."""
+    """Returns the sources with boards, counts and votes closed to the public while a campaign on them is running."""
     return frozenset(json.loads(spec)["source"] for spec in connection.scalars(_RUNNING))

@@ -1,8 +1,8 @@
-"""Campaign state: what a campaign has, in memory, read anew by one background thread.
+"""Campaign state: a campaign's votes in memory, read again and again by a background thread.
 
-A draw follows it; whether the drawn tuple still lacks a voter is asked of the database, within the draw's transaction.
-The same thread looks at the orders every LOOK_EVERY votes, aims *settle*, and ends the campaign when its stop is
-reached; two servers may notice at once, and a seat may go over by a vote.
+Draws use it, then check in their own transaction that the drawn tuple still lacks a voter. The same thread looks at the
+orders every LOOK_EVERY votes, aims *settle*, and ends the campaign when its stop is reached. Two servers may notice the
+end at the same time, and a seat may exceed its quota by a vote.
 """
 
 import logging
@@ -30,24 +30,24 @@ from arena.ratings.votes import Floats, Votes
 from arena.seats.campaigns import Campaign, CampaignStore
 
 EVERY_SECONDS = 1.0
-"""Least age of a state before it is read anew."""
+"""The least age of a state before it is read again."""
 TIMES = 20
-"""The same as a multiple of the time that its reading took; the longer of the two counts."""
+"""The same as a multiple of the last reading's duration; the longer of the two applies."""
 log = logging.getLogger(__name__)
 
 
 class Looked(NamedTuple):
-    """What a campaign's votes say about its models at one look."""
+    """The ratings and orders of a campaign's models at one look."""
 
     votes: int
     fit: Strengths
     intervals: Intervals
     orders: tuple[Order, ...]
-    """Of neighbours, by the layout's codes."""
+    """The orders of neighbours, by the layout's codes."""
 
     @property
     def half_width(self) -> float:
-        """Mean half width of the intervals, in rating points; NaN while a model has no number."""
+        """The mean half width of the intervals, in rating points; NaN while a model has no rating."""
         return float(np.mean(self.intervals.high - self.intervals.low)) / 2
 
     @property
@@ -57,28 +57,28 @@ class Looked(NamedTuple):
 
 @dataclass(eq=False)
 class CampaignState:
-    """A campaign's layout, and what it had when this was read."""
+    """A campaign's layout, and its votes when this was read."""
 
     bank: int
-    """Version of the bank that the layout is of."""
+    """The version of the bank that the layout was made from."""
     layout: Layout
     served: Served
     collected: CollectedVotes
     confirmations: int
-    """How many of the platforms' lists were there."""
+    """The number of platforms' lists at that time."""
     looked: Looked | None
     read_at: float
     took: float
 
     @property
     def votes(self) -> int:
-        """Those that count."""
+        """The number of votes that count."""
         return int(self.collected.counted.sum())
 
     @property
     def pending(self) -> int:
-        """Votes whose workers the platform's list has not confirmed yet."""
-        return int(self.collected.given.sum()) - self.votes
+        """The number of votes from workers that the platform's list has not confirmed yet."""
+        return int(self.collected.cast.sum()) - self.votes
 
     @property
     def left_out(self) -> frozenset[int]:
@@ -89,20 +89,20 @@ class CampaignState:
         return time.monotonic() - self.read_at > max(EVERY_SECONDS, TIMES * self.took)
 
     def hold(self, place: tuple[int, int]) -> None:
-        """Note that a tuple was given to one more voter."""
+        """Counts one more voter for a tuple."""
         self.served.votes[place] += 1
         self.served.wanted[place] = self.served.votes[place] < self.layout.wanted[place]
 
     def fill(self, place: tuple[int, int]) -> None:
-        """Note that a tuple has all its voters: others took it meanwhile."""
+        """Marks a tuple as complete, since others took it meanwhile."""
         self.served.votes[place] = self.layout.wanted[place]
         self.served.wanted[place] = False
 
 
 class CampaignStates:
-    """The states of one server's campaigns; with `flags` its voters are reviewed at every look.
+    """The states of one server's campaigns; with `flags`, voters are reviewed at every look.
 
-    A board reviews them when it is opened, and nobody opens those of a source whose campaign runs.
+    A board reviews voters when it is opened, but the boards of a source are closed while its campaign runs.
     """
 
     def __init__(
@@ -121,18 +121,21 @@ class CampaignStates:
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="campaigns")
 
-    def of(self, campaign: Campaign) -> CampaignState:
-        """The state of a campaign; the first call reads it. Raises CampaignError where the bank lacks what it needs."""
+    def state_of(self, campaign: Campaign) -> CampaignState:
+        """Returns the state of a campaign; the first call reads it.
+
+        Raises CampaignError if the bank lacks its items.
+        """
         known = self._states.get(campaign.id)
         if known is not None and known.bank == self._items.bank().version:
             if known.is_old:
-                self._read(campaign).add_done_callback(_log_error)  # nobody waits for it
+                self._read(campaign).add_done_callback(_log_error)  # Nobody waits for the result.
             return known
         self._read(campaign).result()
         return self._states[campaign.id]
 
     def fresh(self, campaign: Campaign) -> CampaignState:
-        """The state read anew, whatever its age."""
+        """Returns the state after reading it again, at any age."""
         self._thread.submit(self._state, campaign).result()
         return self._states[campaign.id]
 
@@ -150,63 +153,62 @@ class CampaignStates:
         known = self._states.get(campaign.id)
         with self._database.read() as connection:
             if known is None or known.bank != bank.version:
-                # what was seen has other codes
+                # The last look has other codes.
                 known = None
                 layout = layout_of(spec, bank, model_names(connection))
             else:
                 layout = known.layout
-            found = collected(connection, campaign, layout)
+            collected_votes = collected(connection, campaign, layout)
             confirmations = counter(connection, CONFIRMATIONS)
         looked = known.looked if known else None
-        if _is_look_due(int(found.counted.sum()), confirmations, known):
+        if _is_look_due(int(collected_votes.counted.sum()), confirmations, known):
             if self._flags:
                 self._flags.look()
             with self._database.read() as connection:
-                found = collected(connection, campaign, layout)
-                cast = counted_votes(connection, campaign, layout, found.uncounted)
+                collected_votes = collected(connection, campaign, layout)
+                cast = counted_votes(connection, campaign, layout, collected_votes.uncounted)
             looked = self._look(campaign, layout, cast, looked) if len(cast) else None
-        served = Served(len(layout.models), found.held, found.held < layout.wanted)
+        served = Served(
+            len(layout.models), collected_votes.held, collected_votes.held < layout.wanted
+        )
         ended = time.monotonic()
         state = CampaignState(
             bank=bank.version,
             layout=layout,
             served=served,
-            collected=found,
+            collected=collected_votes,
             confirmations=confirmations,
             looked=looked,
             read_at=ended,
             took=ended - begun,
         )
         self._states[campaign.id] = state
-        why = stop_reached(spec, layout, found.counted, looked)
+        why = stop_reached(spec, layout, collected_votes.counted, looked)
         if campaign.ended_at is None and why:
             self._campaigns.end(campaign, why)
 
     def _look(
         self, campaign: Campaign, layout: Layout, votes: Votes, before: Looked | None
     ) -> Looked:
-        start = (
-            before.fit.strengths if before and len(before.fit.strengths) == votes.models else None
-        )
+        has_same_models = before is not None and len(before.fit.strengths) == votes.models
+        start = before.fit.strengths if before and has_same_models else None
         fit = bradley_terry(win_matrix(votes), start=start)
-        found = intervals(fit, votes, "picture")
+        bounds = intervals(fit, votes, "picture")
         board = campaign_board(campaign.name)
         with self._database.read() as connection:
             record = read_record(connection, board)
         ever = len(record.models.union(layout.models))
-        seen = look(fit, found, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
-        record = extend_record(self._database, board, record, layout.models, seen)
+        latest = look(fit, bounds, votes, ever, battle_spec(campaign).stop.settled or ALPHA)
+        record = extend_record(self._database, board, record, layout.models, latest)
         standings = np.argsort(-np.nan_to_num(fit.ratings, nan=-np.inf)).tolist()
-        return Looked(
-            len(votes),
-            fit,
-            found,
-            neighbouring_orders(seen, standings, record.among(layout.model_code)),
-        )
+        orders = neighbouring_orders(latest, standings, record.among(layout.model_code))
+        return Looked(len(votes), fit, bounds, orders)
 
 
 def _is_look_due(votes: int, confirmations: int, known: CampaignState | None) -> bool:
-    """Whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed which ones do."""
+    """Returns whether LOOK_EVERY more votes count than at the last look, or a platform's list has changed the
+    counted votes.
+    """
     looked = known.looked if known else None
     if looked is None or known is None:
         return votes >= LOOK_EVERY
@@ -221,7 +223,7 @@ def _log_error(reading: Future) -> None:
 def stop_reached(
     spec: BattleSpec, layout: Layout, counted: np.ndarray, looked: Looked | None
 ) -> str:
-    """Why a campaign is over by the votes that count; empty while it is not."""
+    """Returns the reason why a campaign is over, by the votes that count; empty while it is not."""
     stop = spec.stop
     votes = int(counted.sum())
     if votes >= stop.votes:
@@ -230,11 +232,8 @@ def stop_reached(
         return "every tuple has its votes"
     if looked is None:
         return ""
-    if (
-        stop.settled is not None
-        and looked.orders
-        and all(one.state == "settled" for one in looked.orders)
-    ):
+    is_settled = all(order.state == "settled" for order in looked.orders)
+    if stop.settled is not None and looked.orders and is_settled:
         return f"every two neighbours are clear of each other after {looked.votes:,} votes"
     if stop.width is not None and looked.half_width <= stop.width:
         return f"the mean half width is {looked.half_width:.1f} points after {looked.votes:,} votes"

@@ -1,8 +1,8 @@
-"""Campaign votes: what a campaign's seats have given and hold, read from the database at one moment.
+"""Campaign votes: the votes and the held tuples of a campaign's seats, read from the database at one moment.
 
-A tuple is held by who chose in it, and for the seat's minutes by who was shown it. What seats gave that failed their
-checks, are flagged, took consent back or were rejected by the platform's list does not count: it is asked of others.
-Seats that the list has not confirmed hold what they gave, for some hours; it counts once they are confirmed.
+A seat holds a tuple once it has chosen, and for the seat's minutes after the tuple was shown to it. Votes of seats that
+failed their checks, are flagged, withdrew consent or were rejected by the platform's list don't count, and their tuples
+go to others. Unconfirmed seats hold their tuples for some hours; their votes count once they are confirmed.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Select, case, func, select
 
-from arena.battles.store import Seen
+from arena.battles.store import ItemPair
 from arena.battles.tables import BATTLE, CHOSEN, SEAT, SKIPPED
 from arena.battles.voters import selves
 from arena.campaign_battles.layout import Layout
@@ -29,7 +29,7 @@ from arena.types import UNRELATED
 CHECK = "check"
 _OF_SEATS = SEAT_ENTRY.c.seat_id == BATTLE.c.seat_id
 _IS_WORK = BATTLE.c.draw != CHECK
-_GIVEN = select(
+_PROGRESS = select(
     BATTLE.c.seat_id,
     func.sum(case((_IS_WORK, 1), else_=0)).label("votes"),
     func.sum(case((BATTLE.c.draw == CHECK, 1), else_=0)).label("checks"),
@@ -41,23 +41,23 @@ _GIVEN = select(
 
 
 class CollectedVotes(NamedTuple):
-    """What a campaign has, by the codes of its layout."""
+    """A campaign's votes, by the codes of its layout."""
 
     held: np.ndarray
-    """Voters that each tuple has or waits for: pairs x items."""
-    given: np.ndarray
-    """Votes of each tuple, pending ones too."""
+    """The voters that each tuple has or waits for: pairs x items."""
+    cast: np.ndarray
+    """The votes of each tuple, including pending ones."""
     counted: np.ndarray
-    """Votes of each tuple by confirmed seats."""
+    """The votes of each tuple from confirmed seats."""
     left_out: frozenset[int]
-    """Seats that hold nothing: what they gave is asked of others."""
+    """The seats that hold nothing; their tuples go to others."""
     uncounted: frozenset[int]
-    """Seats whose answers do not count: those, and the pending ones."""
+    """The seats with votes that don't count: those left out, and pending ones."""
 
 
-def given_by(connection: Connection, seat: int) -> SeatProgress:
+def seat_progress(connection: Connection, seat: int) -> SeatProgress:
     row = connection.execute(
-        _GIVEN.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
+        _PROGRESS.where(BATTLE.c.seat_id == seat).group_by(BATTLE.c.seat_id)
     ).one_or_none()
     skips = select(func.count()).where(SKIPPED, BATTLE.c.seat_id == seat)
     skipped = connection.execute(skips).scalar_one()
@@ -67,14 +67,16 @@ def given_by(connection: Connection, seat: int) -> SeatProgress:
 
 
 def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]:
-    """Seats that failed their checks, took consent back, are rejected, or not confirmed in time, or whose worker is
-    flagged.
+    """Returns the seats that failed their checks, withdrew consent, were rejected or not confirmed in time, and
+    those of flagged workers.
     """
-    given = _GIVEN.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(
+    progress = _PROGRESS.where(_OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id).group_by(
         BATTLE.c.seat_id
     )
     failed = {
-        row.seat_id for row in connection.execute(given) if row.failed >= campaign.spec.checks.fail
+        row.seat_id
+        for row in connection.execute(progress)
+        if row.failed >= campaign.spec.checks.fail
     }
     mine = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(SEAT_ENTRY.c.campaign_id == campaign.id)
     flagged = SEAT.c.voter_id.in_(flagged_voters(VOTER_FLAG)) | SEAT.c.voter_id.in_(
@@ -91,9 +93,9 @@ def left_out_seats(connection: Connection, campaign: Campaign) -> frozenset[int]
 def uncounted_seats(
     connection: Connection, campaign: Campaign, left_out: frozenset[int]
 ) -> frozenset[int]:
-    """Seats whose answers do not count: failed ones and their like, and those that are not confirmed.
+    """Returns the seats with votes that don't count: those left out, except late ones, and unconfirmed ones.
 
-    Of a seat that was left out for its lateness alone, answers count once it is confirmed.
+    The votes of a seat that was left out only for its lateness count once it is confirmed.
     """
     unconfirmed = select(SEAT.c.id).where(
         SEAT.c.id == SEAT_ENTRY.c.seat_id,
@@ -104,11 +106,11 @@ def uncounted_seats(
 
 
 def collected(connection: Connection, campaign: Campaign, layout: Layout) -> CollectedVotes:
-    """Count what each tuple has."""
+    """Counts the votes and holders of each tuple."""
     out = left_out_seats(connection, campaign)
     uncounted = uncounted_seats(connection, campaign, out)
     held = np.zeros(layout.wanted.shape, np.int32)
-    given = np.zeros(layout.wanted.shape, np.int32)
+    cast = np.zeros(layout.wanted.shape, np.int32)
     counted = np.zeros(layout.wanted.shape, np.int32)
     query = select(
         BATTLE.c.item_id,
@@ -120,29 +122,29 @@ def collected(connection: Connection, campaign: Campaign, layout: Layout) -> Col
         _OF_SEATS, SEAT_ENTRY.c.campaign_id == campaign.id, _IS_WORK, CHOSEN | _is_fresh(campaign)
     )
     for row in connection.execute(query):
-        place = layout.place(Seen.of(row))
+        place = layout.place(ItemPair.of_row(row))
         if place and row.seat_id not in out:
             held[place] += 1
-            given[place] += row.chosen
+            cast[place] += row.chosen
             if row.seat_id not in uncounted:
                 counted[place] += row.chosen
-    return CollectedVotes(held, given, counted, out, uncounted)
+    return CollectedVotes(held, cast, counted, out, uncounted)
 
 
 def judged(voter: int) -> Select:
-    """A SELECT of (seat, item, lower model, higher model) of the battles that a worker chose in."""
+    """Returns a SELECT of (seat, item, lower model, higher model) of the battles that a worker has judged."""
     battles = select(BATTLE.c.seat_id, BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
     return battles.where(BATTLE.c.voter_id.in_(selves(voter)), CHOSEN)
 
 
 def holders(
-    connection: Connection, campaign: Campaign, seen: Seen, left_out: frozenset[int]
+    connection: Connection, campaign: Campaign, tuple_: ItemPair, left_out: frozenset[int]
 ) -> int:
-    """How many seats have or hold one tuple now."""
+    """Returns the number of seats that have judged a tuple or hold it now."""
     query = select(func.count()).where(
-        BATTLE.c.item_id == seen.item,
-        BATTLE.c.model_low == seen.low,
-        BATTLE.c.model_high == seen.high,
+        BATTLE.c.item_id == tuple_.item,
+        BATTLE.c.model_low == tuple_.low,
+        BATTLE.c.model_high == tuple_.high,
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
         _IS_WORK,
@@ -152,7 +154,7 @@ def holders(
 
 
 def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset[int]) -> int:
-    """How many votes a campaign has, with those that seats are at."""
+    """Returns the number of a campaign's votes, including battles in progress."""
     query = select(func.count()).where(
         _OF_SEATS,
         SEAT_ENTRY.c.campaign_id == campaign.id,
@@ -166,7 +168,7 @@ def places_taken(connection: Connection, campaign: Campaign, left_out: frozenset
 def counted_votes(
     connection: Connection, campaign: Campaign, layout: Layout, uncounted: frozenset[int]
 ) -> Votes:
-    """The votes that count, by the layout's codes: the winner is side a."""
+    """Returns the votes that count, by the layout's codes; the winner is side a."""
     query = select(
         BATTLE.c.winner, BATTLE.c.loser, BATTLE.c.item_id, BATTLE.c.voter_id, BATTLE.c.seat_id
     ).where(
@@ -177,27 +179,27 @@ def counted_votes(
     )
     rows = integers(connection.execute(query.order_by(BATTLE.c.voted_at, BATTLE.c.id)), 5)
     rows = rows[~np.isin(rows[:, 4], list(uncounted))]
-    winner, known = _coded(rows[:, 0], layout.model_code)
-    loser, also = _coded(rows[:, 1], layout.model_code)
-    item, there = _coded(rows[:, 2], layout.item_code)
-    of_these = known & also & there
-    picture, _ = _coded(rows[:, 2], alike_items(connection))
+    winner = _coded(rows[:, 0], layout.model_code)
+    loser = _coded(rows[:, 1], layout.model_code)
+    item = _coded(rows[:, 2], layout.item_code)
+    picture = _coded(rows[:, 2], alike_items(connection))
+    is_known = (winner >= 0) & (loser >= 0) & (item >= 0)
     return Votes(
-        a=winner[of_these],
-        b=loser[of_these],
-        outcome=np.zeros(int(of_these.sum()), np.int64),
+        a=winner[is_known],
+        b=loser[is_known],
+        outcome=np.zeros(int(is_known.sum()), np.int64),
         models=len(layout.models),
-        items=item[of_these],
-        voters=rows[of_these, 3],
-        pictures=picture[of_these],
+        items=item[is_known],
+        voters=rows[is_known, 3],
+        pictures=picture[is_known],
     )
 
 
-def _coded(ids: Codes, code: Mapping[int, int]) -> tuple[Codes, np.ndarray]:
-    found = np.array([code.get(one, -1) for one in ids.tolist()], np.int64)
-    return found, found >= 0
+def _coded(ids: Codes, code: Mapping[int, int]) -> Codes:
+    """Returns the codes of ids; -1 for an unknown id."""
+    return np.array([code.get(number, -1) for number in ids.tolist()], np.int64)
 
 
 def _is_fresh(campaign: Campaign):
-    """Whether a battle without an answer still holds its tuple."""
+    """Returns whether a battle without an answer still holds its tuple."""
     return ~SKIPPED & (BATTLE.c.began_at > now() - timedelta(minutes=campaign.spec.seat.minutes))

@@ -12,7 +12,7 @@ from typer import Option, Typer
 from arena.battles.sampling import in_draw
 from arena.database import Database
 from arena.inference.catalogue import Models, read_catalogue
-from arena.inference.offline import AnswerFile, Task, TaskError, asked, fingerprint
+from arena.inference.offline import AnswerFile, Task, TaskError, ask_model, fingerprint
 from arena.io.images import PictureStore
 from arena.items.ingest import Ingest
 from arena.items.store import ItemBank
@@ -33,7 +33,7 @@ def answer(
         read_catalogue(settings.models, catalogue_keys(settings)), settings.local_models
     )
     card = models.catalogue.card(model)
-    kept = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
+    answer_path = settings.data_dir / "answers" / f"{_NOT_IN_A_NAME.sub('-', card.name)}.jsonl"
     with closing(Database(settings.database_url)) as database:
         bank = ItemBank(database)
         ingest = Ingest(database)
@@ -45,11 +45,11 @@ def answer(
             for item in items
             if all(image.sha256 and pictures.has(image.sha256) for image in item.images)
         ]
-        # before any request, reports a name that belongs to another model
+        # Reports a name that belongs to another model before any request.
         ingest.add_answers(card.name, "", {})
-        with AnswerFile(kept, fingerprint(card, "item bank")) as file:
+        with AnswerFile(answer_path, fingerprint(card, "item bank")) as file:
             tasks = [Task(item.key, partial(_turns, item, pictures)) for item in ready]
-            outcome = asked(models, models.vlm(card.name), [lambda _: tasks], len(tasks), file)
+            outcome = ask_model(models, models.vlm(card.name), [lambda _: tasks], len(tasks), file)
             ids = {item.key: item.id for item in ready}
             answers = {ids[key]: text for key, text in file.answers.items() if key in ids}
             if answers:

@@ -30,7 +30,7 @@ app.add_typer(campaign, name="campaign")
 
 
 def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
-    """What operators do with campaigns of battles, and with projects."""
+    """Returns the administration of campaigns of battles, and of projects."""
     settings = Settings.from_env()
     database = Database(settings.database_url)
     bank = ItemBank(database, settings.image_hosts)
@@ -43,22 +43,23 @@ def admins() -> tuple[CampaignAdmin, ProjectAdmin]:
 
 
 def _admin_of(name: str) -> CampaignAdmin | ProjectAdmin:
-    """What operators do with a campaign of this name, whatever its task."""
+    """Returns the administration of a campaign of this name, for any task."""
     battles, projects = admins()
     return projects if projects.store.find(name) else battles
 
 
-def _address(given: str | None) -> str:
+def _address(address: str | None) -> str:
+    """Returns the address without a slash at its end; by default that of the Space or of this machine."""
     settings = Settings.from_env()
-    space = settings.oauth.host if settings.oauth else ""
-    return (given or (f"https://{space}" if space else f"http://127.0.0.1:{settings.port}")).rstrip(
-        "/"
-    )
+    if not address:
+        space = settings.oauth.host if settings.oauth else ""
+        address = f"https://{space}" if space else f"http://127.0.0.1:{settings.port}"
+    return address.rstrip("/")
 
 
 @contextmanager
 def named_spec(file: Path) -> Iterator[None]:
-    """Name the TOML file in an error about what it asks for."""
+    """Adds the TOML file's name to an error about its content."""
     try:
         yield
     except CampaignError as error:
@@ -66,7 +67,7 @@ def named_spec(file: Path) -> Iterator[None]:
 
 
 def _of_battles(name: str, table: str) -> Iterator[str]:
-    """A table that only campaigns of battles have."""
+    """Returns a table that only campaigns of battles have, as CSV."""
     admin = _admin_of(name)
     if table not in admin.tables:
         raise CampaignError(
@@ -76,7 +77,7 @@ def _of_battles(name: str, table: str) -> Iterator[str]:
 
 
 def printed(sheet: Sheet) -> Iterator[str]:
-    """A table that is read back, as CSV."""
+    """Returns a table as CSV."""
     yield as_csv(sheet).removesuffix("\n")
 
 
@@ -122,41 +123,39 @@ def links(
 ) -> Iterator[str]:
     """Its signed links: a CSV of one for each worker; or the one for all who log in, for Prolific or for MTurk."""
     admin = _admin_of(name)
-    found = admin.store.get(name)
+    target = admin.store.get(name)
     here = _address(address)
-    if found.spec.platform.kind != "plain":
+    if target.spec.platform.kind != "plain":
         if workers:
             raise CampaignError(f"{name} has one link for all its workers; leave out --workers")
-        yield f"{here}{admin.link(found)}"
+        yield f"{here}{admin.link(target)}"
         return
     if workers is None:
         raise CampaignError(
             f"{name} has a link for each worker; give --workers FILE, with a worker's name on each line"
         )
     with row_errors(workers.name):
-        yield from printed(admin.worker_links(found, read_workers(workers), here))
+        yield from printed(admin.worker_links(target, read_workers(workers), here))
 
 
 @campaign.command("list")
 def list_campaigns() -> Iterator[str]:
     """The campaigns, with how far each is."""
     battles, projects = admins()
-    for one in battles.standings():
-        pending = f" ({one.pending:,} pending)" if one.pending else ""
-        votes = (
-            f"{one.votes:,} of {one.wanted:,} votes{pending}, {one.full:,} of {one.tuples:,} tuples"
-        )
-        yield _standing(one, one.problem or votes)
+    for standing in battles.standings():
+        pending = f" ({standing.pending:,} pending)" if standing.pending else ""
+        votes = f"{standing.votes:,} of {standing.wanted:,} votes{pending}"
+        tuples = f"{standing.full:,} of {standing.tuples:,} tuples"
+        yield _standing(standing, standing.problem or f"{votes}, {tuples}")
     for project in projects.standings():
-        accepted, wanted = (
-            sum(getattr(row, name) for row in project.families) for name in ("accepted", "wanted")
-        )
+        accepted = sum(row.accepted for row in project.families)
+        wanted = sum(row.wanted for row in project.families)
         yield _standing(project, f"{accepted:,} of {wanted:,} items accepted")
 
 
-def _standing(one: CampaignStanding | ProjectStanding, numbers: str) -> str:
-    made = one.campaign
-    people = ", ".join(f"{number} {state}" for state, number in one.states.items())
+def _standing(standing: CampaignStanding | ProjectStanding, numbers: str) -> str:
+    made = standing.campaign
+    people = ", ".join(f"{number} {state}" for state, number in standing.states.items())
     stands = f"ended: {made.why_ended}" if made.ended_at else "running"
     return f"{made.name} ({made.spec.platform.kind}), {stands}; {numbers}; workers: {people or 'none yet'}"
 

@@ -84,7 +84,7 @@ def deploy(
 
 
 def shipped(folder: Path) -> list[str]:
-    """The relative paths of the files that make up a Space; no links, nothing hidden."""
+    """Returns the relative paths of the files that make up a Space, without links and hidden files."""
     inside = [
         path for name in _FOLDERS for path in (folder / name).rglob("*") if path.suffix in _KINDS
     ]
@@ -102,7 +102,7 @@ def shipped(folder: Path) -> list[str]:
 
 
 def _check_card(readme: Path) -> None:
-    """Raise DeployError if the README's front matter does not describe this app."""
+    """Raises DeployError if the README's front matter does not describe this app."""
     try:
         card = SpaceCard.load(readme).data.to_dict()
     except (OSError, ValueError) as error:
@@ -116,7 +116,7 @@ def _check_card(readme: Path) -> None:
 
 
 def write(api: HfApi, space: str, copy: str, private: bool) -> None:
-    """Create dataset and Space if they are missing, and update the files in one commit. Raises DeployError."""
+    """Creates dataset and Space if they are missing, and updates the files in one commit. Raises DeployError."""
     try:
         there = _files_of(api, space)
         api.create_repo(copy, repo_type="dataset", private=True, exist_ok=True)
@@ -141,7 +141,7 @@ def write(api: HfApi, space: str, copy: str, private: bool) -> None:
 
 
 def _update(api: HfApi, space: str) -> None:
-    """Update a Space's files in one commit; unchanged files are not sent."""
+    """Updates a Space's files in one commit; unchanged files are not sent."""
     there = frozenset(api.list_repo_files(space, repo_type="space"))
     names = shipped(ROOT)
     gone = sorted(name for name in there.difference(names) if name.partition("/")[0] in _FOLDERS)
@@ -156,14 +156,14 @@ def _update(api: HfApi, space: str) -> None:
 
 
 def _has_gpu(api: HfApi, space: str) -> bool:
-    """Whether the Space runs, or will run, on more than a processor; a new Space has a processor."""
+    """Returns whether the Space runs, or will run, on more than a processor; a new Space has a processor."""
     runtime = api.get_space_runtime(space)
     hardware = runtime.requested_hardware or runtime.hardware or "cpu-basic"
     return not hardware.startswith("cpu")
 
 
 def _files_of(api: HfApi, space: str) -> frozenset[str]:
-    """The files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
+    """Returns the files of a Space, none if it does not exist. Raises DeployError if it holds another app."""
     try:
         files = frozenset(api.list_repo_files(space, repo_type="space"))
     except RepositoryNotFoundError:
@@ -176,7 +176,7 @@ def _files_of(api: HfApi, space: str) -> frozenset[str]:
 
 
 def _error_text(error: Exception, space: str) -> str:
-    """A message without the server's own words, which may hold a token."""
+    """Returns a message without the server's own words, which may hold a token."""
     if isinstance(error, HubDownError):
         return f"The{str(error).removeprefix('the')}; please try again, what was done is kept"
     status = status_of(error)

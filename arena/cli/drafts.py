@@ -64,17 +64,17 @@ def new(file: Path) -> Iterator[str]:
 def board(project: str) -> Iterator[str]:
     """How far it is: families, yield beside the paper's, minutes, and what each worker gave."""
     _, admin = admins()
-    found = admin.standing(admin.store.get(project))
-    for sheet in project_sheets(found):
+    standing = admin.standing(admin.store.get(project))
+    for sheet in project_sheets(standing):
         yield from as_text(sheet)
         yield ""
-    told = found.agreement
-    if told is None:
+    agreed = standing.agreement
+    if agreed is None:
         yield "No answer has two verdicts."
-    elif found.spec.is_choice:
-        yield f"People who answered one question, its author among them, agree in {told:.1%} of pairs."
+    elif standing.spec.is_choice:
+        yield f"People who answered one question, its author among them, agree in {agreed:.1%} of pairs."
     else:
-        yield f"Verifiers of one answer agree in {told:.1%} of pairs."
+        yield f"Verifiers of one answer agree in {agreed:.1%} of pairs."
 
 
 @drafts.command()
@@ -107,13 +107,13 @@ def samples(project: str) -> Iterator[str]:
     _, admin = admins()
     rows = [
         UnreadRow(
-            sample=one.answer.name,
-            at=f"{one.answer.at:%Y-%m-%d %H:%M}",
-            picture=str(admin.pictures.path(one.sample.picture) or one.sample.picture),
-            instruction=one.sample.instruction,
-            caption=one.answer.answer,
+            sample=unread.answer.name,
+            at=f"{unread.answer.at:%Y-%m-%d %H:%M}",
+            picture=str(admin.pictures.path(unread.sample.picture) or unread.sample.picture),
+            instruction=unread.sample.instruction,
+            caption=unread.answer.answer,
         )
-        for one in admin.unread(project)
+        for unread in admin.unread(project)
     ]
     yield from printed(record_sheet("samples", "Samples to read", UnreadRow, rows))
 
@@ -184,8 +184,8 @@ def import_finished(
     """VisIT-Bench's table of multi-image items, with who said what of GPT-4's answers."""
     here = OpenProjects()
     note = noted(COMMAND_LINE, "made a campaign", project)
-    found, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
-    accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(found))
+    imported, new_items = import_visit(here.campaigns, here.drafts, file, project, note)
+    accepted = sum(draft.state.step == "accepted" for draft in here.drafts.drafts(imported))
     yield f"{project}: {plural(new_items, 'new item')}; {accepted} of all are accepted."
 
 
@@ -219,20 +219,20 @@ def export(
 ) -> Iterator[str]:
     """Its accepted items: for this arena's bank, for the Hub, or as a benchmark's table."""
     here = OpenProjects()
-    found = here.campaigns.get(project)
+    campaign = here.campaigns.get(project)
     if push and form != "hub":
         raise ExportError(f"--push sends a dataset of the Hub; write --as hub, not --as {form}")
-    if push and texts and not private and project_of(found.spec).visibility == "sealed":
+    if push and texts and not private and project_of(campaign.spec).visibility == "sealed":
         raise ExportError(f"{project} is sealed: leave out --with-texts, or --public")
     words = CardWords(language, contact) if form == "hub" else None
-    exported = Exports(here.drafts, here.pictures).write(found, form, out, texts, words)
-    what = "question" if form == "tsv" else "item"
-    yield f"{project}: {plural(exported.items, what)} written to {out}."
+    exported = Exports(here.drafts, here.pictures).write(campaign, form, out, texts, words)
+    noun = "question" if form == "tsv" else "item"
+    yield f"{project}: {plural(exported.items, noun)} written to {out}."
     if left := left_out(exported):
         yield left
     if form == "bank":
         yield f"To bring them into the bank: python -m arena items folder {out} --name {project}"
-    if form == "tsv" and project_of(found.spec).visibility == "sealed" and not texts:
+    if form == "tsv" and project_of(campaign.spec).visibility == "sealed" and not texts:
         yield "Their right answers are left out. Score with the table that --with-texts writes."
     elif form == "tsv":
         yield f"To score answers: python -m scoring score FILE --questions {out / project}.tsv --out DIR"

@@ -12,11 +12,10 @@ from arena.io.images import PictureStore
 from arena.items.folder_rows import KEYS
 from arena.items.importers import ImportReport, ItemImporter
 from arena.items.ingest import Ingest
-from arena.items.readiness import lacks_text
-from arena.items.store import ItemBank
+from arena.items.store import ItemBank, lacks_text
 from arena.settings import Settings
 
-SHOWN_PROBLEMS = 20
+MOST_PROBLEMS = 20
 app = Typer(rich_markup_mode=None)
 items = Typer(rich_markup_mode=None)
 app.add_typer(items, name="items")
@@ -54,12 +53,12 @@ class OpenBank:
         if report.left_out:
             yield f"{report.left_out} {left_out}."
         if report.unread:
-            named = ", ".join(map(repr, report.unread[:SHOWN_PROBLEMS]))
-            yield f"not read: {named}; the keys of a line are {', '.join(KEYS)}."
-        for problem in report.problems[:SHOWN_PROBLEMS]:
+            unread = ", ".join(map(repr, report.unread[:MOST_PROBLEMS]))
+            yield f"not read: {unread}; the keys of a line are {', '.join(KEYS)}."
+        for problem in report.problems[:MOST_PROBLEMS]:
             yield f"not fetched: {problem}"
-        if len(report.problems) > SHOWN_PROBLEMS:
-            yield f"not fetched: {len(report.problems) - SHOWN_PROBLEMS} more"
+        if len(report.problems) > MOST_PROBLEMS:
+            yield f"not fetched: {len(report.problems) - MOST_PROBLEMS} more"
         if waiting := self.items.bank().missing:
             yield f"{waiting} items wait: image missing (import with --fetch-images, or set IMAGE_HOSTS)."
 
@@ -131,8 +130,8 @@ def list_items() -> Iterator[str]:
     for source in bank.sources:
         states = bank.states[source.id]
         ready = states["ready"]
-        shown = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
+        count = f"{source.name} ({source.kind}): {ready + states['without pair']} items shown"
         lacks = lacks_text(states)
-        yield f"{shown}, {ready} with answers of two models or more{f'; {lacks}' if lacks else ''}"
+        yield f"{count}, {ready} with answers of two models or more{f'; {lacks}' if lacks else ''}"
     for part in store.contributions():
         yield f"{part.file}: {part.answers} answers of {part.model}, {'withdrawn' if part.withdrawn else 'in use'}"

@@ -1,4 +1,4 @@
-"""The root of a command line: commands whose modules are imported when they are called, and errors as exit codes."""
+"""The root of a command line: imports commands' modules when they are called, and turns errors into exit codes."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -13,18 +13,18 @@ INTERRUPTED = 130
 
 
 class Command(NamedTuple):
-    """A command's help, and the module whose `app` holds it; the command returns the lines to print."""
+    """A command's help, and the module with its `app`; the command returns the lines to print."""
 
     help: str
     module: str
 
 
 class LazyGroup(TyperGroup):
-    """Commands that `--help` and a suggestion for a mistyped word know by name alone."""
+    """A group of commands that `--help` and suggestions list without importing their modules."""
 
     def __init__(self, name: str, help: str, commands: Mapping[str, Command]) -> None:
         known: dict[str, Any] = {
-            word: TyperCommand(word, short_help=one.help) for word, one in commands.items()
+            word: TyperCommand(word, short_help=command.help) for word, command in commands.items()
         }
         settings = {"help_option_names": ["--help", "-h"]}
         super().__init__(
@@ -40,18 +40,18 @@ class LazyGroup(TyperGroup):
         return 0
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        found: Any = super().resolve_command(ctx, args)
-        name, known, rest = found
+        resolved: Any = super().resolve_command(ctx, args)
+        name, known, rest = resolved
         command = get_group(import_module(self._modules[name]).app).commands[name]
         command.help = command.help or known.short_help
         return name, command, rest
 
     def invoke(self, ctx: Any) -> None:
-        """Print a command's lines. An error of ours tells the user what to mend; it may have an `exit_code`."""
+        """Prints a command's lines. Our own errors tell the user what to fix; they may have an `exit_code`."""
         try:
             for line in super().invoke(ctx):
                 typer.echo(line)
-        except BrokenPipeError:  # whoever reads the lines, as `head` does, has enough of them
+        except BrokenPipeError:  # The reader of the lines, such as `head`, has enough of them.
             raise
         except Exception as error:
             if not isinstance(error, OSError) and not type(error).__module__.startswith(
@@ -63,7 +63,7 @@ class LazyGroup(TyperGroup):
 
 
 def _sentence(error: Exception) -> object:
-    """An error as the user reads it: the system's names its file, and what to do."""
+    """Returns an error for the user; a system error gets its file, and a way out."""
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: cannot be used ({error.strerror}); choose another place or file"
     return error

@@ -34,8 +34,8 @@ app.add_typer(models, name="models")
 def list_models() -> Iterator[str]:
     """Names."""
     for model in OpenBank().items.models():
-        shown = f", shown as {model.display}" if model.display != model.name else ""
-        yield f"{model.name}{shown}{', retired' if model.retired else ''}"
+        display = f", shown as {model.display}" if model.display != model.name else ""
+        yield f"{model.name}{display}{', retired' if model.retired else ''}"
 
 
 @models.command()
@@ -68,7 +68,7 @@ def facts(
         return
     stated = read_stated(file)
     store.state(stated)
-    count = sum(len(one.values) for one in stated.values())
+    count = sum(len(facts.values) for facts in stated.values())
     yield f"Taken in: {plural(count, 'fact')} of {plural(len(stated), 'model')}."
 
 
@@ -81,9 +81,9 @@ def link(model: str, repository: Annotated[str, Argument(metavar="OWNER/REPO")])
         )
     store = _store()
     linked = store.find(model)._replace(repository=repository)
-    shown = read_facts(repository)
-    store.link(linked, shown)
-    yield f"{model} is {repository}; the Hub shows {', '.join(_named(shown))}."
+    hub_facts = read_facts(repository)
+    store.link(linked, hub_facts)
+    yield f"{model} is {repository}; the Hub shows {', '.join(_fact_names(hub_facts))}."
 
 
 @models.command()
@@ -98,7 +98,7 @@ def unlink(model: str) -> Iterator[str]:
 
 
 def read_stated(file: Path) -> dict[str, StatedFacts]:
-    """Read what a file states of models, by their names. Raises FactError and OSError."""
+    """Reads a file's facts about models, by their names. Raises FactError and OSError."""
     with file.open("rb") as opened:
         data = opened.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
@@ -135,7 +135,7 @@ def _store() -> FactStore:
 
 
 def _exported(known: Mapping[str, ModelFacts]) -> Iterator[str]:
-    """Yield the lines of a file with all facts, each with its source."""
+    """Yields the lines of a file with all facts, each with its source."""
     for name, facts in sorted(known.items()):
         yield "[[models]]"
         yield f"name = {_toml(name)}"
@@ -149,7 +149,7 @@ def _exported(known: Mapping[str, ModelFacts]) -> Iterator[str]:
 
 
 def _value(field: str, text: str) -> str:
-    """Return a fact as TOML writes it."""
+    """Returns a fact in TOML."""
     if field in ("open", "gated"):
         return "true" if text == "yes" else "false"
     is_number = field in ("parameters", "active", "prompt_price", "completion_price")
@@ -157,9 +157,9 @@ def _value(field: str, text: str) -> str:
 
 
 def _toml(text: str) -> str:
-    """Return a text in quotes: JSON's are TOML's, but for one control character."""
+    """Returns a text in quotes; JSON's quotes are TOML's, except for one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _named(shown: Mapping[str, str]) -> list[str]:
-    return [field.replace("_", " ") for field in shown if field not in ("link", "repository")]
+def _fact_names(facts: Mapping[str, str]) -> list[str]:
+    return [field.replace("_", " ") for field in facts if field not in ("link", "repository")]

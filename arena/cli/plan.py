@@ -61,23 +61,23 @@ def plan(
             )
         rho = planner.measured_correlations(report.votes)
         spread = float(np.std(report.fit.strengths)) * ELO.points
-    given = {
+    chosen = {
         "within_tuple": within_tuple,
         "within_item": within_item,
         "within_worker": within_worker,
     }
-    rho = replace(rho, **{name: value for name, value in given.items() if value is not None})
+    rho = replace(rho, **{name: value for name, value in chosen.items() if value is not None})
     strengths = planner.expected_strengths(models, spread)
     planned = planner.Plan(strengths, items, half_width, gap, rho, seat, seconds, pay, fee)
-    found = [planner.cost(planned, number) for number in each]
-    yield from as_text(_sheet(found))
-    yield from planner.comparison(found)
+    costs = [planner.cost(planned, number) for number in each]
+    yield from as_text(_sheet(costs))
+    yield from planner.comparison(costs)
     yield f"Correlation of votes: {rho.within_tuple:.2f} within a tuple; where tuples share a model,"
     yield f"{rho.within_item:.2f} within an item and {rho.within_worker:.2f} within a worker."
     yield f"Ratings spread by {spread:.0f} points."
 
 
-def _sheet(found: Sequence[planner.Cost]) -> Sheet:
+def _sheet(costs: Sequence[planner.Cost]) -> Sheet:
     rows = [
         (
             cost.each,
@@ -89,6 +89,6 @@ def _sheet(found: Sequence[planner.Cost]) -> Sheet:
             plus_minus(cost.half_width),
             "" if cost.is_enough else "not enough: more items are needed",
         )
-        for cost in found
+        for cost in costs
     ]
     return plain_sheet("plan", "What it costs", (*COLUMNS, ""), rows, note=NOTE)

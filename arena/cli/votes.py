@@ -21,7 +21,7 @@ from arena.live.images import OwnImages
 from arena.settings import Settings
 
 COMMAND_LINE = "the command line"
-"""Actor recorded for actions taken here."""
+"""The operator in the log for actions on the command line."""
 app = Typer(rich_markup_mode=None)
 votes = Typer()
 app.add_typer(votes, name="votes")

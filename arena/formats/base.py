@@ -1,4 +1,4 @@
-"""Vote format types: battles as aligned columns, and what defines a format."""
+"""Vote format types: battles as aligned columns, and the definition of a format."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from arena.types import grouped
 
 Winner = Literal["a", "b", "tie", "both_bad"]
 BothBad = Literal["half", "out"]
-"""Whether "both bad" counts half for each side, as a tie does, or its votes are left out."""
+"""Whether "both bad" counts half for each side, like a tie, or is left out."""
 FormatName = Literal[
     "fastchat-log",
     "clean-battles",
@@ -27,55 +27,55 @@ FormatName = Literal[
     "stereoscope",
 ]
 Row: TypeAlias = Mapping[str, Any]
-"""One row of a file: JSON values, and from Parquet also bytes and times."""
+"""A row of a file: JSON values, and from Parquet also bytes and times."""
 Columns: TypeAlias = Sequence[Sequence[Any]]
 """A portion of votes, transposed: a sequence for each column of `Vote`, or nothing at all."""
 
 
 class Vote(NamedTuple):
-    """One vote; None for what its format does not hold."""
+    """A vote; None for facts that its format does not have."""
 
     model_a: str
     model_b: str
     winner: Winner
     item: str | None = None
-    """What the models answered to: votes with the same item and pair of models are one tuple."""
+    """The item that the models answered; votes with the same item and pair of models are one tuple."""
     voter: str | None = None
-    """Who chose, under the file's name for them: a person, an address, a judge."""
+    """The voter by the file's name: a person, an address, a judge."""
     time: float | None = None
     """Seconds since 1970, UTC."""
     category: str | None = None
     language: str | None = None
     turns: int | None = None
-    """Questions put to both models before the vote."""
+    """The number of questions to both models before the vote."""
     images: int | None = None
     conversation: str | None = None
-    """The file's own name of the battle."""
+    """The file's own name for the battle."""
     blind: bool | None = None
     """Whether the names were hidden until the vote."""
     judge: bool | None = None
     """Whether a judge model chose, not a person."""
     picture: str | None = None
-    """What items hang together by: the same for items on one first picture, and for near copies without pictures."""
+    """The picture of the item: the same for items with one first picture, and for near copies without pictures."""
 
 
 class OtherRow(NamedTuple):
-    """A row of a file that is no vote, such as a chat turn of a log."""
+    """A row of a file without a vote, such as a chat turn of a log."""
 
     before: int
-    """Number of votes before it in the file."""
+    """The number of votes before it in the file."""
     row: Row
 
 
 class VoteLine(NamedTuple):
-    """A row of a file and its vote, None if it is no vote."""
+    """A row of a file and its vote, None if it has no vote."""
 
     row: Row
     vote: Vote | None
 
 
 class SkippedRow(NamedTuple):
-    """Why a row is no vote, in words that follow "rows left out, "."""
+    """The reason why a row is no vote, in words that follow "rows left out, "."""
 
     reason: str
 
@@ -85,7 +85,7 @@ class Battles:
     """Votes of one file, in order, as columns of one length: those of `Vote`."""
 
     format: FormatName | None
-    """None for a file that holds nothing."""
+    """None for an empty file."""
     model_a: tuple[str, ...]
     model_b: tuple[str, ...]
     winner: tuple[Winner, ...]
@@ -101,11 +101,11 @@ class Battles:
     judge: tuple[bool | None, ...]
     picture: tuple[str | None, ...]
     rows: tuple[Row, ...]
-    """Each vote's row as in its file, so that what no column names is kept."""
+    """Each vote's row as in its file, which preserves other columns."""
     others: tuple[OtherRow, ...] = ()
-    """Rows that are no votes, in file order."""
+    """The rows without votes, in file order."""
     notices: tuple[str, ...] = ()
-    """What the person should know about the reading: rows left out, a torn last line."""
+    """Notices about the reading, such as rows left out, or a torn last line."""
 
     def __len__(self) -> int:
         return len(self.winner)
@@ -114,7 +114,7 @@ class Battles:
         return map(Vote, *(getattr(self, column) for column in Vote._fields))
 
     def lines(self) -> Iterator[VoteLine]:
-        """Yield all rows in file order, also those that are no votes."""
+        """Yields all rows in file order, also those without votes."""
         beside = grouped((before, VoteLine(row, None)) for before, row in self.others)
         for number, (vote, row) in enumerate(zip(self.votes(), self.rows, strict=True)):
             yield from beside.get(number, ())
@@ -123,12 +123,12 @@ class Battles:
 
 
 def columns_of(votes: Iterable[Vote]) -> list[tuple[Any, ...]]:
-    """Votes as the columns of `Battles`."""
+    """Returns votes as the columns of `Battles`."""
     return joined([tuple(zip(*votes, strict=True))])
 
 
 def joined(parts: Iterable[Columns]) -> list[tuple[Any, ...]]:
-    """Concatenate portions of votes into the columns of `Battles`."""
+    """Concatenates portions of votes into the columns of `Battles`."""
     columns: list[list[Any]] = [[] for _ in Vote._fields]
     for part in parts:
         for column, values in zip(columns, part, strict=bool(part)):
@@ -137,33 +137,33 @@ def joined(parts: Iterable[Columns]) -> list[tuple[Any, ...]]:
 
 
 def no_row(vote: Vote) -> dict[str, Any]:
-    """Refuses a vote for a format that is only read."""
+    """Raises RowsError, for a format that is only read."""
     raise RowsError("votes are read from this format and not written to it; name another")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A vote format: how its rows are recognised, read and written. Its functions raise RowsError with the column."""
+    """A vote format: recognises, reads and writes its rows. Its functions raise RowsError with the column."""
 
     name: FormatName
     fits: Callable[[Set[str]], bool]
     """Whether the first row's columns fit the format."""
     vote: Callable[[Row], Vote | SkippedRow]
     row: Callable[[Vote], dict[str, Any]] = no_row
-    """Row of a vote that came in another format."""
+    """Returns the row of a vote from another format."""
     holds: frozenset[str] = frozenset()
-    """Columns of `Vote` that a row preserves."""
+    """The columns of `Vote` that a row preserves."""
     suffixes: tuple[str, ...] = ()
-    """Suffixes of the files it is written to; none for a format that is only read."""
+    """The suffixes of its files for writing; none for a format that is only read."""
     losses: Callable[[Vote], Sequence[str]] = lambda vote: ()
-    """Names what a row cannot say of a vote although the format holds the column."""
+    """Returns the facts about a vote that a row cannot express, although the format has the column."""
     split: Callable[[Row], Sequence[Row]] = lambda row: (row,)
-    """A row of its file as rows of one vote each, if it may hold several."""
+    """Returns rows with one vote each from a row that may have several."""
     answers: Callable[[Row], Iterable[str]] = lambda row: ()
-    """What the models answered, for formats that hold it."""
+    """Returns the models' answers, for formats that have them."""
     is_duplicate: Callable[[Row], bool] = lambda row: False
     """Whether the publisher marks a row as a duplicate of others."""
     columns: Callable[[Sequence[Row]], Columns | None] = lambda rows: None
-    """Votes of many rows at once if none needs a closer look, else None."""
+    """Returns the votes of many rows at once, or None if a row needs a closer look."""
     lines: bool = False
-    """Whether its .json holds one object per line, the last of which may be torn."""
+    """Whether its .json has an object on each line, the last of which may be torn."""

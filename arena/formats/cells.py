@@ -1,4 +1,4 @@
-"""Cell values: imported cells as the type they should have, or a RowsError that names the column."""
+"""Cell values: converts imported cells to the expected type, or raises a RowsError that names the column."""
 
 import ast
 import base64
@@ -25,40 +25,40 @@ _FLAGS = {
     "0": False,
     "0.0": False,
 }
-"""Spellings of true and false; pandas writes 1.0 and 0.0 where a column has gaps."""
+"""Spellings of true and false; pandas writes 1.0 and 0.0 if a column has gaps."""
 _MOST = 2**31
 _LONGEST_NAME = 200
 _FIRST = datetime(1, 1, 2, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
-"""Times between these have a date in every zone."""
+"""_FIRST, _LAST: the bounds of times with a date in every zone."""
 _UNITS = {1e11: 1, 1e14: 1e3, 1e17: 1e6}
-"""Numbers below each bound count so many parts of a second. The first bound is the year 5138 in seconds."""
+"""The parts of a second that numbers below each bound count. The first bound is the year 5138 in seconds."""
 
 
 def is_name(value: object) -> bool:
-    """Whether a value can be the name of a model: a text that is neither blank nor endless."""
+    """Returns whether a value can be the name of a model: a text that is neither blank nor endless."""
     return isinstance(value, str) and len(value) <= _LONGEST_NAME and bool(value.strip())
 
 
 def name(row: Row, column: str) -> str:
-    """Name of a model, without the blanks and line ends around it."""
+    """Returns the name of a model, without the blanks and line ends around it."""
     value = row.get(column)
     if isinstance(value, str) and is_name(value):
         return value.strip()
     if isinstance(value, str) and value.strip():
         problem = f"expected a model's name of at most {_LONGEST_NAME} characters, found {len(value):,}; shorten it"
         raise RowsError(problem, column=column)
-    raise RowsError(f"expected a model's name, found {shown(value)}; write it in", column=column)
+    raise RowsError(f"expected a model's name, found {quoted(value)}; write it in", column=column)
 
 
 def text(row: Row, column: str) -> str | None:
-    """Text; None if absent or empty. A whole number becomes its digits."""
+    """Returns a text; None if absent or empty. A whole number becomes its digits."""
     value = row.get(column)
     if value is None or value == "":
         return None
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
         return str(value)
-    raise RowsError(f"expected a text, found {shown(value)}; write it as one", column=column)
+    raise RowsError(f"expected a text, found {quoted(value)}; write it as one", column=column)
 
 
 def number(row: Row, column: str) -> float | None:
@@ -67,34 +67,35 @@ def number(row: Row, column: str) -> float | None:
         return None
     plain = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
     try:
-        found = float(value) if plain else math.nan
+        parsed_number = float(value) if plain else math.nan
     except ValueError:
-        found = math.nan
-    if math.isfinite(found):
-        return found
-    raise RowsError(f"expected a number, found {shown(value)}; write digits", column=column)
+        parsed_number = math.nan
+    if math.isfinite(parsed_number):
+        return parsed_number
+    raise RowsError(f"expected a number, found {quoted(value)}; write digits", column=column)
 
 
 def count(row: Row, column: str) -> int | None:
-    """Whole number that a database column holds; None if absent or empty."""
+    """Returns a whole number that fits a database column; None if absent or empty."""
     value = number(row, column)
     if value is None:
         return None
     if not 0 <= value < _MOST or not value.is_integer():
-        problem = f"expected a whole number from 0 up, below {_MOST:,}, found {shown(row[column])}; mend it"
+        value_text = quoted(row[column])
+        problem = f"expected a whole number from 0 up, below {_MOST:,}, found {value_text}; mend it"
         raise RowsError(problem, column=column)
     return int(value)
 
 
 def seconds(row: Row, column: str) -> float | None:
-    """Seconds since 1970; None if absent or empty."""
+    """Returns seconds since 1970; None if absent or empty."""
     return _dated(number(row, column), row, column)
 
 
 def moment(row: Row, column: str) -> float | None:
-    """Seconds since 1970 of a number or an ISO 8601 date (UTC if no zone is named); None if empty.
+    """Returns seconds since 1970 from a number or an ISO 8601 date (UTC without a zone); None if empty.
 
-    Numbers are seconds, milliseconds or microseconds since 1970, told by their size.
+    Numbers are seconds, milliseconds or microseconds since 1970, by their size.
     """
     value = row.get(column)
     if value is None or value == "":
@@ -104,7 +105,7 @@ def moment(row: Row, column: str) -> float | None:
     except (ValueError, OverflowError) as error:
         problem = (
             "expected a time such as 2024-10-20T12:34:56Z, or seconds, milliseconds or microseconds "
-            f"since 1970, found {shown(value)}; write it so"
+            f"since 1970, found {quoted(value)}; write it so"
         )
         raise RowsError(problem, column=column) from error
     return _dated(at, row, column)
@@ -121,7 +122,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _counted(value: Any) -> float:
-    """Seconds of a number by the unit that its size tells. Raises ValueError for none."""
+    """Returns the seconds of a number by the unit for its size. Raises ValueError for none."""
     count = float(value)
     for bound, parts in _UNITS.items():
         if abs(count) < bound:
@@ -137,7 +138,10 @@ def _calendar(value: Any) -> float:
 def _dated(time: float | None, row: Row, column: str) -> float | None:
     if time is None or _FIRST <= time < _LAST:
         return time
-    problem = f"expected a time in the years 1 to 9999, found {shown(row[column])}; write seconds since 1970, or a date"
+    problem = (
+        f"expected a time in the years 1 to 9999, found {quoted(row[column])}; "
+        "write seconds since 1970, or a date"
+    )
     raise RowsError(problem, column=column)
 
 
@@ -146,7 +150,7 @@ def iso(time: float | None) -> str | None:
 
 
 def flag(row: Row, column: str) -> bool | None:
-    """True or false; None if absent or empty."""
+    """Returns true or false; None if absent or empty."""
     value = row.get(column)
     if value is None or value == "" or isinstance(value, bool):
         return value if isinstance(value, bool) else None
@@ -154,39 +158,42 @@ def flag(row: Row, column: str) -> bool | None:
     if spelled in _FLAGS:
         return _FLAGS[spelled]
     raise RowsError(
-        f"expected true or false, found {shown(value)}; write one of them", column=column
+        f"expected true or false, found {quoted(value)}; write one of them", column=column
     )
 
 
 def choice(row: Row, column: str, spellings: Mapping[str, _Value]) -> _Value:
-    """Meaning of a spelling; an unknown one is an error, never a tie."""
+    """Returns the meaning of a spelling. Raises RowsError for an unknown one, which is never a tie."""
     value = row.get(column)
     if isinstance(value, str) and value in spellings:
         return spellings[value]
     known = ", ".join(map(repr, spellings))
     raise RowsError(
-        f"expected one of {known}, found {shown(value)}; write one of them", column=column
+        f"expected one of {known}, found {quoted(value)}; write one of them", column=column
     )
 
 
-def shown(value: object) -> str:
-    """A value as an error shows it."""
+def quoted(value: object) -> str:
+    """Returns a value for an error message."""
     return "nothing" if value is None or value == "" else without_data_urls(repr(value))[:80]
 
 
 def filled(row: Row, *columns: str) -> str:
-    """The first of these columns that the row fills, else the first."""
-    return next((column for column in columns if row.get(column) not in (None, "")), columns[0])
+    """Returns the first of these columns with a value in the row, else the first."""
+    for column in columns:
+        if row.get(column) not in (None, ""):
+            return column
+    return columns[0]
 
 
 def two(row: Row, column: str) -> list[Any] | None:
-    """A list of two values; None for anything else."""
+    """Returns a list of two values; None for anything else."""
     value = row.get(column)
     return value if isinstance(value, list) and len(value) == 2 else None
 
 
 def parsed(value: Any) -> Any:
-    """A list or an object, also where a table holds it as JSON or as pandas writes it; any other value as it is."""
+    """Returns a list or an object, also from JSON or pandas' text in a table; any other value unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
@@ -196,7 +203,7 @@ def parsed(value: Any) -> Any:
 
 
 def _python_value(text: str) -> Any:
-    """The value of a Python literal, such as {'sampled': False}; any other text as it is."""
+    """Returns the value of a Python literal, such as {'sampled': False}; any other text unchanged."""
     if len(text) > PAGE.cell:
         return text
     try:
@@ -208,24 +215,24 @@ def _python_value(text: str) -> Any:
 
 
 def listed(value: Any) -> list[Any]:
-    """The values of a list, also where a table holds it as JSON; none for anything else."""
+    """Returns the values of a list, also from JSON in a table; none for anything else."""
     values = parsed(value)
     return values if isinstance(values, list) else []
 
 
 def records(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list, also where a table holds it as JSON."""
+    """Returns the objects of a list, also from JSON in a table."""
     return [entry for entry in listed(value) if isinstance(entry, dict)]
 
 
 def item_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """`types.item_key` of an instruction and its images' keys; None without a text, or if an image has no key."""
+    """Returns `types.item_key` of an instruction and its images; None without a text, or if an image has no key."""
     keys = _picture_keys(images)
     return item_key(instruction, keys) if instruction.strip() and keys is not None else None
 
 
 def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
-    """What items hang together by (`Vote.picture`); None where `item_of` is None."""
+    """Returns the item's picture (`Vote.picture`); None if `item_of` is None."""
     keys = _picture_keys(images)
     if not instruction.strip() or keys is None:
         return None
@@ -233,14 +240,14 @@ def picture_of(instruction: str, images: Iterable[Any]) -> str | None:
 
 
 def _picture_keys(images: Iterable[Any]) -> list[str] | None:
-    """The images' keys; None if one has none."""
+    """Returns the images' keys; None if one has none."""
     keys = [_picture_key(image) for image in images]
     known = [key for key in keys if key]
     return known if len(known) == len(keys) else None
 
 
 def _picture_key(image: Any) -> str | None:
-    """Digest of a picture's bytes where the row holds them, else its path or address; None without any."""
+    """Returns the digest of a picture's bytes if the row has them, else its path or address; None without any."""
     if isinstance(image, dict):
         return _digest(image.get("bytes")) or _picture_key(image.get("path") or image.get("url"))
     if isinstance(image, str) and not image.startswith("data:"):
@@ -249,7 +256,7 @@ def _picture_key(image: Any) -> str | None:
 
 
 def _digest(picture: Any) -> str | None:
-    """Digest of a picture's bytes, which JSON holds as base64; None without any."""
+    """Returns the digest of a picture's bytes, which are base64 in JSON; None without any."""
     if isinstance(picture, str):
         try:
             picture = base64.b64decode(picture, validate=True)

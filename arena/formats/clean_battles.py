@@ -33,40 +33,41 @@ _MARKS = {
 
 
 def vote_of(row: Row, images: list[Any] | None, conversation: str = "conversation_a") -> Vote:
-    """Vote of a row with FastChat's columns; `images` are its own, beside those of its first turn.
+    """Returns the vote of a row with FastChat's columns; `images` are its own, beside those of its first turn.
 
-    Without the question its number is the item, as in WildVision-Bench. Each row counts: FastChat cleaned the battles.
+    Without a question its number is the item, as in WildVision-Bench. Every row counts, since FastChat has cleaned
+    them.
     """
     question = conversations.question(row.get(conversation))
-    shown = [*question.images, *(images or [])]
+    all_images = [*question.images, *(images or [])]
     return Vote(
         model_a=cells.name(row, "model_a"),
         model_b=cells.name(row, "model_b"),
         winner=cells.choice(row, "winner", WINNERS),
-        item=cells.item_of(question.text, shown) or cells.text(row, "question_id"),
+        item=cells.item_of(question.text, all_images) or cells.text(row, "question_id"),
         voter=cells.text(row, cells.filled(row, "judge", "judge_hash", "evaluation_session_id")),
         time=cells.moment(row, cells.filled(row, "tstamp", "timestamp")),
         language=cells.text(row, "language"),
         turns=cells.count(row, cells.filled(row, "turn", "num_turns")),
-        images=len(shown) if shown or images is not None else None,
+        images=len(all_images) if all_images or images is not None else None,
         blind=cells.flag(row, "anony"),
-        picture=cells.picture_of(question.text, shown),
+        picture=cells.picture_of(question.text, all_images),
     )
 
 
 def answers_of(row: Row) -> Iterator[str]:
-    """What both models answered."""
+    """Returns the answers of both models."""
     return conversations.answers_in(row, "conversation_a", "conversation_b")
 
 
 def is_duplicate(row: Row) -> bool:
-    """Whether LMArena's deduplication did not sample a row: of frequent prompts it keeps some."""
+    """Returns whether LMArena's deduplication did not sample a row; it keeps only some rows of frequent prompts."""
     tag = cells.parsed(row.get("dedup_tag"))
     return isinstance(tag, dict) and tag.get("sampled") is False
 
 
 def row_of(vote: Vote) -> dict[str, Any]:
-    """Row with FastChat's columns; the conversations are unknown."""
+    """Returns a row with FastChat's columns; the conversations are unknown."""
     return {
         "question_id": vote.conversation or vote.item,
         "model_a": vote.model_a,

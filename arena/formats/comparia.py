@@ -30,7 +30,7 @@ def _winner(row: Row, model_a: str, model_b: str) -> Winner:
     chosen = cells.text(row, "chosen_model_name")
     equal = cells.flag(row, "both_equal")
     if (chosen is None) != bool(equal):
-        problem = f"expected a chosen model or both_equal, found {cells.shown(chosen)} and {equal}; mend the row"
+        problem = f"expected a chosen model or both_equal, found {cells.quoted(chosen)} and {equal}; mend the row"
         raise RowsError(problem, column="chosen_model_name")
     if chosen is None:
         return "tie"
@@ -44,8 +44,10 @@ def _row(vote: Vote) -> dict[str, Any]:
     if vote.winner == "both_bad":
         raise RowsError("comparIA knows no 'both_bad', only both_equal; export to another format")
     if vote.winner != "tie" and vote.model_a == vote.model_b:
-        problem = f"comparIA names the chosen model, and both are {cells.shown(vote.model_a)}; export to another format"
-        raise RowsError(problem)
+        name = cells.quoted(vote.model_a)
+        raise RowsError(
+            f"comparIA names the chosen model, and both are {name}; export to another format"
+        )
     chosen = {"a": vote.model_a, "b": vote.model_b, "tie": None}[vote.winner]
     return {
         "timestamp": cells.iso(vote.time),

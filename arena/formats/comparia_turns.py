@@ -1,4 +1,4 @@
-"""comparIA's newer table: a row is a turn of a conversation with two models, and a `choice` where one was made.
+"""comparIA's newer table: a row is a turn of a conversation with two models, with a `choice` if there is one.
 
 Sources: the card of huggingface.co/datasets/comparIA/comparia-fr-arena, and the scripts of the repository
 simonaszilinskas/comparia-data-analysis, which read it: `choice` is `a_better`, `b_better`, `both_good` or `both_bad`,
@@ -21,7 +21,7 @@ _CHOICES: dict[str, Winner] = {
     "both_bad": "both_bad",
 }
 _NO_CHOICE = (None, "", "idk")
-"""What a turn has that nobody chose on; `idk` is comparIA's word for a skipped vote."""
+"""The values of a turn without a choice; `idk` is comparIA's word for a skipped vote."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -46,7 +46,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _question(row: Row) -> str:
-    """What opened the conversation."""
+    """Returns the first question of the conversation."""
     opening = cells.text(row, cells.filled(row, "opening_msg", "prompt"))
     whole = cells.filled(row, "full_conversation_a", "conversation_a", "response_a")
     return opening or conversations.question(row.get(whole)).text
@@ -58,12 +58,12 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 
 def _first(values: Any) -> str | None:
-    """The first of a list of texts."""
+    """Returns the first of a list of texts."""
     return next(map(str, cells.listed(values)), None)
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield what the voter had read: the whole conversation may go on after the choice."""
+    """Yields the answers that the voter had read, since the conversation may go on after the choice."""
     turn = cells.count(row, "turn")
     for side in ("a", "b"):
         whole = cells.filled(

@@ -1,4 +1,4 @@
-"""Conversations in rows: what was asked first, with its images, and what a model answered."""
+"""Conversations in rows: the first question, with its images, and the models' answers."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,14 +8,14 @@ from arena.formats.base import Row
 
 
 class TurnCell(NamedTuple):
-    """What was put to the models: a text, and what stands for each of its images."""
+    """A question to the models: a text, and a value for each of its images."""
 
     text: str
     images: list[Any]
 
 
 def turn_cell(content: Any) -> TurnCell:
-    """Content of a message: a text, FastChat's [text, [image, ...]], or a list of parts; empty for anything else."""
+    """Returns a message's content: a text, FastChat's [text, [image, ...]], or a list of parts; empty otherwise."""
     if isinstance(content, str):
         return TurnCell(content, [])
     if isinstance(content, list) and list(map(type, content)) == [str, list]:
@@ -36,20 +36,20 @@ def _image(part: dict[str, Any]) -> Any:
 
 
 def question(conversation: Any) -> TurnCell:
-    """What the user asked first in a list of messages with `role` and `content`."""
+    """Returns the user's first question in a list of messages with `role` and `content`."""
     turns = cells.records(conversation)
-    asked = [turn for turn in turns if turn.get("role") == "user"] or turns
-    return turn_cell(asked[0].get("content")) if asked else TurnCell("", [])
+    questions = [turn for turn in turns if turn.get("role") == "user"] or turns
+    return turn_cell(questions[0].get("content")) if questions else TurnCell("", [])
 
 
 def answers_in(row: Row, *columns: str) -> Iterator[str]:
-    """Yield what the models answered in the conversations of these columns."""
+    """Yields the models' answers in the conversations of these columns."""
     for column in columns:
         yield from answers(row.get(column))
 
 
 def answers(conversation: Any) -> Iterator[str]:
-    """Yield the model's texts."""
+    """Yields the model's texts."""
     for turn in cells.records(conversation):
         if turn.get("role") == "assistant":
             yield turn_cell(turn.get("content")).text

@@ -16,7 +16,7 @@ _TYPES: dict[str, Winner] = {
     "bothbadvote": "both_bad",
 }
 _REVEALED = re.compile(r"(?:<h3>|### )?Model [AB](?:: (.*?))?(?:</h3>)?\n?", re.DOTALL)
-"""A name as the page shows it after the vote, in older logs as HTML; without one, the sides of a blind battle."""
+"""A name on the page after the vote, in older logs as HTML; without one, the side's label in a blind battle."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
@@ -27,10 +27,12 @@ def _vote(row: Row) -> Vote | SkippedRow:
     states = _states(row)
     if None in models:
         return SkippedRow("null for a name on the page")
-    shown = list(map(_shown_name, models))
-    hidden = [state.get("model_name") or name for state, name in zip(states, shown, strict=True)]
-    blind = not any(shown)
-    if not blind and (hidden != shown or "" in shown):
+    page_names = list(map(_shown_name, models))
+    hidden = [
+        state.get("model_name") or name for state, name in zip(states, page_names, strict=True)
+    ]
+    blind = not any(page_names)
+    if not blind and (hidden != page_names or "" in page_names):
         return SkippedRow("the names on the page are not those behind it")
     question = _question(states[0])
     model_a, model_b = (cells.name({"models": name}, "models") for name in hidden)
@@ -50,7 +52,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield what both models answered: every second message, which is a pair of role and content."""
+    """Yields both models' answers: every second message, which is a pair of role and content."""
     for state in _states(row):
         for message in _messages(state)[1::2]:
             if isinstance(message, list) and len(message) == 2:
@@ -63,41 +65,41 @@ def _states(row: Row) -> list[dict[str, Any]]:
 
 
 def _models(row: Row) -> list[Any]:
-    """What the page showed above each side; FastChat's cleaner skips null."""
+    """Returns the page's heading of each side; FastChat's cleaner skips null."""
     models = cells.two(row, "models")
     if models is None or not all(isinstance(name, str | None) for name in models):
         raise RowsError(
-            f"expected a list of two names, found {cells.shown(row['models'])}; mend it",
+            f"expected a list of two names, found {cells.quoted(row['models'])}; mend it",
             column="models",
         )
     return models
 
 
 def _shown_name(name: str) -> str:
-    """Name that the page showed when the vote was cast, "" for none."""
+    """Returns the name on the page when the vote was cast, "" for none."""
     revealed = _REVEALED.fullmatch(name)
     return (revealed[1] or "") if revealed else name
 
 
 def _messages(state: dict[str, Any]) -> list[Any]:
-    """Messages of the conversation, without the examples that its template begins with."""
+    """Returns the messages of the conversation, without the template's examples."""
     messages = state.get("messages")
     offset = state.get("offset")
-    return (
-        messages[offset if isinstance(offset, int) else 0 :] if isinstance(messages, list) else []
-    )
+    if not isinstance(messages, list):
+        return []
+    return messages[offset if isinstance(offset, int) else 0 :]
 
 
 def _question(state: dict[str, Any]) -> conversations.TurnCell:
-    first = next(iter(_messages(state)), None)
-    return conversations.turn_cell(
-        first[1] if isinstance(first, list) and len(first) == 2 else None
-    )
+    messages = _messages(state)
+    first = messages[0] if messages else None
+    is_pair = isinstance(first, list) and len(first) == 2
+    return conversations.turn_cell(first[1] if is_pair else None)
 
 
 def _row(vote: Vote) -> dict[str, Any]:
     spelling = {winner: kind for kind, winner in reversed(_TYPES.items())}
-    shown = ["", ""] if vote.blind else [vote.model_a, vote.model_b]
+    page_names = ["", ""] if vote.blind else [vote.model_a, vote.model_b]
     names = (vote.model_a, vote.model_b)
     states = [
         {"messages": [], "offset": 0, "conv_id": vote.conversation, "model_name": name}
@@ -106,7 +108,7 @@ def _row(vote: Vote) -> dict[str, Any]:
     return {
         "tstamp": vote.time,
         "type": spelling[vote.winner],
-        "models": shown,
+        "models": page_names,
         "states": states,
         "ip": vote.voter,
     }

@@ -36,14 +36,16 @@ def _winner(row: Row) -> Winner:
         return cells.choice(row, "winner", WINNERS)
     marked = [column for column in _ONE_HOT if cells.flag(row, column)]
     if len(marked) != 1:
-        found = " and ".join(marked) or "none"
-        problem = f"expected 1 in one of the columns winner_..., found it in {found}; mend the row"
+        columns = " and ".join(marked) or "none"
+        problem = (
+            f"expected 1 in one of the columns winner_..., found it in {columns}; mend the row"
+        )
         raise RowsError(problem, column="winner_model_a")
     return _ONE_HOT[marked[0]]
 
 
 def _turns(value: Any) -> list[str]:
-    """The texts of a conversation's turns, of which JSON holds a list."""
+    """Returns the texts of a conversation's turns, which are a list in JSON."""
     turns = cells.parsed(value)
     if isinstance(turns, list) and all(isinstance(turn, str | None) for turn in turns):
         return [turn or "" for turn in turns]

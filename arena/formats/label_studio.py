@@ -1,11 +1,10 @@
 """Label Studio's pairwise annotations: exports as JSON, JSON_MIN and CSV.
 
 Sources: labelstud.io/tags/pairwise, and `converter/exports/csv2.py` and `converter/utils.py` of the repository
-HumanSignal/label-studio-sdk. An annotation says `selected: left` or `right`; left is the object that the tag names
-first. A project chooses the names of its task's data by itself. The two whose names hold "model" are read as the
-models, in the order of the alphabet (left before right, a before b); a prompt is read under a usual name only. Without
-one, the task is the item. No export says whether the models' names were shown.
-"""
+HumanSignal/label-studio-sdk. An annotation has `selected: left` or `right`; left is the object that the tag names
+first. A project chooses the names of its task's data. The two members with "model" in their names are the models, in
+alphabetical order (left before right, a before b); a prompt has to have a usual name. Without a prompt, the task is the
+item. No export says whether the models' names were shown."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,22 +16,22 @@ from arena.io.strict_json import RowsError
 _SIDES: dict[str, Winner] = {"left": "a", "right": "b"}
 _PROMPTS = ("prompt", "question", "instruction", "query")
 _FLAT = {"annotator", "annotation_id", "lead_time"}
-"""Columns that JSON_MIN and CSV always have."""
+"""The columns that JSON_MIN and CSV always have."""
 
 
 class _Annotation(NamedTuple):
-    """What one annotator did with one task."""
+    """An annotator's annotation of a task."""
 
     data: Mapping[str, Any]
-    """The task's own data; in JSON_MIN and CSV the whole row, which has them among its columns."""
+    """The task's own data; in JSON_MIN and CSV the whole row, which includes them."""
     values: Sequence[Any]
-    """What may hold the choice."""
+    """The values that may contain the choice."""
     record: Mapping[str, Any]
-    """Who annotated, and when."""
+    """The record of the annotator and the time."""
 
 
 def _split(row: Row) -> Sequence[Row]:
-    """A task as rows of one annotation each."""
+    """Returns a task as rows with one annotation each."""
     annotations = cells.listed(row.get("annotations"))
     if len(annotations) < 2:
         return (row,)
@@ -65,7 +64,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _of_task(row: Row) -> _Annotation:
-    """The one annotation of a task, as JSON has it."""
+    """Returns the single annotation of a task in JSON."""
     annotation = next(iter(cells.records(row["annotations"])), {})
     results = cells.records(annotation.get("result"))
     data = row.get("data")
@@ -77,7 +76,7 @@ def _of_task(row: Row) -> _Annotation:
 
 
 def _of_flat_row(row: Row) -> _Annotation:
-    """A row of JSON_MIN or CSV: the column of the choice has the name that the project gave to the tag."""
+    """Returns the annotation in a row of JSON_MIN or CSV; the project chooses the name of the choice's column."""
     return _Annotation(
         data=row,
         values=[cells.parsed(cell) for cell in row.values()],
@@ -86,7 +85,7 @@ def _of_flat_row(row: Row) -> _Annotation:
 
 
 def _selected(value: Any) -> Iterator[Winner]:
-    """Yield the sides that a value selects."""
+    """Yields the sides that a value selects."""
     for region in value if isinstance(value, list) else [value]:
         selected = region.get("selected") if isinstance(region, dict) else region
         if isinstance(selected, str) and selected in _SIDES:
@@ -94,19 +93,19 @@ def _selected(value: Any) -> Iterator[Winner]:
 
 
 def _models(data: Mapping[str, Any]) -> Sequence[str]:
-    """Names of the two members that name the models, the left one first. Raises RowsError."""
+    """Returns the two members with the models' names, the left one first. Raises RowsError."""
     names = sorted(member for member in data if "model" in member.lower())
     if len(names) != 2:
-        found = ", ".join(map(repr, names)) or "none"
+        members = ", ".join(map(repr, names)) or "none"
         raise RowsError(
             f"expected two members of the task's data that name the models, such as model_a and model_b, "
-            f"found {found[:200]}; rename them"
+            f"found {members[:200]}; rename them"
         )
     return names
 
 
 def _voter(record: Mapping[str, Any]) -> str | None:
-    """The annotator, whom exports give as a number, an address, or a record with both."""
+    """Returns the annotator, which exports have as a number, an address, or a record with both."""
     annotator = record.get("completed_by") or record.get("annotator")
     if isinstance(annotator, dict):
         annotator = annotator.get("email") or annotator.get("id")

@@ -1,9 +1,8 @@
-"""Open WebUI's feedback export: thumbs on an answer, beside which other models answered too.
+"""Open WebUI's feedback export: thumbs on an answer that has siblings from other models.
 
 Source: `backend/open_webui/models/feedbacks.py` and `routers/evaluations.py` of the repository open-webui/open-webui.
 As on its leaderboard, an answer with a thumb up beats each of its `sibling_model_ids`, and one with a thumb down loses
-to them. Only arena models (`meta.arena`) hide names until the thumb.
-"""
+to them. Only arena models (`meta.arena`) hide names until the thumb."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,11 +11,11 @@ from arena.formats import cells, conversations
 from arena.formats.base import Format, Row, SkippedRow, Vote, Winner
 
 _THUMBS: dict[str, Winner] = {"1": "a", "1.0": "a", "-1": "b", "-1.0": "b"}
-"""Ratings; pandas writes 1.0 where a column has gaps."""
+"""Ratings; pandas writes 1.0 if a column has gaps."""
 
 
 def _split(row: Row) -> Sequence[Row]:
-    """A feedback as rows of one other model each."""
+    """Returns a feedback as rows with one other model each."""
     data = _record(row, "data")
     siblings = _siblings(data)
     if len(siblings) < 2:
@@ -50,14 +49,14 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _siblings(data: Mapping[str, Any]) -> list[Any]:
-    """The models that answered too; null stands for an answer whose model is unknown."""
+    """Returns the other models that answered; null means an answer of an unknown model."""
     return [
         sibling for sibling in cells.listed(data.get("sibling_model_ids")) if sibling is not None
     ]
 
 
 def _record(row: Mapping[str, Any], *members: str) -> Mapping[str, Any]:
-    """A record inside a row, by the names of the members that lead to it; an empty one where there is none."""
+    """Returns a record inside a row, by the members that lead to it; an empty one if there is none."""
     record: Any = row
     for member in members:
         record = record.get(member) if isinstance(record, Mapping) else None
@@ -65,27 +64,27 @@ def _record(row: Mapping[str, Any], *members: str) -> Mapping[str, Any]:
 
 
 def _messages(row: Row) -> Mapping[str, Any]:
-    """The chat's messages by their ids, as they were when the thumb was given."""
+    """Returns the chat's messages by their ids, at the time of the thumb."""
     return _record(row, "snapshot", "chat", "chat", "history", "messages")
 
 
-def _asked(row: Row) -> Mapping[str, Any]:
-    """The user's message that the answer replies to."""
+def _user_message(row: Row) -> Mapping[str, Any]:
+    """Returns the user's message that the answer replies to."""
     answer = _record(_messages(row), str(_record(row, "meta").get("message_id")))
     return _record(_messages(row), str(answer.get("parentId")))
 
 
 def _question(row: Row) -> conversations.TurnCell:
-    asked = _asked(row)
-    text = conversations.turn_cell(asked.get("content"))
-    files = cells.records(asked.get("files"))
+    message = _user_message(row)
+    text = conversations.turn_cell(message.get("content"))
+    files = cells.records(message.get("files"))
     images = [file.get("url") for file in files if file.get("type") == "image"]
     return conversations.TurnCell(text.text, [*text.images, *images])
 
 
 def _answers(row: Row) -> Iterator[str]:
-    """Yield the answers to the message, the rated one and those beside it."""
-    for reply in cells.listed(_asked(row).get("childrenIds")):
+    """Yields the answers to the message, the rated one and its siblings."""
+    for reply in cells.listed(_user_message(row).get("childrenIds")):
         yield conversations.turn_cell(_record(_messages(row), str(reply)).get("content")).text
 
 

@@ -12,15 +12,15 @@ from arena.io.strict_json import RowsError
 from arena.io.tables import Record
 
 MAGIC = b"PAR1"
-"""First bytes of a Parquet file."""
+"""The first bytes of a Parquet file."""
 
 _REAL = re.compile("float|double")
 _AT_ONCE = 100
-"""Rows of a batch: pictures are large."""
+"""The rows of a batch, few since pictures are large."""
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    """pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
+    """Returns pyarrow and its Parquet module. Raises RowsError if pyarrow is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -33,7 +33,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def read_rows(path: Path) -> Iterator[Record]:
-    """Yield the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
+    """Yields the rows of a Parquet file, numbered from 1; NaN becomes None, as in pandas. Raises RowsError."""
     arrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -52,7 +52,7 @@ def read_rows(path: Path) -> Iterator[Record]:
 
 
 def _finite(value: Any, row: int, column: str) -> Any:
-    """A value with None for NaN, at any depth. Raises RowsError for an infinite number."""
+    """Returns a value with None for NaN, at any depth. Raises RowsError for an infinite number."""
     if isinstance(value, list | tuple):
         return [_finite(inner, row, column) for inner in value]
     if isinstance(value, dict):
@@ -65,7 +65,7 @@ def _finite(value: Any, row: int, column: str) -> Any:
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write columns of one length, the cells of each of one kind; a column without any value is one of texts."""
+    """Writes columns of equal length, each with one type of cells; a column without values becomes one of texts."""
     arrow, parquet = _pyarrow()
     try:
         arrays = {name: arrow.array(column) for name, column in columns.items()}
@@ -84,11 +84,12 @@ def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 def write_dataset(
     path: Path, features: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """Write rows as the Hub's library `datasets` reads them, pictures too; `features` are its own words for columns."""
+    """Writes rows and pictures as the Hub's library `datasets` reads them; `features` is its format for columns."""
     arrow, parquet = _pyarrow()
-    told = json.dumps({"info": {"features": features}})
+    info = json.dumps({"info": {"features": features}})
     schema = arrow.schema(
-        [(name, _type(arrow, of)) for name, of in features.items()], {"huggingface": told}
+        [(name, _type(arrow, feature)) for name, feature in features.items()],
+        {"huggingface": info},
     )
     left = iter(rows)
     with parquet.ParquetWriter(path, schema) as file:

@@ -59,27 +59,26 @@ FORMATS: tuple[Format, ...] = (
     EVALICA,
     THREE_COLUMNS,
 )
-"""Most specific first: a file has the first format that its first row fits."""
+"""The formats, most specific first: a file has the first format that fits its first row."""
 FORMAT_NAMES: tuple[FormatName, ...] = get_args(FormatName)
 _BY_NAME = {form.name: form for form in FORMATS}
 _LIMITS = replace(COMMAND_LINE, cell=COMMAND_LINE.line)
-"""Conversations may hold pictures as text."""
+"""The limits of files; conversations may have pictures as text."""
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _HEAD = 4096
 _BRACKETS = re.compile(r"[\[\]{}]")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A JSON string, the last one maybe torn."""
+"""A JSON string; the last one may be torn."""
 _PORTION = 4096
-_SHOWN_COLUMNS = 12
+_MOST_COLUMNS = 12
 
 
 def read(path: Path, name: FormatName | None = None) -> Battles:
-    """Read the votes of a file; without `name`, its content tells the format.
+    """Reads the votes of a file; without `name`, detects the format from its content.
 
-    A JSON log whose last line ends too early gives the lines above it; rows that are no votes are left out; a file
-    without votes gives none: the notices say so. Raises RowsError with the row for what is wrong, such as an unknown
-    winner.
+    A torn last line of a JSON log and rows without votes are left out, with notices; so is a file without votes. Raises
+    RowsError with the row for a mistake, such as an unknown winner.
     """
     notices: list[str] = []
     records = _records(path, notices)
@@ -89,26 +88,28 @@ def read(path: Path, name: FormatName | None = None) -> Battles:
             name, *columns_of(()), rows=(), notices=(*notices, f"{path.name} holds no votes")
         )
     form = _BY_NAME[name] if name else _form_of(first, path.name)
-    found = _SortedRows()
+    sorted_rows = _SortedRows()
     single = _single_votes(form, itertools.chain([first], records))
-    columns = joined(_parts(form, single, path.name, found))
-    notices += [f"rows left out, {reason}: {count:,}" for reason, count in found.reasons.items()]
-    if not found.rows:
+    columns = joined(_parts(form, single, path.name, sorted_rows))
+    notices += [
+        f"rows left out, {reason}: {count:,}" for reason, count in sorted_rows.reasons.items()
+    ]
+    if not sorted_rows.rows:
         notices.append(f"{path.name} holds no votes")
     return Battles(
         form.name,
         *columns,
-        rows=tuple(found.rows),
-        others=tuple(found.others),
+        rows=tuple(sorted_rows.rows),
+        others=tuple(sorted_rows.others),
         notices=tuple(notices),
     )
 
 
 def write(battles: Battles, path: Path, name: FormatName = "stereoscope") -> tuple[str, ...]:
-    """Write votes in a format, to the kind of file that the path's suffix names; returns what did not fit.
+    """Writes votes in a format, to a file of the path's suffix; returns notices about lost facts.
 
-    A row that came in this format, or did so before it was ours, is written whole, as it was. Raises RowsError, with
-    its place, for a vote that the format cannot say (a tie in a forced choice); then nothing is written.
+    A row that came in this format, even before it was in ours, is written unchanged. Raises RowsError, with its place,
+    for a vote that the format cannot express (a tie in a forced choice); then nothing is written.
     """
     form = _BY_NAME[name]
     suffix = path.suffix.lower()
@@ -150,7 +151,7 @@ def _records(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
-    """Yield the objects of JSON lines under any name; a last line that ends too early is torn, and skipped."""
+    """Yields the objects of JSON lines in a file of any name; skips a torn last line."""
     try:
         yield from read_records(path, _LIMITS, name=f"{path.name}.jsonl")
     except RowsError as error:
@@ -163,7 +164,7 @@ def _lines(path: Path, notices: list[str]) -> Iterator[Record]:
 
 
 def _ends_too_early(line: str) -> bool:
-    """Whether a line begins an object whose brackets never all close."""
+    """Returns whether a line begins an object with unclosed brackets."""
     brackets = _BRACKETS.findall(_STRING.sub("", line))
     depths = itertools.accumulate(1 if bracket in "[{" else -1 for bracket in brackets)
     return line.removeprefix("\ufeff").lstrip().startswith("{") and all(depths)
@@ -174,46 +175,46 @@ def _form_of(record: Record, file: str) -> Format:
     for form in FORMATS:
         if form.fits(columns):
             return form
-    found = ", ".join(map(repr, list(columns)[:_SHOWN_COLUMNS])) + (
-        ", ..." if len(columns) > _SHOWN_COLUMNS else ""
-    )
-    problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {found}; rename the columns"
+    names = ", ".join(map(repr, list(columns)[:_MOST_COLUMNS]))
+    if len(columns) > _MOST_COLUMNS:
+        names += ", ..."
+    problem = f"expected the columns of one of {', '.join(FORMAT_NAMES)}, found {names}; rename the columns"
     raise RowsError(problem, file=file, row=record.row)
 
 
 @dataclass
 class _SortedRows:
-    """Rows of a file, sorted into votes and others."""
+    """The rows of a file, sorted into votes and others."""
 
     rows: list[Row] = field(default_factory=list)
     others: list[OtherRow] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)
-    """Counts of the reasons why the others are no votes."""
+    """The counts of reasons why the others are no votes."""
 
 
 def _single_votes(form: Format, records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records, one that holds several votes as one for each, at its row."""
+    """Yields the records with one vote each; a record with several is split, at the same row."""
     for number, values in records:
         for row in form.split(values):
             yield Record(number, row)
 
 
 def _parts(
-    form: Format, records: Iterator[Record], file: str, found: _SortedRows
+    form: Format, records: Iterator[Record], file: str, sorted_rows: _SortedRows
 ) -> Iterator[Columns]:
-    """Yield the votes by portions, so that few exist at a time, and collect their rows and those that are none."""
+    """Yields the votes in portions, so that few exist at once, and collects all rows in `sorted_rows`."""
     while portion := tuple(itertools.islice(records, _PORTION)):
         values = [record.values for record in portion]
         columns = form.columns(values)
         if columns is None:
-            columns = tuple(zip(*_votes(form, portion, file, found), strict=True))
+            columns = tuple(zip(*_votes(form, portion, file, sorted_rows), strict=True))
         else:
-            found.rows += values
+            sorted_rows.rows += values
         yield columns
 
 
 def _votes(
-    form: Format, records: Iterable[Record], file: str, found: _SortedRows
+    form: Format, records: Iterable[Record], file: str, sorted_rows: _SortedRows
 ) -> Iterator[Vote]:
     for number, row in records:
         try:
@@ -221,26 +222,28 @@ def _votes(
         except RowsError as error:
             raise error.at(file=file, row=number) from error
         if isinstance(vote, Vote):
-            found.rows.append(row)
+            sorted_rows.rows.append(row)
             yield vote
         else:
-            found.others.append(OtherRow(len(found.rows), row))
-            found.reasons[vote.reason] += 1
+            sorted_rows.others.append(OtherRow(len(sorted_rows.rows), row))
+            sorted_rows.reasons[vote.reason] += 1
 
 
 def _rows_out(battles: Battles, form: Format, lost: Counter[str]) -> Iterator[Row]:
-    """Yield the rows in order, and count what has no place in the format. Raises RowsError with the vote."""
+    """Yields the rows in order, and counts the facts that the format loses. Raises RowsError with the vote."""
     votes = 0
     for row, vote in battles.lines():
         votes += vote is not None
-        kept = _kept_row(battles, row, form)
+        original = _original_row(battles, row, form)
         try:
-            made = _new_row(battles, vote, row, form) if kept is None else kept
+            written = original
+            if original is None:
+                written = _new_row(battles, vote, row, form)
         except RowsError as error:
             raise error.at(row=votes) from error
-        if made is not None:
-            yield made
-        if kept is None:
+        if written is not None:
+            yield written
+        if original is None:
             lost.update(_without_place(vote, form))
 
 
@@ -255,8 +258,8 @@ def _without_place(vote: Vote | None, form: Format) -> list[str]:
     return [*without, *form.losses(vote)]
 
 
-def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
-    """A vote's row as it came in a format, None if it never did."""
+def _original_row(battles: Battles, row: Row, form: Format) -> Row | None:
+    """Returns a vote's original row in a format, None if it never had one."""
     if battles.format == form.name:
         return row
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) == form.name and row.get(ORIGIN_ROW):
@@ -265,7 +268,7 @@ def _kept_row(battles: Battles, row: Row, form: Format) -> Row | None:
 
 
 def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
-    """A row's first format, None if it is unknown, and what the row was there."""
+    """Returns a row's first format, None if it is unknown, and the row there."""
     if battles.format != STEREOSCOPE.name:
         return _BY_NAME.get(str(battles.format)), row
     first = cells.parsed(row.get(ORIGIN_ROW))
@@ -273,7 +276,7 @@ def origin(battles: Battles, row: Row) -> tuple[Format | None, Row]:
 
 
 def _new_row(battles: Battles, vote: Vote | None, row: Row, form: Format) -> Row | None:
-    """Row in a format that it never had, None without a place there; our own format carries the first row along."""
+    """Returns a new row in a format, None if it has no place there; our own format includes the first row."""
     if form is STEREOSCOPE and (row or vote is None):
         return native_row(vote, battles.format, row_text(row))
     return None if vote is None else form.row(vote)
@@ -306,17 +309,17 @@ def _write_rows(path: Path, rows: Sequence[Row], form: Format) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """A value as a table holds it: lists and objects as JSON."""
+    """Returns a value for a table: lists and objects as JSON."""
     return row_text(value) if isinstance(value, list | dict) else value
 
 
 def row_text(value: Any) -> str:
-    """A row, or a cell of one, as JSON text."""
+    """Returns a row, or a cell of one, as JSON text."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
 def _plain(value: Any) -> str:
-    """Text of a Parquet value that JSON has no word for: bytes in base64, dates in ISO 8601, else all digits."""
+    """Returns the text of a Parquet value that JSON lacks: bytes in base64, dates in ISO 8601, else all digits."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, date | time):

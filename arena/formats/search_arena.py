@@ -1,7 +1,7 @@
 """Search Arena battles: `messages_a` and `messages_b` of models that search the web, with a time in ISO 8601.
 
-Source: the card of huggingface.co/datasets/lmarena-ai/search-arena-24k. Half of its rows are conversations on which
-nobody voted: they have no winner.
+Source: the card of huggingface.co/datasets/lmarena-ai/search-arena-24k. Half of its rows are conversations without a
+vote, which have no winner.
 """
 
 from arena.formats import cells, conversations
@@ -17,7 +17,7 @@ def _vote(row: Row) -> Vote | SkippedRow:
 
 
 def _language(row: Row) -> str | None:
-    """Language of a conversation in one language."""
+    """Returns the language of a conversation in one language."""
     languages = cells.listed(row.get("languages"))
     if len(languages) == 1:
         return str(languages[0])

@@ -22,10 +22,9 @@ def _vote(row: Row) -> Vote:
 
 def _columns(rows: Sequence[Row]) -> Columns | None:
     try:
-        model_a, model_b, spelled = (
-            [row[column] for row in rows] for column in ("model_a", "model_b", "winner")
-        )
-        winner = [WINNERS[spelling] for spelling in spelled]
+        model_a = [row["model_a"] for row in rows]
+        model_b = [row["model_b"] for row in rows]
+        winner = [WINNERS[row["winner"]] for row in rows]
         names = {*model_a, *model_b}
     except (KeyError, TypeError):
         return None

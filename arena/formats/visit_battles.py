@@ -1,11 +1,10 @@
 """VisIT-Bench judged battles: JSON lines, as the authors return them to people who submit a model.
 
-A row is a match with the judge's two verdicts, one per order. Their meaning follows the authors' README, since no file
-of theirs could be seen: a result names the winning side of the row (A, B or Tie, or the model itself), whichever was
-shown first. If a file means the side that was shown, its rows contradict the judge's replies, which end in the verdict:
+A row is a match with the judge's two verdicts, one per order. Their meaning follows the authors' README, since none of
+their files was available: a result names the winning side of the row (A, B or Tie, or the model itself), in both
+orders. If a file means the displayed side instead, its rows contradict the judge's replies, which end in the verdict:
 such a row is no vote. The side with more of the two verdicts wins the match, else it is a tie (paper, 4.3). Our own
-files also have null for an unscored verdict, and such a match is no vote.
-"""
+files also have null for an unscored verdict, and such a match is no vote."""
 
 import re
 from typing import Any, Literal
@@ -18,63 +17,78 @@ RESULTS = "auto_evaluation_result"
 _REPLIES = "auto_evaluation_cot"
 Result = Literal["a", "b", "tie"]
 _RESULTS: dict[str, Result] = {"a": "a", "b": "b", "tie": "tie", "unknown": "tie"}
-_SAID = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
+_CONCLUSION = re.compile(r"\boverall,\W*response\W+([AB])\W+is\W+better\W*\Z", re.IGNORECASE)
 _LETTERS: dict[Winner, str] = {"a": "A", "b": "B", "tie": "Tie"}
 _JUDGE = re.compile(r"(.*), reference-(free|backed)", re.DOTALL)
-"""Judge name: a judge that sees the reference is another than one that does not."""
+"""A judge's name; a judge that sees the reference counts as another one."""
 
 
 def _vote(row: Row) -> Vote | SkippedRow:
     winners = results(row)
     if None in winners:
         return SkippedRow("the judge gave no verdict")
-    if any(said not in (None, winner) for said, winner in zip(_said(row), winners, strict=True)):
-        return SkippedRow("a result is not what the judge's reply says")
+    for concluded, winner in zip(_concluded(row), winners, strict=True):
+        if concluded not in (None, winner):
+            return SkippedRow("a result is not what the judge's reply says")
     lead = winners.count("a") - winners.count("b")
     instruction = cells.text(row, "instruction") or ""
     images = row.get("image_url")
-    addresses = images if isinstance(images, list) else [images] if images else []
+    if not isinstance(images, list):
+        images = [images] if images else []
     return Vote(
         model_a=cells.name(row, "A_model"),
         model_b=cells.name(row, "B_model"),
-        winner="tie" if lead == 0 else "a" if lead > 0 else "b",
-        item=cells.item_of(instruction, addresses),
+        winner=_winner_of(lead),
+        item=cells.item_of(instruction, images),
         voter=_judge(row),
         category=cells.text(row, "instruction_category"),
-        images=len(addresses) or None,
+        images=len(images) or None,
         judge=True,
-        picture=cells.picture_of(instruction, addresses),
+        picture=cells.picture_of(instruction, images),
     )
+
+
+def _winner_of(lead: int) -> Result:
+    """Returns the winner of a match by the verdicts for a less those for b."""
+    if lead == 0:
+        return "tie"
+    return "a" if lead > 0 else "b"
 
 
 def _judge(row: Row) -> str | None:
     engine = cells.text(row, "engine")
     backed = cells.flag(row, "evaluated_with_reference")
-    return (
-        engine
-        if engine is None or backed is None
-        else f"{engine}, reference-{'backed' if backed else 'free'}"
-    )
+    if engine is None or backed is None:
+        return engine
+    return f"{engine}, reference-{'backed' if backed else 'free'}"
 
 
 def results(row: Row) -> tuple[Result | None, Result | None]:
-    """Winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
-    given = cells.two(row, RESULTS)
-    if given is None:
-        found = cells.shown(row.get(RESULTS))
-        raise RowsError(f"expected a list of two results, found {found}; mend it", column=RESULTS)
-    return _winner(given[0], row), _winner(given[1], row)
+    """Returns the winner of each of a row's two verdicts, None for an unscored one. Raises RowsError."""
+    pair = cells.two(row, RESULTS)
+    if pair is None:
+        value = cells.quoted(row.get(RESULTS))
+        raise RowsError(f"expected a list of two results, found {value}; mend it", column=RESULTS)
+    return _winner(pair[0], row), _winner(pair[1], row)
 
 
-def _said(row: Row) -> list[Result | None]:
-    """Side that each of a row's two replies calls better in its last words; None if these or the names are missing."""
+def _concluded(row: Row) -> list[Result | None]:
+    """Returns the side that each of a row's two replies calls better at its end; None if it or the names are
+    missing.
+    """
     sides = _sides(row)
-    verdicts = map(_SAID.search, _texts(row, _REPLIES))
-    shown = zip(verdicts, _texts(row, "A_model_in_cot"), _texts(row, "B_model_in_cot"), strict=True)
-    return [
-        sides.get((one if said[1].upper() == "A" else other).strip()) if said else None
-        for said, one, other in shown
-    ]
+    replies = _texts(row, _REPLIES)
+    first_names = _texts(row, "A_model_in_cot")
+    second_names = _texts(row, "B_model_in_cot")
+    concluded = []
+    for reply, first, second in zip(replies, first_names, second_names, strict=True):
+        conclusion = _CONCLUSION.search(reply)
+        if conclusion is None:
+            concluded.append(None)
+        else:
+            model = first if conclusion[1].upper() == "A" else second
+            concluded.append(sides.get(model.strip()))
+    return concluded
 
 
 def _sides(row: Row) -> dict[str, Result]:
@@ -82,7 +96,7 @@ def _sides(row: Row) -> dict[str, Result]:
 
 
 def _texts(row: Row, column: str) -> list[str]:
-    """The two texts of a column, empty if it does not hold them."""
+    """Returns the two texts of a column, empty if it does not have them."""
     return [text if isinstance(text, str) else "" for text in cells.two(row, column) or ("", "")]
 
 
@@ -95,15 +109,15 @@ def _winner(result: Any, row: Row) -> Result | None:
     )
     if not known:
         raise RowsError(
-            f"expected A, B or Tie, found {cells.shown(result)}; mend it", column=RESULTS
+            f"expected A, B or Tie, found {cells.quoted(result)}; mend it", column=RESULTS
         )
     return known
 
 
 def _row(vote: Vote) -> dict[str, Any]:
     if not vote.judge or vote.winner not in _LETTERS:
-        found = repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
-        raise RowsError(f"expected a judge's A, B or tie, found {found}; export to another format")
+        value = repr(vote.winner) if vote.judge else "a vote that is not known to be a judge's"
+        raise RowsError(f"expected a judge's A, B or tie, found {value}; export to another format")
     judge = _JUDGE.fullmatch(vote.voter or "")
     return {
         "A_model": vote.model_a,

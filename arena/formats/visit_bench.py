@@ -14,7 +14,7 @@ def _vote(row: Row) -> Vote:
     chosen = [cells.flag(row, column) for column in _CHOSEN.values()]
     if sorted(map(bool, chosen)) != [False, True]:
         columns = " and ".join(_CHOSEN.values())
-        both = " and ".join(cells.shown(row.get(column)) for column in _CHOSEN.values())
+        both = " and ".join(cells.quoted(row.get(column)) for column in _CHOSEN.values())
         problem = f"expected True in one of {columns} and False in the other, found {both}; mend it"
         raise RowsError(problem, column=_CHOSEN["a"])
     instruction = cells.text(row, "instruction") or ""

@@ -1,6 +1,6 @@
 """WildVision-Arena battles: FastChat's cleaned columns and one image, times in whole seconds.
 
-A row without an image has null for it: the data set's schema names the column.
+A row without an image has null for it, since the data set's schema has the column.
 """
 
 from typing import Any

@@ -1,1 +1,1 @@
-"""Fraud: statistical tests of voters and of cohorts of them, the flags they raise, and vote eligibility."""
+"""Fraud: statistical tests of voters, cohorts and crowds, the flags that they raise, and vote eligibility."""

@@ -1,13 +1,12 @@
-"""Cohorts: the choices of guests with something in common, the day of their cookies or a network, weighed together.
+"""Cohorts: the choices of guests with a common network or day of their cookies, tested together.
 
 A few choices of one cookie prove nothing; those of a hundred may. The evidence against a cohort is an e-value: under
 the null hypothesis each voter follows Bradley-Terry fitted to everybody else's choices, with a taste of its own; under
 an alternative a share of the cohort's voters follows one pattern: for or against one model, contrary to the others, or
-to one side. What a taste that all of them share explains, such as that of a class at one school, is no evidence. The
-factors of independent voters multiply, and the mean over alternatives is an e-value again, so that an
-honest cohort passes 1/alpha with a chance of at most alpha. Of a cohort that passes, those voters are flagged that are
-very likely to follow the pattern.
-"""
+to one side. Choices that a shared taste explains, such as that of a class at one school, are no evidence. The factors
+of independent voters multiply, and the mean over alternatives is an e-value again, so that an honest cohort passes
+1/alpha with a chance of at most alpha. In a cohort that passes, the voters who very likely follow the pattern are
+flagged."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -38,20 +37,20 @@ from arena.ratings.votes import Codes, Floats
 SHARES = (0.01, 0.05, 0.2, 0.6, 0.95)
 """Shares of a cohort's voters that follow the pattern, each as likely as the others."""
 _SURE = 0.99
-"""Least probability of following the pattern with which a voter is flagged."""
+"""The least probability of following the pattern that flags a voter."""
 FEWEST = 3
 """Least number of voters that make a cohort."""
 _MOST = 500.0
-"""Natural log of a likelihood ratio beyond which nothing more is believed."""
+"""The limit of a log likelihood ratio: larger ones are clipped."""
 SHARED = 0.7
-"""Deviation of a taste for each model that the guests of a network or a day may share, in log odds."""
+"""The standard deviation, in log odds, of a taste for each model that guests of one network or day may share."""
 _NEWTON = 10
 _PASSES = 4
-"""Times that all cohorts are weighed at most: what is found no longer hides what is not."""
+"""The most passes over all cohorts; each pass leaves out the voters flagged before, who may hide others."""
 
 
 class Cohort(NamedTuple):
-    """Voters with something in common, which is the reason if they are flagged."""
+    """Voters with something in common; `reason` names it in their flags."""
 
     reason: Suspicion
     voters: Codes
@@ -64,29 +63,29 @@ def in_cohorts(
     out: Codes,
     apart: NDArray[np.bool_] | None = None,
 ) -> tuple[Flag, ...]:
-    """Return the flags of cohorts, at most one for a voter; choices of voters in `out` are left aside.
+    """Returns the flags of cohorts, at most one for a voter; choices of voters in `out` are excluded.
 
-    Cohorts are not measured by the choices `apart`, those of crowds.
+    The choices marked in `apart`, those of crowds, are not used to measure cohorts.
     """
-    found: dict[int, Flag] = {}
+    flags: dict[int, Flag] = {}
     is_apart = np.zeros(len(choices.a), bool) if apart is None else apart
     for _ in range(_PASSES):
-        is_left = ~np.isin(choices.voter, [*out, *found])
+        is_left = ~np.isin(choices.voter, [*out, *flags])
         left = choices.take(is_left)
         is_measure = ~is_apart[is_left]
         measure = left.take(is_measure)
         fit = bradley_terry(win_counts(measure, models))
         places = dict(by_voter(left.voter))
         taste = cache(partial(taste_of_voters, measure, fit.strengths))
-        more = [
+        new_flags = [
             flag
             for cohort in cohorts
             for flag in _flags(left, is_measure, places, cohort, fit, taste)
         ]
-        found |= {flag.voter: flag for flag in reversed(more)}
-        if not more:
+        flags |= {flag.voter: flag for flag in reversed(new_flags)}
+        if not new_flags:
             break
-    return tuple(found.values())
+    return tuple(flags.values())
 
 
 def _flags(
@@ -97,7 +96,10 @@ def _flags(
     fit: Strengths,
     taste: Callable[[], float],
 ) -> Iterator[Flag]:
-    """Yield the flags of one cohort; tastes, and what others leave open, are weighed only if it passes without."""
+    """Yields the flags of a cohort.
+
+    Tastes, and the uncertainty of strengths, take long and are considered only if the cohort passes without them.
+    """
     present = np.array([voter for voter in sorted(cohort.voters.tolist()) if voter in places])
     if len(present) < FEWEST:
         return
@@ -117,11 +119,9 @@ def _flags(
         strength, pattern, chances = _evidence(_sums(own, odds, taste() if weighed else 0.0, there))
         if strength < ENOUGH:
             return
-    told = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost, there))
-    strength = min(
-        strength - _shared_taste(own, odds, taste(), there),
-        _evidence(_sums(own, told, taste(), there))[0],
-    )
+    uncertain_odds = odds_with_taste(own, odds, 0.0, spread_without(fit, won, lost, there))
+    uncertain_strength, _, _ = _evidence(_sums(own, uncertain_odds, taste(), there))
+    strength = min(strength - _shared_taste(own, odds, taste(), there), uncertain_strength)
     if strength < ENOUGH:
         return
     about = None if pattern < len(PATTERNS) else int(there[(pattern - len(PATTERNS)) % len(there)])
@@ -130,7 +130,7 @@ def _flags(
 
 
 def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> float:
-    """Return the decimal logarithm of how much likelier a taste that all share, beside their own, makes their choices.
+    """Returns the decimal logarithm of the likelihood ratio of choices with a shared taste to those without.
 
     The shared taste is normal with deviation SHARED for each model, and integrated out around its mode (Laplace).
     """
@@ -149,35 +149,35 @@ def _shared_taste(cohort: VoterChoices, odds: Floats, taste: float, there: Codes
         both = both + both.T
         information = np.diag(both.sum(axis=1) + SHARED**-2) - both
         shared += np.linalg.solve(information, slope)
-    told = odds + shared[place_a] - shared[place_b]
-    gain = _log_likelihood(cohort, told, taste) - _log_likelihood(cohort, odds, taste)
+    with_shared = odds + shared[place_a] - shared[place_b]
+    gain = _log_likelihood(cohort, with_shared, taste) - _log_likelihood(cohort, odds, taste)
     gain -= shared @ shared / (2 * SHARED**2)
     gain -= np.linalg.slogdet(SHARED**2 * information)[1] / 2
     return float(max(gain, 0) / np.log(10))
 
 
 def _log_likelihood(cohort: VoterChoices, odds: Floats, taste: float) -> float:
-    """Return the natural log of the likelihood of voters' choices, each with a taste of its own."""
+    """Returns the natural log of the likelihood of voters' choices, each with a taste of its own."""
     log = 0.0
     for _, places in by_voter(cohort.voter):
         own = cohort.take(places)
-        told = odds_with_taste(own, odds[places], taste)
-        log -= np.logaddexp(0, np.where(own.chose_a, -told, told)).sum()
+        own_odds = odds_with_taste(own, odds[places], taste)
+        log -= np.logaddexp(0, np.where(own.chose_a, -own_odds, own_odds)).sum()
     return float(log)
 
 
 def _sums(cohort: VoterChoices, odds: Floats, taste: float, there: Codes) -> Floats:
-    """Return the log likelihood ratio of each pattern for each voter: patterns x voters; a coin is no pattern here."""
+    """Returns the log likelihood ratio of each pattern for each voter: patterns x voters, without the coin."""
     sums = []
     for _, places in by_voter(cohort.voter):
-        one = cohort.take(places)
-        ratios = log_ratios(one, odds[places], odds_with_taste(one, odds[places], taste), there)
+        own = cohort.take(places)
+        ratios = log_ratios(own, odds[places], odds_with_taste(own, odds[places], taste), there)
         sums.append(ratios[1:].sum(axis=1))
     return np.column_stack(sums)
 
 
 def _evidence(sums: Floats) -> tuple[float, int, Floats]:
-    """Return the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
+    """Returns the e-value's decimal logarithm, the likeliest pattern, and each voter's chance to follow it."""
     sums = sums.clip(-_MOST, _MOST)
     logs = np.array(
         [np.logaddexp(np.log1p(-share), np.log(share) + sums).sum(axis=1) for share in SHARES]

@@ -1,15 +1,14 @@
-"""Crowds: voters who choose for or against one model as one, wherever they come from and however few votes each has.
+"""Crowds: voters who choose together for or against one model, from any network and with few votes each.
 
-Whoever spreads a crowd over networks and days leaves it one thing in common: the model it chooses. So all voters are
-weighed together, model by model. Honest tastes for a model are normal, about as wide as those for other models, and a
-few voters are steady lovers or haters of it, as many on either side: a model that divides people has no crowd. A crowd
-makes one side larger. The evidence is the likelihood ratio of a fit with a crowd to one with even sides. What one
-network alone does is no crowd: its guests may share a taste.
+A crowd spread over networks and days still has one thing in common: the model that it chooses. So all voters are tested
+together, model by model. Honest tastes for a model are normal, about as wide as those for other models, and a few
+voters are steady lovers or haters of it, equally many on both sides: a model that divides people has no crowd. A crowd
+makes one side larger. The evidence is the likelihood ratio of a fit with a crowd to a fit with even sides. Voters of a
+single network are no crowd, since its guests may share a taste.
 
-Of a crowd one can say how many it has, hardly ever who they are: a cookie of ten votes looks like an honest voter who
-likes the model. Set aside are choices about the model alone, those of the likeliest voters, as many as the crowd made;
-what is left has the share of wins that it would have without the crowd.
-"""
+The size of a crowd can be estimated, but hardly its members: a cookie of ten votes looks like an honest voter who likes
+the model. So only choices about the model are set aside: those of the likeliest voters, as many as the crowd made. The
+other choices have the share of wins that they would have without the crowd."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
@@ -24,17 +23,17 @@ from arena.ratings.bradley_terry import bradley_terry
 from arena.ratings.votes import Codes, Floats
 
 CHANCE = 0.2
-"""Upper bound on the chance that honest voters are taken for a crowd, were their tastes known."""
+"""The upper bound on the chance to take honest voters for a crowd, if their tastes were known."""
 _ELSEWHERE = 0.5
-"""Least part of the evidence that is left without the network that has most of a crowd."""
+"""The least share of the evidence that has to remain without the network with most of a crowd."""
 _SAMPLE = 50_000
-"""Choices that tell whether a crowd would be clear."""
+"""The choices in a sample that shows whether a crowd would be clear."""
 _MOST = 20
-"""Most crowds."""
+"""The most crowds."""
 
 
 class VotingCrowd(NamedTuple):
-    """Voters who choose for or against a model as one."""
+    """Voters who choose together for or against a model."""
 
     model: int
     is_for: bool
@@ -43,12 +42,12 @@ class VotingCrowd(NamedTuple):
     size: float
     """Expected number of voters."""
     voters: Codes
-    """Those whose choices about the model are set aside, the likeliest first."""
+    """The voters with choices about the model that are set aside, the likeliest first."""
     chances: Floats
-    """Their chances to be of the crowd."""
+    """Their chances to belong to the crowd."""
 
     def covers(self, choices: VoterChoices) -> NDArray[np.bool_]:
-        """Return the mask of the choices that are set aside."""
+        """Returns the mask of the choices that are set aside."""
         has_model = (choices.a == self.model) | (choices.b == self.model)
         return has_model & np.isin(choices.voter, self.voters)
 
@@ -56,20 +55,20 @@ class VotingCrowd(NamedTuple):
 def crowds(
     choices: VoterChoices, models: int, networks: Sequence[Codes] = ()
 ) -> tuple[VotingCrowd, ...]:
-    """Return the crowds among all voters, the clearest first; `networks` are the voters of each network."""
+    """Returns the crowds among all voters, the clearest first; `networks` are the voters of each network."""
     left = choices
-    found: list[VotingCrowd] = []
-    while len(found) < _MOST and len(left.a):
+    clear_crowds: list[VotingCrowd] = []
+    while len(clear_crowds) < _MOST and len(left.a):
         crowd = _clearest(left, models, networks)
         if crowd is None:
             break
-        found.append(crowd)
+        clear_crowds.append(crowd)
         left = left.take(~crowd.covers(left))
-    return tuple(found)
+    return tuple(clear_crowds)
 
 
 def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
-    """Return whether a spread crowd for or against a model is clear; of very many choices a sample tells."""
+    """Returns whether a spread crowd for or against a model is clear, from a sample if there are many choices."""
     voters = np.unique(choices.voter)
     some = np.random.default_rng(0).random(len(voters)) < _SAMPLE / len(choices.a)
     sample = choices.take(np.isin(choices.voter, voters[some]))
@@ -78,8 +77,8 @@ def stands_out(choices: VoterChoices, models: int, model: int) -> bool:
     by_model = _voters_by_model(sample, models)
     if model not in by_model:
         return False
-    gain = next(one.gain for one in _candidates(by_model) if one.model == model)
-    return bool(gain * len(choices.a) / len(sample.a) >= _enough(len(by_model)))
+    gains = {candidate.model: candidate.gain for candidate in _candidates(by_model)}
+    return bool(gains[model] * len(choices.a) / len(sample.a) >= _enough(len(by_model)))
 
 
 class _Candidate(NamedTuple):
@@ -87,20 +86,20 @@ class _Candidate(NamedTuple):
 
     model: int
     others: float
-    """Width of the tastes for other models."""
+    """The width of tastes for other models."""
     fit: Fit
     gain: float
     """Natural log of the likelihood ratio."""
 
 
 def _clearest(choices: VoterChoices, models: int, networks: Sequence[Codes]) -> VotingCrowd | None:
-    """Return the clearest crowd of any model, if there is one."""
+    """Returns the clearest crowd of any model, if there is one."""
     by_model = _voters_by_model(choices, models)
     if not by_model:
         return None
     enough = _enough(len(by_model))
     candidates = _candidates(by_model)
-    for candidate in sorted(candidates, key=lambda one: -one.gain):
+    for candidate in sorted(candidates, key=lambda candidate: -candidate.gain):
         if candidate.gain < enough:
             break
         voters = by_model[candidate.model]
@@ -133,7 +132,7 @@ def _candidate(model: int, voters: ModelVoters, others: float) -> _Candidate:
 
 
 def _enough(models: int) -> float:
-    """Return the gain that makes a crowd of any of so many models, for it or against it."""
+    """Returns the gain that proves a crowd for or against any of this many models."""
     return float(np.log(2 * models / CHANCE))
 
 
@@ -142,7 +141,7 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
     is_for = mixture.lovers > mixture.haters
     more = max(mixture.lovers, mixture.haters)
     fewer = min(mixture.lovers, mixture.haters)
-    # of the steady voters as many are honest as there are on the other side
+    # As many of the steady voters are honest as there are on the other side.
     chances = candidate.fit.chances[voters.kind, 0 if is_for else 1] * (1 - fewer / more)
     order = np.argsort(-chances, kind="stable")
     choices = voters.choices[order]
@@ -159,7 +158,7 @@ def _crowd(voters: ModelVoters, candidate: _Candidate) -> VotingCrowd:
 
 
 def _foremost(crowd: VotingCrowd, networks: Sequence[Codes]) -> Codes:
-    """Return the voters of the network that has most of a crowd."""
+    """Returns the voters of the network that has most of a crowd."""
     return max(
         networks,
         key=lambda network: crowd.chances[np.isin(crowd.voters, network)].sum(),

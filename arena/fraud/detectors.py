@@ -2,13 +2,13 @@
 
 The evidence against a voter is a likelihood-ratio e-process. Under the null hypothesis each choice follows
 Bradley-Terry fitted to everybody else's votes, with or without a taste of the voter's own: a random effect on each
-model, as large as the tastes of all voters are; what few votes of others leave open about strengths is open to the null
-too. The alternatives, in equal parts, are a coin, a contrarian, one who always chooses the same side, and one who
-chooses for or against one model whenever it is there. By Ville's inequality a voter who follows the null ever passes
-1/alpha with a chance of at most alpha, so the test may be repeated after every vote. What counts is the weaker evidence
-of the two: who merely likes one model is no rigger, as far as others like as strongly.
+model, as large as the tastes of all voters are. The null also includes the uncertainty of strengths that few votes of
+others leave. The alternatives, in equal parts, are a coin, a contrarian, a voter who always chooses the same side, and
+one who chooses for or against one model in all of its battles. By Ville's inequality a voter who follows the null ever
+passes 1/alpha with a chance of at most alpha, so the test may be repeated after every vote. The weaker evidence of the
+two counts: a voter who likes one model is no rigger if others like models as strongly.
 
-Beside it are three habits: choosing one side, choosing faster than anybody reads, and failing check items.
+Three habits are tested too: choosing one side, choosing faster than anybody reads, and failing check items.
 """
 
 import math
@@ -33,26 +33,26 @@ _STEADY = 0.98
 _LONG = 0.05
 """The Newton step, in log odds, above which strengths are fitted anew: its error is far below its length."""
 _AT_A_TIME = 1000
-"""Choices of one voter weighed at once, so that a voter with a million takes no more memory."""
+"""The choices of a voter in one chunk, which bounds the memory for a voter with a million."""
 _TASTES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
-"""Deviations of tastes in log odds, one of which is taken for all voters; a larger one would hide every rigger."""
-_ASKED = 4000
-_ASKED_EACH = 200
-"""Choices, and choices of one voter, that tell how much tastes differ."""
+"""The candidates for the standard deviation of all tastes, in log odds; a larger one would hide every rigger."""
+_SAMPLE = 4000
+_SAMPLE_EACH = 200
+"""_SAMPLE, _SAMPLE_EACH: the choices, and the most of one voter, that the deviation of tastes is estimated from."""
 _STEPS = 4
 """Newton's steps to the mode of a taste after a choice: the last is below 1e-3."""
 _LEARNT = 2000
-"""Choices after which a voter's taste is known, so that one with a million takes no more time."""
+"""The choices that a voter's taste is learnt from, which bounds the time for a voter with a million."""
 _SURE = 30.0
-"""Log odds beyond which nothing more is believed."""
+"""The limit of log odds: larger ones are clipped."""
 OTHERS = 0.5
-"""Choices of others for one of a voter, below which nobody can tell which of them is odd."""
+"""The least ratio of other voters' choices to a voter's own; below it there is nothing to compare with."""
 _LIKELY = 3.0
-"""Natural log of the likelihood ratio to the best deviation up to which a larger one is believed (98.5%)."""
+"""The log likelihood ratio to the best deviation within which a larger one is still likely (98.5%)."""
 
 
 class Suspicion(StrEnum):
-    """What a voter's choices look like."""
+    """A pattern that a voter's choices show."""
 
     COIN = "chooses at random"
     CONTRARIAN = "chooses what others do not"
@@ -71,7 +71,7 @@ class Suspicion(StrEnum):
 
 
 PATTERNS = (Suspicion.CONTRARIAN, Suspicion.LEFT, Suspicion.RIGHT)
-"""Patterns of a rigger that are about no model."""
+"""A rigger's patterns that concern no model."""
 TOGETHER = frozenset(
     {
         Suspicion.COHORT,
@@ -81,9 +81,9 @@ TOGETHER = frozenset(
         Suspicion.CROWD_AGAINST,
     }
 )
-"""Reasons whose strength is that of the evidence against many voters."""
+"""Reasons with the strength of evidence against many voters."""
 WEAK = frozenset({Suspicion.ONE_SIDED, Suspicion.HASTY})
-"""Habits that honest voters have too: one alone excludes nobody from a board, both do."""
+"""Habits that honest voters can have: one alone excludes nobody from a board, both together do."""
 OF_CROWD = frozenset({Suspicion.CROWD_FOR, Suspicion.CROWD_AGAINST})
 """Reasons for leaving out a voter's votes about one model: such a voter may be honest."""
 _BEYOND = NormalDist().inv_cdf(1 - 0.001 / 2)
@@ -100,7 +100,7 @@ WORDS_A_MINUTE = 250
 
 
 class VoterChoices(NamedTuple):
-    """Choices in the order they were made: codes of the models on either side, whether A was chosen, and by whom."""
+    """Choices in order: the models' codes on either side, whether A was chosen, and the voter."""
 
     a: Codes
     b: Codes
@@ -116,49 +116,51 @@ class Flag(NamedTuple):
 
     voter: int
     reason: Suspicion
-    """Of evidence: what the choices looked like most when the e-value was largest."""
+    """The suspicion; for evidence, the likeliest pattern when the e-value was largest."""
     model: int | None
-    """The code of the model it is about."""
+    """The code of the model that it concerns."""
     strength: float
-    """Of evidence: the largest e-value's decimal logarithm. Of one side: standard errors from half. Else: a share."""
+    """The decimal logarithm of the largest e-value for evidence, standard errors from half for one side, else a
+    share.
+    """
 
 
 def evidence(
     choices: VoterChoices, models: int, apart: NDArray[np.bool_] | None = None
 ) -> tuple[Flag, ...]:
-    """Return the evidence against each voter, the strongest first; `models` is the number of model codes.
+    """Returns the evidence against each voter, the strongest first; `models` is the number of model codes.
 
-    Voters are not measured by the choices `apart`, those of crowds. Nobody can measure a voter with more than twice the
-    choices of all others: there is no evidence. Tastes, and what others leave open, are weighed only against voters
-    flagged without them: a strength below ENOUGH is an upper bound.
+    The choices marked in `apart`, those of crowds, are not used to measure voters. There is no evidence against a voter
+    with more than twice the choices of all others. Tastes, and the uncertainty of strengths, are considered only for
+    voters flagged without them, so a strength below ENOUGH is an upper bound.
     """
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
     is_measure = np.ones(len(won), bool) if apart is None else ~apart
     measure = choices.take(is_measure)
     fit = bradley_terry(win_counts(measure, models))
-    found = []
+    flags = []
     taste = cache(partial(taste_of_voters, measure, fit.strengths))
     for voter, places in by_voter(choices.voter):
         if len(won) - len(places) < OTHERS * len(places):
-            found.append(Flag(voter, Suspicion.COIN, None, 0.0))
+            flags.append(Flag(voter, Suspicion.COIN, None, 0.0))
             continue
-        one = choices.take(places)
-        own = places[is_measure[places]]
-        winners = won[own]
-        losers = lost[own]
-        odds = odds_of(one, without(fit, winners, losers))
-        flag = _peak(voter, one, odds, [odds])
+        own = choices.take(places)
+        measured = places[is_measure[places]]
+        winners = won[measured]
+        losers = lost[measured]
+        odds = odds_of(own, without(fit, winners, losers))
+        flag = _peak(voter, own, odds, [odds])
         if flag.strength >= ENOUGH:
-            there = np.unique(np.concatenate([one.a, one.b]))
+            there = np.unique(np.concatenate([own.a, own.b]))
             spread = spread_without(fit, winners, losers, there)
-            flag = _peak(voter, one, odds, [odds, odds_with_taste(one, odds, taste(), spread)])
-        found.append(flag)
-    return tuple(sorted(found, key=lambda one: (-one.strength, one.voter)))
+            flag = _peak(voter, own, odds, [odds, odds_with_taste(own, odds, taste(), spread)])
+        flags.append(flag)
+    return tuple(sorted(flags, key=lambda flag: (-flag.strength, flag.voter)))
 
 
 def win_counts(choices: VoterChoices, models: int) -> Floats:
-    """Return how often each model was chosen over each other."""
+    """Returns the number of choices of each model over each other: models x models."""
     won = np.where(choices.chose_a, choices.a, choices.b)
     lost = np.where(choices.chose_a, choices.b, choices.a)
     wins = np.bincount(won * models + lost, minlength=models * models)
@@ -170,20 +172,20 @@ def odds_of(choices: VoterChoices, strengths: Floats) -> Floats:
 
 
 def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
-    """Return the largest deviation of tastes that a sample of the voters makes likely."""
-    voters = [places[:_ASKED_EACH] for _, places in by_voter(choices.voter)]
+    """Returns the largest deviation of tastes that a sample of the voters makes likely."""
+    voters = [places[:_SAMPLE_EACH] for _, places in by_voter(choices.voter)]
     order = np.random.default_rng(0).permutation(len(voters))
     before = np.cumsum([0, *(len(voters[number]) for number in order)])[:-1]
-    asked = [choices.take(voters[number]) for number in order[before < _ASKED]]
+    samples = [choices.take(voters[number]) for number in order[before < _SAMPLE]]
     likely = 0.0
     best = -np.inf
     for taste in _TASTES:
         log = 0.0
-        for one in asked:
-            told = odds_with_taste(one, odds_of(one, strengths), taste)
-            log -= np.logaddexp(0, np.where(one.chose_a, -told, told)).sum()
+        for sample in samples:
+            own_odds = odds_with_taste(sample, odds_of(sample, strengths), taste)
+            log -= np.logaddexp(0, np.where(sample.chose_a, -own_odds, own_odds)).sum()
         best = max(best, log)
-        if log < best - _LIKELY:  # past its peak, the likelihood of a deviation only falls
+        if log < best - _LIKELY:  # The likelihood only falls after its peak.
             break
         likely = taste
     return likely
@@ -192,10 +194,10 @@ def taste_of_voters(choices: VoterChoices, strengths: Floats) -> float:
 def odds_with_taste(
     choices: VoterChoices, odds: Floats, taste: float, spread: Floats | float = 0.0
 ) -> Floats:
-    """Return the log odds that one voter chooses A, at each choice from those before, where `odds` are everybody's.
+    """Returns the log odds that a voter chooses A, for each choice given the ones before; `odds` are everybody's.
 
-    The taste is normal with deviation `taste` on each model, and everybody's strengths with covariance `spread`, of the
-    models that the voter met, around those of `odds`. Both are followed by their sum's mean and covariance, from one
+    The taste is normal with deviation `taste` on each model. Strengths are normal around those of `odds`, with
+    covariance `spread` over the models that the voter met. The mean and covariance of their sum are updated from one
     choice's mode to the next, over the first _LEARNT choices; a normal around log odds brings them nearer to 0
     (MacKay 1992).
     """
@@ -204,7 +206,7 @@ def odds_with_taste(
     there, place = np.unique(np.concatenate([choices.a, choices.b]), return_inverse=True)
     mean = np.zeros(len(there))
     covariance = taste**2 * np.eye(len(there)) + spread
-    told = np.empty(len(odds))
+    own_odds = np.empty(len(odds))
     a_side, b_side = place.reshape(2, -1)
     first = slice(_LEARNT)
     signs = np.where(choices.chose_a[first], 1, -1)
@@ -219,7 +221,7 @@ def odds_with_taste(
         column = covariance[a] - covariance[b]
         apart = float(column[a] - column[b])
         expected = everybody + float(mean[a] - mean[b])
-        told[number] = expected / math.sqrt(1 + math.pi * apart / 8)
+        own_odds[number] = expected / math.sqrt(1 + math.pi * apart / 8)
         mode = expected
         missed = 0.0
         for _ in range(_STEPS):
@@ -235,12 +237,12 @@ def odds_with_taste(
     b = b_side[_LEARNT:]
     own = covariance.diagonal()
     apart = own[a] + own[b] - 2 * covariance[a, b]
-    told[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * apart / 8)
-    return told
+    own_odds[_LEARNT:] = (odds[_LEARNT:] + mean[a] - mean[b]) / np.sqrt(1 + np.pi * apart / 8)
+    return own_odds
 
 
 def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield each voter with the places of their choices, in order."""
+    """Yields each voter with the places of their choices, in order."""
     order = np.argsort(voters, kind="stable")
     codes, starts = np.unique(voters[order], return_index=True)
     for code, start, end in zip(
@@ -250,7 +252,7 @@ def by_voter(voters: Codes) -> Iterator[tuple[int, NDArray[np.int64]]]:
 
 
 def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
-    """Return the models' strengths, fitted without the choices of a voter who met `won` and `lost`.
+    """Returns the models' strengths, fitted without a voter's choices of `won` over `lost`.
 
     Models that the voter did not meet keep theirs. A Newton step from the fit of all choices leads there, with an error
     of the order of its length squared; a long step is replaced by a new fit.
@@ -262,13 +264,13 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
     winner, loser = place.reshape(2, -1)
     missed = 1 / (1 + np.exp(strengths[won] - strengths[lost]))
     slope = np.zeros(len(there))
-    told = np.zeros((len(there), len(there)))
-    for one, other, sign in ((winner, loser, 1.0), (loser, winner, -1.0)):
-        np.add.at(slope, one, sign * missed)
-        np.add.at(told, (one, one), missed * (1 - missed))
-        np.add.at(told, (one, other), -missed * (1 - missed))
+    information = np.zeros((len(there), len(there)))
+    for side, other, sign in ((winner, loser, 1.0), (loser, winner, -1.0)):
+        np.add.at(slope, side, sign * missed)
+        np.add.at(information, (side, side), missed * (1 - missed))
+        np.add.at(information, (side, other), -missed * (1 - missed))
     spread = fit.inverse[np.ix_(there, there)]
-    step = np.linalg.solve(np.eye(len(there)) - spread @ told, -spread @ slope)
+    step = np.linalg.solve(np.eye(len(there)) - spread @ information, -spread @ slope)
     if np.abs(step).max() > _LONG:
         return _refitted(fit, there, won, lost)
     strengths[there] += step
@@ -276,14 +278,14 @@ def without(fit: Strengths, won: Codes, lost: Codes) -> Floats:
 
 
 def spread_without(fit: Strengths, won: Codes, lost: Codes, there: Codes) -> Floats:
-    """Return the covariance of the strengths of some models by all choices but those where `won` met `lost`."""
+    """Returns the covariance of some models' strengths, fitted without the choices of `won` over `lost`."""
     others = fit.wins.copy()
     np.subtract.at(others, (won, lost), 1.0)
     return bradley_terry(others, start=fit.strengths).inverse[np.ix_(there, there)]
 
 
 def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
-    """Fit again without a voter's choices, only the models that are linked with those the voter met."""
+    """Fits strengths without a voter's choices, only for models that are linked with those the voter met."""
     others = fit.wins.copy()
     strengths = fit.strengths.copy()
     np.subtract.at(others, (won, lost), 1.0)
@@ -293,7 +295,7 @@ def _refitted(fit: Strengths, there: Codes, won: Codes, lost: Codes) -> Floats:
 
 
 def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Floats]) -> Flag:
-    """Return the largest that the smallest e-value against any null's log odds ever was, weighed in chunks."""
+    """Returns a flag with the peak of the weakest e-value against the nulls' log odds, computed in chunks."""
     there = np.unique(np.concatenate([choices.a, choices.b]))
     names = (Suspicion.COIN, *PATTERNS)
     sums = np.zeros((len(nulls), len(names) + 2 * len(there), 1))
@@ -317,11 +319,11 @@ def _peak(voter: int, choices: VoterChoices, odds: Floats, nulls: Sequence[Float
 
 
 def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) -> Floats:
-    """Return the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
+    """Returns the log likelihood ratio of each rigger to an honest voter for each choice: riggers x choices."""
     a = choices.a
     b = choices.b
     chose_a = choices.chose_a
-    # chances that A is chosen
+    # The chances that A is chosen.
     honest = 1 / (1 + np.exp(-null))
     contrary = 1 / (1 + np.exp(odds))
     for_model = np.where(
@@ -341,20 +343,20 @@ def log_ratios(choices: VoterChoices, odds: Floats, null: Floats, there: Codes) 
 
 # Habits.
 def one_sided(voter: Codes, chose_a: NDArray[np.bool_]) -> list[Flag]:
-    """Return the voters whose share of left choices lies outside what 99.9% of fair coins give."""
+    """Returns flags on voters with a share of left choices outside the range of 99.9% of fair coins."""
     voters, votes, left = _counted(voter, chose_a)
     off = np.abs(2 * left - votes) / np.sqrt(votes)
     return _habits(voters, off, off > _BEYOND, Suspicion.ONE_SIDED)
 
 
 def hasty(voter: Codes, seconds: Floats, words: Codes) -> list[Flag]:
-    """Return the voters who chose sooner than the words can be read, in more than half of at least _HABIT choices."""
+    """Returns flags on voters who were faster than anybody reads in more than half of at least _HABIT choices."""
     voters, votes, fast = _counted(voter, seconds < words * (60 / WORDS_A_MINUTE))
     return _habits(voters, fast / votes, (votes >= _HABIT) & (2 * fast > votes), Suspicion.HASTY)
 
 
 def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
-    """Return the voters who failed FAILED or more of their last CHECKS check items, given in the order they came."""
+    """Returns flags on voters who failed FAILED or more of their last CHECKS check items, which are in order."""
     last = np.zeros(len(voter), bool)
     for _, places in by_voter(voter):
         last[places[-CHECKS:]] = True
@@ -363,7 +365,7 @@ def inattentive(voter: Codes, wrong: NDArray[np.bool_]) -> list[Flag]:
 
 
 def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]:
-    """Return the voters, their numbers of choices, and how many of these are marked in `did`."""
+    """Returns the voters, their numbers of choices, and the numbers of choices marked in `did`."""
     voters, place, votes = np.unique(voter, return_inverse=True, return_counts=True)
     return voters, votes, np.bincount(place, did, minlength=len(voters)).astype(np.int64)
 
@@ -371,5 +373,5 @@ def _counted(voter: Codes, did: NDArray[np.bool_]) -> tuple[Codes, Codes, Codes]
 def _habits(
     voters: Codes, strength: Floats, has: NDArray[np.bool_], habit: Suspicion
 ) -> list[Flag]:
-    found = zip(voters[has].tolist(), strength[has].tolist(), strict=True)
-    return [Flag(voter, habit, None, extent) for voter, extent in found]
+    extents = zip(voters[has].tolist(), strength[has].tolist(), strict=True)
+    return [Flag(voter, habit, None, extent) for voter, extent in extents]

@@ -1,6 +1,6 @@
-"""Vote eligibility: whose votes stand on the counted board, and whether that or everyone's is the official one.
+"""Vote eligibility: the voters on the counted board, and the choice of the official board, counted or everyone's.
 
-All votes are stored; who counts is decided when they are counted.
+All votes are stored; eligibility is decided when they are counted.
 """
 
 from typing import NamedTuple, cast
@@ -42,7 +42,7 @@ OFFICIAL = Table(
 """One row, written at the first start: the `BoardVoters` of the board that opens first."""
 _OFFICIAL_VOTERS = select(OFFICIAL.c.voters)
 MOST_GUESTS = 3
-"""Browsers of a person whose votes before a login count: more would let one account bring in any number of cookies."""
+"""The browsers of a person whose votes before the login count; without a limit an account could bring any number."""
 _EARLIER = ADOPTION.alias("earlier")
 _NTH = select(func.count()).where(
     _EARLIER.c.person == ADOPTION.c.person, _EARLIER.c.until < ADOPTION.c.until
@@ -54,15 +54,15 @@ _NEVER = -1
 
 
 class CountedVotes(NamedTuple):
-    """Whose votes count by a rule; the last place of an array is for voters and seats that are not known yet."""
+    """The voters and seats that count by a rule; the last place of an array is for unknown voters and seats."""
 
     until: npt.NDArray[np.int64] | None
-    """By the voter's id: until when the votes cast outside campaigns count, in microseconds; None: they all do."""
+    """The time, by voter id in microseconds, until which votes outside campaigns count; None: they all count."""
     seats: npt.NDArray[np.bool_]
-    """By the seat's id: whether the votes cast in it count."""
+    """Whether the votes of a seat count, by its id."""
 
     def mask(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here count."""
+        """Returns the mask of the votes cast here that count."""
         seat = values(votes, "seat")
         in_seat = self.seats.take(seat, mode="clip")
         if self.until is None:
@@ -71,36 +71,36 @@ class CountedVotes(NamedTuple):
         return np.where(seat == NO_SEAT, values(votes, "voted_at") <= until, in_seat)
 
 
-def counted_votes(connection: Connection, who: CountSettings) -> CountedVotes:
-    """Return whose votes count.
+def counted_votes(connection: Connection, counted: CountSettings) -> CountedVotes:
+    """Returns the voters and seats that count.
 
-    Of a person who logged in, the votes as a guest before the login count too, of `MOST_GUESTS` browsers. A seat that a
-    platform's worker took counts once the platform's list confirms that worker, and nowhere if the list rejects it.
+    A person's votes as a guest before the login count too, from up to `MOST_GUESTS` browsers. The seat of a platform's
+    worker counts once the platform's list confirms the worker, and on no board if the list rejects it.
     """
-    if who.rule == "everyone":
+    if counted.rule == "everyone":
         return CountedVotes(None, _seats(connection, SEAT.c.confirmation == "rejected", False))
-    rows = connection.execute(_LOGGED_IN).all() if who.rule != "campaign" else []
+    rows = connection.execute(_LOGGED_IN).all() if counted.rule != "campaign" else []
     until = np.full(max((row.voter for row in rows), default=0) + 2, _NEVER, np.int64)
     for row in rows:
         until[row.voter] = max(until[row.voter], row.until)
     is_confirmed = SEAT.c.confirmation == "confirmed"
     return CountedVotes(
-        until, _seats(connection, is_confirmed & SEAT.c.campaign.in_(who.campaigns), True)
+        until, _seats(connection, is_confirmed & SEAT.c.campaign.in_(counted.campaigns), True)
     )
 
 
 def _seats(
     connection: Connection, these: ColumnElement[bool], count: bool
 ) -> npt.NDArray[np.bool_]:
-    """Return whether each seat counts: as `count` says for these, otherwise for all others."""
-    found = connection.scalars(select(SEAT.c.id).where(these)).all()
-    counts = np.full(max(found, default=0) + 2, not count)
-    counts[list(found)] = count
+    """Returns whether each seat counts: `count` for these seats, the opposite for all others."""
+    seats = connection.scalars(select(SEAT.c.id).where(these)).all()
+    counts = np.full(max(seats, default=0) + 2, not count)
+    counts[list(seats)] = count
     return counts
 
 
 def _logged_in() -> CompoundSelect:
-    """A SELECT of (voter, until) of persons, and of the guests that they were."""
+    """Returns a SELECT of (voter, until) of persons, and of the guests that they were before."""
     always = literal(_ALWAYS, BigInteger).label("until")
     persons = select(PERSON.c.voter_id.label("voter"), always)
     until = type_coerce(ADOPTION.c.until, BigInteger)
@@ -111,20 +111,19 @@ def _logged_in() -> CompoundSelect:
 _LOGGED_IN = _logged_in()
 
 
-def eligibility_version(connection: Connection, who: CountSettings) -> tuple[int, ...]:
-    """Return numbers that change whenever somebody's votes begin or cease to count."""
-    tables = () if who.rule == "everyone" else (PERSON, ADOPTION, SEAT)
-    numbers = [connection.scalar(select(func.count()).select_from(one)) or 0 for one in tables]
+def eligibility_version(connection: Connection, counted: CountSettings) -> tuple[int, ...]:
+    """Returns numbers that change whenever somebody's votes begin or stop counting."""
+    tables = () if counted.rule == "everyone" else (PERSON, ADOPTION, SEAT)
+    numbers = [connection.scalar(select(func.count()).select_from(table)) or 0 for table in tables]
     return (counter(connection, CONFIRMATIONS), *numbers)
 
 
 class VoteEligibility:
-    """Whether the new votes of a voter outside campaigns count."""
+    """The eligibility of new votes outside campaigns."""
 
-    def __init__(self, database: Database, who: CountSettings) -> None:
+    def __init__(self, database: Database, counted: CountSettings) -> None:
         self._database = database
-        self._who = who
-        self.rule = who.rule
+        self.rule = counted.rule
 
     def counts(self, voter: int) -> bool:
         if self.rule in ("everyone", "campaign"):
@@ -138,24 +137,24 @@ class VoteEligibility:
             return connection.execute(mine.limit(1)).first() is not None
 
 
-def official_board(connection: Connection, who: CountSettings) -> BoardVoters:
-    """Return whose votes stand on the board that opens first: by COUNTS, else as the database says."""
-    if who.rule == "everyone":
+def official_board(connection: Connection, counted: CountSettings) -> BoardVoters:
+    """Returns the voters of the board that opens first, from COUNTS or else from the database."""
+    if counted.rule == "everyone":
         return "everyone"
     stored = cast(BoardVoters | None, connection.scalar(_OFFICIAL_VOTERS))
-    return who.official or stored or "everyone"
+    return counted.official or stored or "everyone"
 
 
 def make_official(connection: Connection, voters: str) -> bool:
-    """Store the `BoardVoters` of the board that opens first; return whether that changed anything."""
+    """Stores the `BoardVoters` of the board that opens first; returns whether it changed."""
     changed = update(OFFICIAL).where(OFFICIAL.c.voters != voters).values(voters=voters, since=now())
     return connection.execute(changed).rowcount > 0
 
 
-def settle_official(database: Database, who: CountSettings, on_new: BoardVoters) -> None:
-    """Store at the first start which board opens first: the one that COUNTS names, else `on_new`."""
+def settle_official(database: Database, counted: CountSettings, on_new: BoardVoters) -> None:
+    """Stores the board that opens first, at the first start: the board that COUNTS names, else `on_new`."""
     with database.write() as connection:
         take_turn(connection, OFFICIAL)
         if connection.scalar(select(OFFICIAL.c.id)) is None:
-            first = who.official or on_new
+            first = counted.official or on_new
             connection.execute(insert(OFFICIAL).values(id=1, voters=first, since=now()))

@@ -55,7 +55,7 @@ from arena.types import UNRELATED
 
 
 def flag_table(name: str) -> Table:
-    """Return a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
+    """Returns a table of flags; `reason`: the name of a `Suspicion`; `model_id`: the model it is about, if any."""
     return Table(
         name,
         METADATA,
@@ -70,15 +70,15 @@ def flag_table(name: str) -> Table:
 VOTER_FLAG = flag_table("voter_flag")
 """Flags on everyone's board."""
 COUNTED_FLAG = flag_table("counted_flag")
-"""Flags on the counted board, found among its own votes: a crowd of guests cannot have those who count flagged."""
+"""Flags on the counted board, from its own votes, so that a crowd of guests cannot get eligible voters flagged."""
 FLAGS_VERSION = "flags"
-"""Counter that is bumped when flags are raised or lifted, so that boards see it."""
+"""The counter that is bumped when flags are raised or lifted, so that boards notice."""
 GROWTH = 0.01
-"""Share by which the votes must grow before all are reviewed again."""
+"""The share that the votes must grow by before all are reviewed again."""
 _HALF = 1
 _WHOLE = 2
 _MODELS = 2**20
-"""More than there are models."""
+"""A number above that of all models."""
 
 
 @dataclass(frozen=True)
@@ -88,24 +88,26 @@ class FlagRow:
     voter: int
     reason: Suspicion
     model: str | None
-    """The display name of the model it is about."""
+    """The display name of the model that it concerns."""
     strength: float
     raised_at: datetime
     left_out: bool
-    """Whether the default boards exclude the voter: not for one weak reason alone, nor for votes like a crowd's."""
+    """Whether the default boards exclude the voter. One weak reason or votes like a crowd's are not enough."""
 
 
 def words_in(text: ColumnElement[str]) -> ColumnElement[int]:
-    """Return the number of words of a column's texts, one more than their spaces: too few where a script has none."""
+    """Returns the number of words of a column's texts, one more than their spaces; too low for scripts without
+    spaces.
+    """
     return func.length(text) - func.length(func.replace(text, " ", "")) + 1
 
 
-def flags_of(who: CountSettings) -> Table:
-    return VOTER_FLAG if who.rule == "everyone" else COUNTED_FLAG
+def flags_of(counted: CountSettings) -> Table:
+    return VOTER_FLAG if counted.rule == "everyone" else COUNTED_FLAG
 
 
 def flagged_voters(flags: Table) -> Select:
-    """Return a SELECT of the voters whom the board of these flags excludes, unless it is asked to include them."""
+    """Returns a SELECT of the voters that the default board of these flags excludes."""
     weak = flags.c.reason.in_([reason.name for reason in sorted(WEAK)])
     of_crowd = flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
     weight = func.sum(case((weak, _HALF), (of_crowd, 0), else_=_WHOLE))
@@ -113,64 +115,64 @@ def flagged_voters(flags: Table) -> Select:
 
 
 def like_a_crowd(flags: Table) -> Select:
-    """Return a SELECT of (voter, model): the board of these flags excludes the voter's votes about the model."""
+    """Returns a SELECT of (voter, model) pairs: the default board excludes the voter's votes about the model."""
     return select(flags.c.voter_id, flags.c.model_id).where(
         flags.c.reason.in_([reason.name for reason in sorted(OF_CROWD)])
     )
 
 
 class CrowdVotes(NamedTuple):
-    """Which votes are like a crowd's."""
+    """The votes that look like a crowd's."""
 
     votes: npt.NDArray[np.bool_]
     models: npt.NDArray[np.int64]
-    """The crowd's model, 0 where there is none."""
+    """The crowd's model for each vote, 0 if there is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class VoterMarks:
-    """Whose votes count and who is flagged, by a rule."""
+    """The voters who count, and the flagged ones, by a rule."""
 
     counted: CountedVotes
     is_flagged: npt.NDArray[np.bool_]
-    """By the voter's id; the last place is for unknown voters."""
+    """Whether each voter is flagged, by the voter's id; the last place is for unknown voters."""
     like_a_crowd: npt.NDArray[np.int64]
-    """Voters and models, voter * _MODELS + model, with votes like a crowd's."""
+    """The voters and models with votes like a crowd's, coded as voter * _MODELS + model."""
 
     def counting(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here count."""
+        """Returns the mask of the votes cast here that count."""
         return self.counted.mask(votes)
 
     def flagged(self, votes: pd.DataFrame) -> npt.NDArray[np.bool_]:
-        """Return which of the votes cast here are of flagged voters."""
+        """Returns the mask of the votes cast here by flagged voters."""
         return self.is_flagged.take(values(votes, "voter"), mode="clip")
 
     def of_crowd(self, votes: pd.DataFrame) -> CrowdVotes:
-        """Return which of the votes cast here are like a crowd's, and not of flagged voters."""
+        """Returns the votes cast here that look like a crowd's, except those of flagged voters."""
         models = np.zeros(len(votes), np.int64)
         if len(self.like_a_crowd):
             voter = values(votes, "voter")
-            those = np.isin(voter, self.like_a_crowd // _MODELS)
-            those &= ~values(votes, "tied") & ~self.flagged(votes)
+            is_suspect = np.isin(voter, self.like_a_crowd // _MODELS)
+            is_suspect &= ~values(votes, "tied") & ~self.flagged(votes)
             for side in ("winner", "loser"):
-                model = values(votes, side)[those].astype(np.int64)
-                is_like = np.isin(voter[those] * _MODELS + model, self.like_a_crowd)
-                models[those] = np.where(is_like, model, models[those])
+                model = values(votes, side)[is_suspect].astype(np.int64)
+                is_like = np.isin(voter[is_suspect] * _MODELS + model, self.like_a_crowd)
+                models[is_suspect] = np.where(is_like, model, models[is_suspect])
         return CrowdVotes(models > 0, models)
 
 
-def voter_marks(connection: Connection, who: CountSettings) -> VoterMarks:
-    flagged = list(connection.scalars(flagged_voters(flags_of(who))))
+def voter_marks(connection: Connection, counted: CountSettings) -> VoterMarks:
+    flagged = list(connection.scalars(flagged_voters(flags_of(counted))))
     is_flagged = np.zeros(max(flagged, default=0) + 2, bool)
     is_flagged[flagged] = True
-    pairs = integers(connection.execute(like_a_crowd(flags_of(who))), 2)
+    pairs = integers(connection.execute(like_a_crowd(flags_of(counted))), 2)
     of_crowd = pairs[:, 0] * _MODELS + pairs[:, 1]
-    return VoterMarks(counted_votes(connection, who), is_flagged, of_crowd)
+    return VoterMarks(counted_votes(connection, counted), is_flagged, of_crowd)
 
 
-def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, ...]:
-    """Return the flags on the voters of a board, by voter."""
-    table = flags_of(who)
+def raised_flags(connection: Connection, counted: CountSettings) -> tuple[FlagRow, ...]:
+    """Returns the flags on the voters of a board, by voter."""
+    table = flags_of(counted)
     out = set(connection.scalars(flagged_voters(table)))
     flags = select(table, MODEL.c.display).outerjoin(MODEL)
     return tuple(
@@ -187,22 +189,22 @@ def raised_flags(connection: Connection, who: CountSettings) -> tuple[FlagRow, .
 
 
 class FlagService:
-    """The flags of one database, on the voters whose votes count."""
+    """The flags on one database's eligible voters."""
 
-    def __init__(self, database: Database, who: CountSettings, votes: VoteTable) -> None:
+    def __init__(self, database: Database, counted: CountSettings, votes: VoteTable) -> None:
         self._database = database
-        self._who = who
+        self._counted_by = counted
         self._votes = votes
-        self._flags = flags_of(who)
+        self._flags = flags_of(counted)
         self._looked_at = -1
-        """Number of votes cast at the last review; -1: there was none."""
+        """The number of votes at the last review; -1: there was none."""
         self._confirmations = -1
         self._words: Codes = np.zeros(0, np.int64)
-        """Number of words of each answer, by its id."""
+        """The number of words of each answer, by its id."""
 
     def look(self) -> None:
-        """Review all votes if they have grown by GROWTH since the last review, or others of them count by a platform's
-        list; raise and lift flags.
+        """Reviews all votes if they have grown by GROWTH since the last review, or if a platform's list changed which
+        of them count; raises and lifts flags.
 
         Takes seconds at a hundred thousand votes, so never call it in a request. Raises DatabaseError.
         """
@@ -213,17 +215,17 @@ class FlagService:
             confirmations = counter(connection, CONFIRMATIONS)
             if not is_grown and confirmations == self._confirmations:
                 return
-            flags = frozenset(self._found(connection, votes))
+            flags = frozenset(self._raised(connection, votes))
             known = frozenset(self._stored(connection))
         if flags != known:
             self._store(flags)
         self._looked_at = cast
         self._confirmations = confirmations
 
-    def _found(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
-        """Yield the flags that all votes give rise to, their strengths to three decimals."""
+    def _raised(self, connection: Connection, votes: pd.DataFrame) -> Iterator[Flag]:
+        """Yields the flags that all votes raise, their strengths to three decimals."""
         self._count_words(connection)
-        votes = rows_of(votes, voter_marks(connection, self._who).counting(votes))
+        votes = rows_of(votes, voter_marks(connection, self._counted_by).counting(votes))
         is_decided = (values(votes, "outside") == 0) & ~values(votes, "tied")
         votes = rows_of(votes, is_decided)
         check_sources = connection.scalars(_CHECK_SOURCES).all()
@@ -244,9 +246,9 @@ class FlagService:
         choices = VoterChoices(
             np.where(chose_a, won, lost), np.where(chose_a, lost, won), chose_a, voter
         )
-        for one in review(choices, len(codes), _cohorts(connection)):
-            model = None if one.model is None else int(codes[one.model] % models)
-            yield one._replace(model=model, strength=round(one.strength, 3))
+        for flag in review(choices, len(codes), _cohorts(connection)):
+            model = None if flag.model is None else int(codes[flag.model] % models)
+            yield flag._replace(model=model, strength=round(flag.strength, 3))
         stored = rows_of(votes, values(votes, "answer_a") > 0)
         words = self._words[values(stored, "answer_a")]
         words = words + self._words[values(stored, "answer_b")]
@@ -259,7 +261,7 @@ class FlagService:
             yield habit._replace(strength=round(habit.strength, 3))
 
     def _count_words(self, connection: Connection) -> None:
-        """Count the words of answers added since the last review; a text never changes."""
+        """Counts the words of answers added since the last review; a text never changes."""
         fresh = select(ANSWER.c.id, words_in(ANSWER.c.text)).where(ANSWER.c.id >= len(self._words))
         rows = integers(connection.execute(fresh), 2)
         if len(rows):
@@ -298,7 +300,7 @@ class FlagService:
 
 
 def _cohorts(connection: Connection) -> list[Cohort]:
-    """The guests of each network, and those whose cookies were issued on each day (UTC)."""
+    """Returns the guests of each network, and the guests whose cookies were issued on each day (UTC)."""
     cohorts = []
     for reason, query in ((Suspicion.NETWORK, _BY_NETWORK), (Suspicion.COHORT, _BY_DAY)):
         rows = connection.execute(query.where(_IS_GUEST).order_by(query.selected_columns[1])).all()

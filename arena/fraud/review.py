@@ -1,4 +1,4 @@
-"""Review: all flags that choices give rise to, by evidence against single voters, cohorts and crowds."""
+"""Review: all flags that choices raise, by evidence against single voters, cohorts and crowds."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,40 +11,41 @@ from arena.fraud.detectors import ENOUGH, OF_CROWD, Flag, Suspicion, VoterChoice
 from arena.ratings.votes import Codes
 
 SURE = 0.995
-"""Chance to be of a crowd with which a voter is left out, not only votes about the crowd's model."""
+"""The chance of belonging to a crowd from which on all votes of a voter are left out, not only those about its
+model."""
 
 
 def review(choices: VoterChoices, models: int, cohorts: Sequence[Cohort]) -> tuple[Flag, ...]:
-    """Return the flags on voters; `models` is the number of model codes.
+    """Returns the flags on voters; `models` is the number of model codes.
 
-    Crowds are looked for first, since others are measured without them.
+    Crowds come first, since other voters are measured without them.
     """
     networks = [cohort.voters for cohort in cohorts if cohort.reason is Suspicion.NETWORK]
-    found = crowds(choices, models, networks)
-    apart = _set_aside(choices, found)
+    voting_crowds = crowds(choices, models, networks)
+    apart = _set_aside(choices, voting_crowds)
     alone = [flag for flag in evidence(choices, models, apart) if flag.strength >= ENOUGH]
-    sure = [flag for crowd in found for flag in _sure(crowd)]
+    sure = [flag for crowd in voting_crowds for flag in _sure(crowd)]
     out = np.array([flag.voter for flag in (*alone, *sure)], np.int64)
     flags = [*alone, *sure, *in_cohorts(choices, models, cohorts, out, apart)]
     out = np.array([flag.voter for flag in flags], np.int64)
-    flags += [flag for crowd in found for flag in _doubtful(crowd, out)]
+    flags += [flag for crowd in voting_crowds for flag in _doubtful(crowd, out)]
     return tuple({(flag.voter, flag.reason): flag for flag in reversed(flags)}.values())
 
 
 def left_out(choices: VoterChoices, flags: Sequence[Flag]) -> NDArray[np.bool_]:
-    """Return the mask of the choices that flags leave out."""
+    """Returns the mask of the choices that flags leave out."""
     whole = np.array([flag.voter for flag in flags if flag.reason not in OF_CROWD], np.int64)
     out = np.isin(choices.voter, whole)
     for model in {flag.model for flag in flags if flag.reason in OF_CROWD}:
-        crowd = [one.voter for one in flags if one.reason in OF_CROWD and one.model == model]
+        crowd = [flag.voter for flag in flags if flag.reason in OF_CROWD and flag.model == model]
         is_met = (choices.a == model) | (choices.b == model)
         out |= is_met & np.isin(choices.voter, crowd)
     return out
 
 
-def _set_aside(choices: VoterChoices, found: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
+def _set_aside(choices: VoterChoices, voting_crowds: Sequence[VotingCrowd]) -> NDArray[np.bool_]:
     apart = np.zeros(len(choices.a), bool)
-    for crowd in found:
+    for crowd in voting_crowds:
         apart |= crowd.covers(choices)
     return apart
 

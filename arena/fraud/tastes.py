@@ -1,10 +1,9 @@
-"""Tastes: how far voters like a model more than others do, as a mixture that is fitted by EM.
+"""Tastes: voters' preferences for a model beyond everybody's rating, as a mixture that is fitted by EM.
 
-Honest tastes for a model are normal; beside them are lovers and haters, who choose for or against the model whatever it
-meets. Of each voter's choices about the model the likelihood is known for every taste and for a lover and a hater;
-tastes for its opponents are integrated out. Voters with alike choices are one kind, so that a fit costs little however
-many voters there are.
-"""
+Honest tastes for a model are normal; lovers and haters choose for or against the model whatever it meets. The
+likelihood of each voter's choices about the model is known for every taste, for a lover and for a hater; tastes for its
+opponents are integrated out. Voters with equal choices are one kind, so that a fit costs little for any number of
+voters."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -16,34 +15,35 @@ from arena.fraud.detectors import VoterChoices
 from arena.ratings.votes import Codes, Floats
 
 _WIDTH = 0.5
-"""Deviation of tastes for opponents, in log odds; that of tastes for the model is fitted."""
+"""The deviation of tastes for opponents, in log odds; the deviation of tastes for the model is fitted."""
 _NARROWEST = 0.2
 _WIDEST = 2.0
-"""Least and largest deviation."""
+"""_NARROWEST, _WIDEST: the least and the largest deviation."""
 _TASTES = np.linspace(-6.0, 6.0, 49)
 """Tastes for the model, in log odds."""
 _OPPONENTS = np.linspace(-3.0, 3.0, 13)
 """Tastes for an opponent, in deviations."""
 _STEADY = 0.98
-"""Probability with which lovers choose the model, and haters its opponent."""
+"""The probability that a lover chooses the model, and a hater its opponent."""
 _APART = 0.05
-"""Log odds to which those of two models are rounded, so that choices are alike."""
+"""The step to which log odds of two models are rounded, so that voters can have equal choices."""
 _LEAST = -400.0
-"""Natural log of the least likelihood beside the largest: nothing more is believed."""
+"""The limit of a log likelihood relative to the largest: lower ones are clipped."""
 _OTHERS = 32.0
-"""Voters that the tastes for other models count for, beside those who met this model."""
+"""The weight of the tastes for other models, as a number of voters."""
 _EXPECTED = 0.01
-_SEEN = 100.0
-"""Share of lovers, and of haters, that is expected among honest voters, and the voters that this counts for."""
+_PRIOR = 100.0
+"""_EXPECTED, _PRIOR: the expected share of lovers, and of haters, among honest voters, and its weight as a number of
+voters."""
 _CROWD = 0.2
-"""Share of a crowd from which its fit begins."""
+"""The share of a crowd at the start of its fit."""
 _SETTLED = 0.01
 _STEPS = 200
-"""The gain in log likelihood that ends a fit, and its most steps."""
+"""_SETTLED, _STEPS: the gain in log likelihood that ends a fit, and its most steps."""
 _FEWEST = 2
-"""Least number of choices about a model that tell a voter's taste from a misfit of everybody's ratings."""
+"""The fewest choices about a model that separate a voter's taste from a misfit of everybody's ratings."""
 _AT_ONCE = 4096
-"""Rows whose likelihoods are computed at once."""
+"""The rows of likelihoods that are computed at once."""
 
 
 class ModelVoters(NamedTuple):
@@ -54,7 +54,7 @@ class ModelVoters(NamedTuple):
     """Numbers of choices about the model."""
     kind: Codes
     likelihoods: Floats
-    """By taste, then for a lover and for a hater, the largest 1: kinds x (tastes + 2)."""
+    """Likelihoods by taste, then for a lover and for a hater, with 1 as the largest: kinds x (tastes + 2)."""
 
     def take(self, mask: NDArray[np.bool_]) -> "ModelVoters":
         return self._replace(
@@ -71,7 +71,7 @@ class Mixture(NamedTuple):
     haters: float
 
     def weights(self) -> Floats:
-        """Return the share of each taste, then of lovers and of haters."""
+        """Returns the share of each taste, then of lovers and of haters."""
         honest = np.exp(-(((_TASTES - self.centre) / self.width) ** 2) / 2)
         honest *= (1 - self.lovers - self.haters) / honest.sum()
         return np.append(honest + 1e-100, [self.lovers, self.haters])
@@ -81,14 +81,14 @@ class Fit(NamedTuple):
     """A mixture fitted to a model's voters."""
 
     log: float
-    """Log likelihood, with what is expected."""
+    """The log likelihood, with the prior's."""
     mixture: Mixture
     chances: Floats
-    """That one of a kind is a lover, or a hater: kinds x 2."""
+    """The chances that a voter of a kind is a lover, or a hater: kinds x 2."""
 
 
 class _Sides(Enum):
-    """What a fit holds of lovers and haters."""
+    """A fit's assumption about lovers and haters."""
 
     NONE = "there are none, and nothing is expected of tastes"
     EVEN = "there are as many of both"
@@ -96,26 +96,28 @@ class _Sides(Enum):
 
 
 def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVoters:
-    """Return the voters who met a model _FEWEST times or more; `strengths` are everybody's, by model."""
+    """Returns the voters who met a model _FEWEST times or more; `strengths` are everybody's, by model."""
     met = choices.take((choices.a == model) | (choices.b == model))
     opponent = np.where(met.a == model, met.b, met.a)
     is_won = (met.a == model) == met.chose_a
     meetings, meeting = np.unique(met.voter * len(strengths) + opponent, return_inverse=True)
     won = np.bincount(meeting, is_won).astype(np.int64)
     lost = np.bincount(meeting, ~is_won).astype(np.int64)
-    # the odds of all voters are nearer to even than those of one
+    # The odds of all voters together are nearer to even than those of a single voter.
     odds = strengths[model] - strengths[meetings % len(strengths)]
     odds = np.round(odds * np.sqrt(1 + np.pi * _WIDTH**2 / 4) / _APART)
     voter, start = np.unique(meetings // len(strengths), return_index=True)
     rows, row = _alike(np.column_stack([odds.astype(np.int64), won, lost]))
     logs = np.vstack([_logs(part) for part in np.array_split(rows, 1 + len(rows) // _AT_ONCE)])
-    # voters with alike rows, in whatever order, have the same sum of random numbers
+    # Voters with equal rows, in any order, have the same sum of random numbers.
     marks = np.random.default_rng(0).integers(0, 2**63, len(rows), dtype=np.uint64)
     _, first, kind = np.unique(
         np.add.reduceat(marks[row], start), return_index=True, return_inverse=True
     )
     end = np.append(start[1:], len(row))
-    sums = np.array([logs[row[start[one] : end[one]]].sum(axis=0) for one in first.tolist()])
+    sums = np.array(
+        [logs[row[start[number] : end[number]]].sum(axis=0) for number in first.tolist()]
+    )
     voters = ModelVoters(
         voter=voter,
         choices=np.add.reduceat(won + lost, start),
@@ -126,13 +128,13 @@ def voters_of(choices: VoterChoices, model: int, strengths: Floats) -> ModelVote
 
 
 def _alike(rows: Codes) -> tuple[Codes, Codes]:
-    """Return the distinct rows, and the place of each row among them."""
+    """Returns the distinct rows, and the place of each row among them."""
     distinct, place = np.unique(rows, axis=0, return_inverse=True)
     return distinct, place.ravel()
 
 
 def _logs(rows: Codes) -> Floats:
-    """Return the log likelihood of choices about a model and one opponent: rows x (tastes + 2)."""
+    """Returns the log likelihood of choices about a model and one opponent: rows x (tastes + 2)."""
     odds, won, lost = rows.T
     of_taste = (_APART * odds[:, None] + _TASTES)[:, :, None] - _WIDTH * _OPPONENTS
     logs = -lost[:, None, None] * of_taste
@@ -146,17 +148,17 @@ def _logs(rows: Codes) -> Floats:
 
 
 def width_of(voters: ModelVoters) -> float:
-    """Return the deviation of the tastes for a model, those of lovers and haters included."""
+    """Returns the deviation of the tastes for a model, including those of lovers and haters."""
     return _fit(voters, _Sides.NONE, Mixture(0.0, _WIDTH, 0.0, 0.0), _WIDTH).mixture.width
 
 
 def even_fit(voters: ModelVoters, others: float) -> Fit:
-    """Fit as many lovers as haters; `others` is the width of tastes for other models."""
+    """Fits as many lovers as haters; `others` is the width of tastes for other models."""
     return _fit(voters, _Sides.EVEN, Mixture(0.0, others, _EXPECTED, _EXPECTED), others)
 
 
 def uneven_fit(voters: ModelVoters, others: float) -> Fit:
-    """Fit a crowd of lovers, or of haters; return the better fit."""
+    """Fits a crowd of lovers, or of haters; returns the better fit."""
     of_lovers = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _CROWD, _EXPECTED), others)
     of_haters = _fit(voters, _Sides.UNEVEN, Mixture(0.0, others, _EXPECTED, _CROWD), others)
     return of_lovers if of_lovers.log > of_haters.log else of_haters
@@ -179,17 +181,17 @@ def _fit(voters: ModelVoters, sides: _Sides, begin: Mixture, others: float) -> F
 
 
 def _expected(mixture: Mixture, sides: _Sides, others: float) -> float:
-    """Return the log likelihood of what is expected: tastes as wide as for other models, few lovers and haters."""
+    """Returns the prior's log likelihood: tastes as wide as for other models, few lovers and haters."""
     if sides is _Sides.NONE:
         return 0.0
     narrower = others / mixture.width
     fewer = min(mixture.lovers, mixture.haters)
     of_width = np.log(narrower) - narrower**2 / 2
-    return float(_OTHERS * of_width + _SEEN * (_EXPECTED * np.log(fewer) - fewer))
+    return float(_OTHERS * of_width + _PRIOR * (_EXPECTED * np.log(fewer) - fewer))
 
 
 def _next(expected: Floats, sides: _Sides, others: float) -> Mixture:
-    """Return the likeliest mixture for the expected numbers of voters by taste, of lovers and of haters."""
+    """Returns the likeliest mixture for the expected numbers of voters by taste, of lovers and of haters."""
     honest = expected[:-2]
     steady = expected[-2:]
     voters = expected.sum()
@@ -198,9 +200,9 @@ def _next(expected: Floats, sides: _Sides, others: float) -> Mixture:
     squares = honest @ (_TASTES - centre) ** 2 + weight * others**2
     width = np.sqrt(squares / (honest.sum() + weight)).clip(_NARROWEST, _WIDEST)
     if sides is _Sides.EVEN:
-        share = (steady.sum() + 2 * _EXPECTED * _SEEN) / (2 * (voters + _SEEN))
+        share = (steady.sum() + 2 * _EXPECTED * _PRIOR) / (2 * (voters + _PRIOR))
         shares = np.array([share, share])
     else:
-        fewer = (steady.min() + _EXPECTED * _SEEN) / (voters + _SEEN)
+        fewer = (steady.min() + _EXPECTED * _PRIOR) / (voters + _PRIOR)
         shares = np.maximum(steady / voters, fewer if sides is _Sides.UNEVEN else 0.0)
     return Mixture(float(centre), float(width), float(shares[0]), float(shares[1]))

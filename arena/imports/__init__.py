@@ -1,1 +1,1 @@
-"""Imported votes: their tables, the importer, the export of all votes, polls."""
+"""Imported votes: their tables, the importer, the export of all votes, and polls."""

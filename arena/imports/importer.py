@@ -1,9 +1,8 @@
 """Vote importer: files of votes into the database, as separate sources.
 
-A row is stored once: it is identified by its content and, if it has neither a battle's name nor a time, also by its
-file, so that importing the same file twice adds nothing. Rows are stored in portions, so that people's votes never wait
-for an import, and count from its last transaction on; an interrupted import is completed by repeating it.
-"""
+A row is stored once. It is identified by its content and, without a battle's name or a time, also by its file, so that
+importing the same file twice adds nothing. Rows are stored in portions, so that people's votes never wait for an
+import, and count after its last transaction. Repeating an interrupted import completes it."""
 
 import hashlib
 from collections import Counter
@@ -22,7 +21,7 @@ from arena.formats.registry import row_text
 from arena.formats.visit_bench import VISIT_BENCH
 from arena.imports.poll_files import bank_name
 from arena.imports.tables import (
-    AS_TOLD,
+    FILE_COLUMNS,
     IMPORTED_ITEM,
     IMPORTED_PICTURE,
     IMPORTED_ROW,
@@ -33,34 +32,34 @@ from arena.imports.tables import (
 from arena.items.store import BANK_VERSION, FAMILY, ITEM, MODEL, SOURCE
 
 PORTION = 1000
-"""Rows stored by one transaction."""
-_SHOWN_JUDGES = 4
+"""The rows in one transaction."""
+_MOST_JUDGES = 4
 _LONGEST_NAME = 200
 
 
 class ImportedVotesError(ValueError):
-    """Votes that cannot be imported; says why, and what to do."""
+    """Votes cannot be imported; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """Settings of an import; all but the source's name hold for the whole source, as the last import sets them."""
+    """Settings of an import; the last import's settings apply to the whole source, except the name."""
 
     source: str
     into_live: bool = False
-    """Whether votes on items of this arena also count beside its own, on the boards of those items."""
+    """Whether votes on items of this arena also count on the boards of those items."""
     both_bad: BothBad = "half"
     judge: bool = False
-    """Whether a judge model chose, for votes whose file does not say."""
+    """Whether a judge model chose, for votes without that information."""
 
 
 @dataclass
 class Imported:
-    """Numbers of rows that an import added and that were there already."""
+    """The numbers of rows that an import added, and of known ones."""
 
     votes: int = 0
     others: int = 0
-    """Rows that are no votes, such as the chat turns of a log."""
+    """Rows without a vote, such as the chat turns of a log."""
     known: int = 0
 
 
@@ -71,7 +70,7 @@ class VoteImporter:
         self._database = database
 
     def add(self, battles: Battles, order: ImportRequest) -> Imported:
-        """Add the rows of a file to a source; without a vote there is nothing to add.
+        """Adds the rows of a file to a source; adds nothing for a file without votes.
 
         Raises ImportedVotesError if the source's name is taken, if people's votes would mix with a judge's, several
         judges' or demo votes with others, if such votes are set to count beside live ones, or for an invalid time. Then
@@ -97,22 +96,22 @@ class VoteImporter:
                 .where(IMPORTED_ROW.c.source_id == source)
                 .scalar_subquery()
             )
-            told = update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source)
-            told = told.values(
+            settings = update(IMPORTED_SOURCE).where(IMPORTED_SOURCE.c.id == source)
+            settings = settings.values(
                 into_live=order.into_live,
                 both_bad=order.both_bad,
                 imported_at=now(),
                 counted_to=last,
             )
-            connection.execute(told)
+            connection.execute(settings)
             bump_counter(connection, BANK_VERSION)
         return done
 
 
 def _source(connection: Connection, battles: Battles, order: ImportRequest) -> int:
-    """Return the source's code, creating it if there is none, after all checks of the votes."""
-    told = {order.judge if told is None else told for told in battles.judge}
-    judge = _one_kind(told, "a judge's with people's", order)
+    """Returns the source's code, creating it if there is none, after all checks of the votes."""
+    is_judged = {order.judge if judge is None else judge for judge in battles.judge}
+    judge = _one_kind(is_judged, "a judge's with people's", order)
     judges = set(battles.voter) if judge else set()
     demo = _one_kind(
         _on_demo_items(connection, battles.item), "those on demo items with others", order
@@ -136,27 +135,27 @@ def _source(connection: Connection, battles: Battles, order: ImportRequest) -> i
     return connection.execute(made).scalar_one()
 
 
-def _one_kind(kinds: Collection[bool], what: str, order: ImportRequest) -> bool:
-    """Return which of two kinds all votes are of. Raises ImportedVotesError for both."""
+def _one_kind(kinds: Collection[bool], kinds_text: str, order: ImportRequest) -> bool:
+    """Returns the kind that all votes have. Raises ImportedVotesError for two kinds."""
     if len(kinds) > 1:
         raise ImportedVotesError(
-            f"Votes of two kinds would come together under {order.source!r}, {what}, and no board may mix them; "
-            "import each kind from a file of its own, under another --source"
+            f"Votes of two kinds would come together under {order.source!r}, {kinds_text}, and no board may mix "
+            "them; import each kind from a file of its own, under another --source"
         )
     return next(iter(kinds))
 
 
 def _one_judge(judges: Collection[str | None]) -> None:
     if len(judges) > 1:
-        named = ", ".join(sorted(map(repr, judges))[:_SHOWN_JUDGES])
+        names = ", ".join(sorted(map(repr, judges))[:_MOST_JUDGES])
         raise ImportedVotesError(
-            f"Votes of several judges would come together ({named}), and no board may mix them; "
+            f"Votes of several judges would come together ({names}), and no board may mix them; "
             "import each judge's from a file of its own, under another --source"
         )
 
 
 def _voters(connection: Connection, source: int) -> set[str | None]:
-    """Return the voters of a source's votes, None for an unnamed one."""
+    """Returns the voters of a source's votes, None for an unknown one."""
     joined = IMPORTED_VOTE.outerjoin(
         IMPORTED_VOTER, IMPORTED_VOTER.c.id == IMPORTED_VOTE.c.voter_id
     )
@@ -179,7 +178,7 @@ def _on_demo_items(connection: Connection, items: Iterable[str | None]) -> set[b
 
 
 def _check(connection: Connection, order: ImportRequest, judge: bool, demo: bool) -> None:
-    """Refuse a name that is empty or an item source's, and kinds of votes that never count beside live ones."""
+    """Raises ImportedVotesError for an empty or taken name, and for votes that never count beside live ones."""
     taken = connection.scalar(select(SOURCE.c.name).where(SOURCE.c.name == order.source))
     if taken or not order.source.strip() or len(order.source) > _LONGEST_NAME:
         problem = f"is empty, that of a source of items, or over {_LONGEST_NAME} characters; give another --source"
@@ -201,24 +200,24 @@ class _Draft:
 
 
 def _drafts(battles: Battles, moments: Iterable[datetime | None], file: str) -> Iterator[_Draft]:
-    """Yield the rows in order, each with its digest: of its content (and maybe its file), numbered if repeated."""
-    at = iter(moments)
-    seen: Counter[str] = Counter()
-    # a vote that is left out keeps its digest
-    any_tells = any(map(_tells, battles.votes()))
+    """Yields the rows in order, each with a digest of its content (and maybe its file), numbered if repeated."""
+    times = iter(moments)
+    repeats: Counter[str] = Counter()
+    # A vote that is left out keeps its digest.
+    has_identified = any(map(_is_identified, battles.votes()))
     for row, vote in battles.lines():
         form, text = _origin(battles, row)
-        tells = _tells(vote) if vote else any_tells
-        digest = hashlib.sha256(
-            "\n".join([form, text, *([] if tells else [file])]).encode()
-        ).hexdigest()[:32]
-        seen[digest] += 1
-        nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
-        yield _Draft(f"{digest}{nth}", form, text, vote, next(at) if vote else None)
+        parts = [form, text]
+        if not (_is_identified(vote) if vote else has_identified):
+            parts.append(file)
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+        repeats[digest] += 1
+        nth = f"-{repeats[digest]}" if repeats[digest] > 1 else ""
+        yield _Draft(f"{digest}{nth}", form, text, vote, next(times) if vote else None)
 
 
-def _tells(vote: Vote) -> bool:
-    """Whether a vote tells itself from another with the same content."""
+def _is_identified(vote: Vote) -> bool:
+    """Returns whether a vote differs from another with the same content by its battle or its time."""
     return vote.conversation is not None or vote.time is not None
 
 
@@ -230,14 +229,14 @@ def _content_mark(battles: Battles) -> str:
 
 
 def _origin(battles: Battles, row: Row) -> tuple[str, str]:
-    """Return a row's original format, and its text there."""
+    """Returns a row's original format, and its text there."""
     if battles.format == STEREOSCOPE.name and row.get(ORIGIN) and row.get(ORIGIN_ROW):
         return row[ORIGIN], row[ORIGIN_ROW]
     return battles.format or STEREOSCOPE.name, row_text(row)
 
 
 def _moments(battles: Battles) -> list[datetime | None]:
-    """Return the time of each vote. Raises ImportedVotesError for an invalid one."""
+    """Returns the time of each vote. Raises ImportedVotesError for an invalid one."""
     moments = []
     for number, time in enumerate(battles.time, start=1):
         try:
@@ -251,15 +250,15 @@ def _moments(battles: Battles) -> list[datetime | None]:
 
 
 class _KnownRow(NamedTuple):
-    """A row that a source already has."""
+    """A known row of a source."""
 
     id: int
     is_vote: bool
-    """Whether it counts; one that was left out counts once an import lets it in."""
+    """Whether it counts; a row that was left out counts once an import admits it."""
 
 
 class _RowWriter:
-    """Storing the rows of one import by portions; names get their integer codes once."""
+    """Stores the rows of an import in portions; names get their integer codes once."""
 
     def __init__(self, source: int, order: ImportRequest) -> None:
         self._source = source
@@ -303,7 +302,7 @@ class _RowWriter:
     def _known_rows(
         self, connection: Connection, portion: Sequence[_Draft]
     ) -> dict[str, _KnownRow]:
-        """The rows of a portion that the source already has, by digest."""
+        """Returns the rows of a portion that the source already has, by digest."""
         joined = IMPORTED_ROW.outerjoin(IMPORTED_VOTE, IMPORTED_VOTE.c.id == IMPORTED_ROW.c.id)
         there = IMPORTED_ROW.c.digest.in_([draft.digest for draft in portion])
         mine = IMPORTED_ROW.c.source_id == self._source
@@ -319,8 +318,12 @@ class _RowWriter:
         self, connection: Connection, drafts: Mapping[int, _Draft]
     ) -> list[dict[str, Any]]:
         votes = [draft.vote for draft in drafts.values() if draft.vote]
-        named = [(side, one.format) for one in drafts.values() if one.vote for side in one.vote[:2]]
-        sides = [bank_name(side) if form == VISIT_BENCH.name else side for side, form in named]
+        sides = []
+        for draft in drafts.values():
+            if draft.vote:
+                names = [draft.vote.model_a, draft.vote.model_b]
+                is_visit = draft.format == VISIT_BENCH.name
+                sides += map(bank_name, names) if is_visit else names
         models = self._models.codes(connection, sides)
         families = self._families.codes(connection, [vote.category for vote in votes])
         items = self._items.codes(connection, [vote.item for vote in votes])
@@ -344,7 +347,7 @@ class _RowWriter:
                     "voted_at": draft.voted_at,
                     "family_id": families[place],
                     "judge": True if vote.judge is None and self._order.judge else vote.judge,
-                    **{name: getattr(vote, name) for name in AS_TOLD},
+                    **{name: getattr(vote, name) for name in FILE_COLUMNS},
                 }
             )
         return rows
@@ -362,7 +365,7 @@ class _Names:
         self._known: dict[str | None, int | None] = {None: None}
 
     def codes(self, connection: Connection, names: Sequence[str | None]) -> list[Any]:
-        """Return the codes of names, in their order; None for None."""
+        """Returns the codes of names, in their order; None for None."""
         self._look_up(
             connection, [name for name in dict.fromkeys(names) if name not in self._known]
         )
@@ -376,7 +379,7 @@ class _Names:
         return [self._known[name] for name in names]
 
     def _look_up(self, connection: Connection, names: Sequence[str | None]) -> None:
-        """Read the codes of existing names; where both columns match, the last one's code counts."""
+        """Reads the codes of existing names; if two columns match, the last one's code counts."""
         within = [self._table.c[name] == value for name, value in self._scope.items()]
         for column in self._columns if names else ():
             rows = connection.execute(

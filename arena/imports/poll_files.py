@@ -1,8 +1,9 @@
-"""Polls from vote files: what each person chose in each contest, and the verdicts of judges beside them."""
+"""Polls from vote files: each person's choices in each contest, and judges' verdicts on them."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from arena.formats.base import Battles, Row, Vote
@@ -18,7 +19,7 @@ PUBLISHED_REFERENCE = "human_verified_reference"
 
 
 def read_poll(paths: Sequence[Path]) -> Poll:
-    """Return the votes and verdicts of files in any format of `arena/formats`, each given once. Raises RowsError."""
+    """Returns the votes and verdicts of different files in any format of `arena/formats`. Raises RowsError."""
     refuse_repeated(paths)
     files = [(path.name, read(path)) for path in paths]
     notices = [f"{name}: {notice}" for name, battles in files for notice in battles.notices]
@@ -26,16 +27,16 @@ def read_poll(paths: Sequence[Path]) -> Poll:
 
 
 def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
-    """Return several parts as one poll; votes that are no choice between two models are left out and counted.
+    """Returns several parts as one poll; votes without a choice between two models are left out and counted.
 
-    A judge's vote is a verdict, by its voter; a vote without a voter counts as a person's own. Of a voter's several
-    votes in a contest the last counts. Answers are included where the rows hold both (columns A and B).
+    A judge's vote is a verdict, by its voter; a vote without a voter counts as another person's. The last of a voter's
+    votes in a contest counts. Answers are included if the rows have both (columns A and B).
     """
     verdicts: dict[tuple[Contest, str], Verdict] = {}
     chosen: dict[tuple[Contest, str], str] = {}
-    """The model that a voter chose, by contest and voter."""
+    """The chosen model by contest and voter."""
     unnamed: list[tuple[Contest, str]] = []
-    """The models that voters without a name chose."""
+    """The choices of unknown voters."""
     answers: dict[tuple[str, str], str] = {}
     counts: Counter[str] = Counter()
     again = "left out, the same voter's later one counts"
@@ -57,9 +58,9 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
             if (contest, vote.voter) in chosen:
                 counts[f"votes {again}"] += 1
             chosen[contest, vote.voter] = model
-    named = [(contest, model) for (contest, _), model in chosen.items()]
+    of_voters = [(contest, model) for (contest, _), model in chosen.items()]
     return Poll(
-        choices=choices_of(Counter([*named, *unnamed])),
+        choices=choices_of(Counter([*of_voters, *unnamed])),
         answers=answers,
         verdicts=tuple(verdicts.values()),
         notices=(*notices, *(f"{reason}: {count:,}" for reason, count in counts.items())),
@@ -69,38 +70,41 @@ def gather_poll(parts: Iterable[Battles], notices: Sequence[str] = ()) -> Poll:
 def _contested(
     parts: Iterable[Battles], counts: Counter[str], answers: dict[tuple[str, str], str]
 ) -> Iterator[tuple[Contest, Vote]]:
-    """Yield the votes between two models of the bank's names, and collect the answers that their rows hold."""
-    for vote, row in (
-        line for battles in parts for line in zip(battles.votes(), battles.rows, strict=True)
-    ):
-        one = bank_name(vote.model_a)
-        other = bank_name(vote.model_b)
-        if vote.item is None or one == other:
-            what = (
-                "the item they are on is not known"
-                if vote.item is None
-                else "both answers are one model's"
-            )
-            counts[f"votes left out, {what}"] += 1
+    """Yields the votes between two models, by the bank's names, and collects the answers in their rows."""
+    lines = chain.from_iterable(
+        zip(battles.votes(), battles.rows, strict=True) for battles in parts
+    )
+    for vote, row in lines:
+        model_a = bank_name(vote.model_a)
+        model_b = bank_name(vote.model_b)
+        if vote.item is None:
+            counts["votes left out, the item they are on is not known"] += 1
             continue
-        for model, text in zip((one, other), _texts(row), strict=False):
+        if model_a == model_b:
+            counts["votes left out, both answers are one model's"] += 1
+            continue
+        for model, text in zip((model_a, model_b), _texts(row), strict=False):
             answers.setdefault((vote.item, model), text)
-        yield contest_of(vote.item, one, other), vote._replace(model_a=one, model_b=other)
+        contest = contest_of(vote.item, model_a, model_b)
+        yield contest, vote._replace(model_a=model_a, model_b=model_b)
 
 
 def choices_of(votes: Counter[tuple[Contest, str]]) -> dict[Contest, Choices]:
-    """Return the choices in each contest from the numbers of votes for each of its models."""
+    """Returns the choices in each contest from the numbers of votes for each of its models."""
     contests = dict.fromkeys(contest for contest, _ in votes)
-    return {one: Choices(votes[one, one.first], votes[one, one.second]) for one in contests}
+    return {
+        contest: Choices(votes[contest, contest.first], votes[contest, contest.second])
+        for contest in contests
+    }
 
 
 def bank_name(model: str) -> str:
-    """Return a model's name as in the item bank: VisIT-Bench's files name the columns of its answers."""
+    """Returns a model's name as in the item bank; VisIT-Bench's files have the names of answer columns."""
     return REFERENCE if model == PUBLISHED_REFERENCE else model.removesuffix(PREDICTION)
 
 
 def _texts(row: Row) -> list[str]:
-    """Return the texts of both answers if a row, or its original row, holds them."""
+    """Returns the texts of both answers if a row, or its original row, has them."""
     origin = row.get(ORIGIN_ROW)
     first = json.loads(origin) if isinstance(origin, str) and origin else row
     texts = [first.get("A"), first.get("B")]

@@ -1,10 +1,11 @@
-"""Polls: how many people chose each answer in each contest of a source, with the answers' texts, from the database.
+"""Polls: the number of people who chose each answer in each contest of a source, with the answers' texts.
 
 A source is one of the item bank, voted on here, or one of imported votes by people; imported verdicts of judges are
-added to either.
+added to both.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from sqlalchemy import Connection, and_, func, select
@@ -16,7 +17,7 @@ from arena.database import Database
 from arena.imports.poll_files import choices_of, gather_poll
 from arena.imports.tables import imported_battles, imported_sources
 from arena.items.store import ANSWER, ITEM, SOURCE, model_names
-from arena.ratings.agreement import Contest, Poll, contest_of
+from arena.ratings.agreement import Contest, Poll, Verdict, contest_of
 
 _A = ANSWER.alias("answer_of_a")
 _B = ANSWER.alias("answer_of_b")
@@ -30,46 +31,47 @@ class Polls:
         self._database = database
 
     def sources(self) -> tuple[str, ...]:
-        """Return the names of the sources in the order of their first import, imported votes first.
+        """Returns the names of the sources in the order of their first import, imported votes first.
 
-        A source is none of them while a campaign on it is running: nobody may see how it stands.
+        A source is left out while a campaign on it is running, so that nobody sees the standings.
         """
         with self._database.read() as connection:
             is_open = SOURCE.c.name.not_in(closed_sources(connection))
-            shown = (
+            bank = (
                 select(SOURCE.c.name).where(SOURCE.c.kind != "check", is_open).order_by(SOURCE.c.id)
             )
-            own = connection.scalars(shown).all()
-            imported = [one.label for one in imported_sources(connection) if not one.judge]
+            own = connection.scalars(bank).all()
+            imported = [
+                imported.label for imported in imported_sources(connection) if not imported.judge
+            ]
         return (*imported, *own)
 
     def poll(self, source: str) -> Poll:
-        """Return the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
+        """Returns the votes of a source and the verdicts on their contests; an empty poll if there is no such source.
 
-        Of the votes cast here, only those on answers in use count; the database allows a voter one for each item and
-        pair.
+        Votes cast here only count on answers in use; the database allows a voter one vote for each item and pair.
         """
         publish_votes(self._database)
         with self._database.read() as connection:
             sources = imported_sources(connection)
-            people = next((one for one in sources if one.label == source and not one.judge), None)
-            poll = (
-                gather_poll([imported_battles(connection, people)])
-                if people
-                else _own(connection, source)
-            )
-            verdicts = [
-                verdict._replace(judge=f"{verdict.judge} ({judge.name})")
-                for judge in sources
-                if judge.judge
-                for verdict in gather_poll([imported_battles(connection, judge)]).verdicts
-            ]
-        on_them = [
-            one
-            for one in verdicts
-            if contest_of(one.item, one.model_a, one.model_b) in poll.choices
-        ]
-        return replace(poll, verdicts=(*poll.verdicts, *on_them))
+            people = {imported.label: imported for imported in sources if not imported.judge}
+            if source in people:
+                poll = gather_poll([imported_battles(connection, people[source])])
+            else:
+                poll = _own(connection, source)
+            verdicts = list(poll.verdicts)
+            for judge in sources:
+                if judge.judge:
+                    judged = gather_poll([imported_battles(connection, judge)]).verdicts
+                    verdicts += _on_contests(poll, judged, judge.name)
+        return replace(poll, verdicts=tuple(verdicts))
+
+
+def _on_contests(poll: Poll, verdicts: Iterable[Verdict], source: str) -> Iterator[Verdict]:
+    """Yields the verdicts on a poll's contests; the judge's name gets that of the verdicts' source."""
+    for verdict in verdicts:
+        if contest_of(verdict.item, verdict.model_a, verdict.model_b) in poll.choices:
+            yield verdict._replace(judge=f"{verdict.judge} ({source})")
 
 
 def _own(connection: Connection, source: str) -> Poll:

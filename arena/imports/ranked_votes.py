@@ -1,7 +1,7 @@
-"""Votes that count for a ranking: models merged by aliases, and votes left out, each counted by its reason.
+"""Ranked votes: models merged by aliases, and excluded votes, counted by their reason.
 
 People who know the names are not blind: they saw them, or read an answer that names its model. FastChat's cleaner
-(`clean_battle_data.py`) leaves these out too.
+(`clean_battle_data.py`) excludes these votes too.
 """
 
 import unicodedata
@@ -21,26 +21,26 @@ _NAMES_ITSELF = "on an answer that names its model"
 _NAMED = "with names in view"
 _HINTS = {_NAMED: "; --named rates them too"}
 _SPACING = ("Pd", "Pc", "Zs", "Zl", "Zp", "Cc", "Cf")
-"""Unicode's categories of dashes, underscores, blanks, line ends and what cannot be seen."""
-_SHOWN_MODELS = 5
+"""Unicode's categories of dashes, underscores, blanks, line ends and invisible signs."""
+_MOST_MODELS = 5
 _MOST_NAMES = 500
-"""Names of the file's own models that answers are searched for; a pattern holds them all."""
+"""The most names of the file's own models in the pattern that answers are searched for."""
 
 
 class AliasError(ValueError):
-    """An alias that cannot be used; says why."""
+    """An alias cannot be used; the message says why."""
 
 
 def ranked(
-    battles: Battles, named: bool = False, aliases: Mapping[str, str] | None = None
+    battles: Battles, with_names: bool = False, aliases: Mapping[str, str] | None = None
 ) -> Battles:
-    """Battles without the votes that do not count for a ranking; their rows stay as rows that are no votes.
+    """Returns battles without the votes that do not count for a ranking; their rows stay as rows without votes.
 
-    `named`: whether votes count that were cast with the names in view. Raises AliasError for a model without votes.
+    `with_names`: whether votes cast with visible names count. Raises AliasError for a model without votes.
     """
     names = {*battles.model_a, *battles.model_b}
     battles = _renamed(battles, aliases or {})
-    reasons = list(_reasons(battles, named, names))
+    reasons = list(_reasons(battles, with_names, names))
     counts = Counter(reason for reason in reasons if reason)
     notices = [
         f"{count:,} {'vote' if count == 1 else 'votes'} {reason} left out{_HINTS.get(reason, '')}"
@@ -53,7 +53,7 @@ def ranked(
 
 
 def aliases_of(texts: Sequence[str]) -> dict[str, str]:
-    """Names of models by the names to merge into them, from texts OLD=NEW. Raises AliasError."""
+    """Returns new names by old ones, from texts OLD=NEW. Raises AliasError."""
     aliases: dict[str, str] = {}
     for text in texts:
         sides = text.partition("=")
@@ -69,7 +69,7 @@ def aliases_of(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _last_name(old: str, aliases: Mapping[str, str]) -> str:
-    """What a name becomes where its new name becomes another in turn. Raises AliasError for a circle."""
+    """Returns the last name in a chain of aliases. Raises AliasError for a circle."""
     name = old
     for _ in aliases:
         name = aliases.get(name, name)
@@ -93,10 +93,10 @@ def _renamed(battles: Battles, aliases: Mapping[str, str]) -> Battles:
     )
 
 
-def _reasons(battles: Battles, named: bool, models: set[str]) -> Iterator[str | None]:
-    """Yield why each vote is left out, None for one that counts; `models` by their names in the file.
+def _reasons(battles: Battles, with_names: bool, models: set[str]) -> Iterator[str | None]:
+    """Yields the reason for excluding each vote, None for a vote that counts; `models` by their names in the file.
 
-    An answer that names its model tells nothing new to a person who saw the names, nor to a judge model.
+    An answer that names its model reveals nothing to a person who saw the names, or to a judge model.
     """
     names = sorted(name for name in models if not name.isalpha())
     votes = zip(
@@ -109,45 +109,45 @@ def _reasons(battles: Battles, named: bool, models: set[str]) -> Iterator[str | 
         elif form and form.is_duplicate(first):
             yield _DUPLICATE
         elif blind is False:
-            yield None if named else _NAMED
-        elif form and not judge and _is_told(form.answers(first), names[:_MOST_NAMES]):
+            yield None if with_names else _NAMED
+        elif form and not judge and _is_named(form.answers(first), names[:_MOST_NAMES]):
             yield _NAMES_ITSELF
         else:
             yield None
 
 
-def _is_told(answers: Iterable[str], names: Sequence[str]) -> bool:
+def _is_named(answers: Iterable[str], names: Sequence[str]) -> bool:
     return any(names_itself(answer, names) for answer in answers)
 
 
 def _without(battles: Battles, is_out: Sequence[bool]) -> Battles:
-    """Battles in which the votes that are out are rows that are no votes, each in its place."""
-    kept = [not out for out in is_out]
-    before = [0, *accumulate(kept)]
+    """Returns battles with the excluded votes as rows without votes, each in its place."""
+    is_counted = [not out for out in is_out]
+    before = [0, *accumulate(is_counted)]
     beside = grouped((other.before, other.row) for other in battles.others)
     others: list[OtherRow] = []
     for place, votes in enumerate(before):
         others += [OtherRow(votes, row) for row in beside.get(place, ())]
         if place < len(battles) and is_out[place]:
             others.append(OtherRow(votes, battles.rows[place]))
-    columns = {name: tuple(compress(getattr(battles, name), kept)) for name in Vote._fields}
-    rows = tuple(compress(battles.rows, kept))
+    columns = {name: tuple(compress(getattr(battles, name), is_counted)) for name in Vote._fields}
+    rows = tuple(compress(battles.rows, is_counted))
     return replace(battles, **columns, rows=rows, others=tuple(others))
 
 
 def _alike_notices(models: set[str]) -> Iterator[str]:
-    """Yield notices of models whose names differ only in case, dashes, underscores or blanks."""
+    """Yields notices about names that differ only in case, dashes, underscores or blanks."""
     spellings = grouped((_bare_name(model), model) for model in sorted(models))
     alike = [names for names in spellings.values() if len(names) > 1]
-    for names in alike[:_SHOWN_MODELS]:
-        listed = ", ".join(map(repr, names[:_SHOWN_MODELS]))
-        aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_SHOWN_MODELS])
+    for names in alike[:_MOST_MODELS]:
+        listed = ", ".join(map(repr, names[:_MOST_MODELS]))
+        aliases = " ".join(f"--alias {f'{name}={names[0]}'!r}" for name in names[1:_MOST_MODELS])
         yield f"names that differ only in case, dashes or blanks: {listed}; one model? {aliases}"
-    if len(alike) > _SHOWN_MODELS:
-        yield f"names of {len(alike) - _SHOWN_MODELS} more models differ only so"
+    if len(alike) > _MOST_MODELS:
+        yield f"names of {len(alike) - _MOST_MODELS} more models differ only so"
 
 
 def _bare_name(model: str) -> str:
-    """A model's name without case, dashes, underscores and blanks."""
+    """Returns a model's name without case, dashes, underscores and blanks."""
     folded = unicodedata.normalize("NFKC", model).casefold()
     return "".join(mark for mark in folded if unicodedata.category(mark) not in _SPACING)

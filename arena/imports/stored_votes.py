@@ -1,7 +1,6 @@
-"""Vote export for the command line: files of votes into this arena's database, and its votes out as battles.
+"""Vote import and export for the command line: files of votes into this arena's database, and its votes as battles.
 
-A vote is exported as it is published: the item, the models by their names, the choice, a number for the voter; an
-imported one as it came.
+An exported vote has the item, the models' names, the choice and a number for the voter; an imported one is unchanged.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,11 +24,11 @@ from arena.settings import Settings
 
 
 class StoredVotesError(ValueError):
-    """No such source of votes, or none named where there are several; lists those that there are."""
+    """The source of votes is unknown, or not named although there are several; the message lists all."""
 
 
 def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
-    """Import votes into the database and yield a summary by lines. Raises ImportedVotesError; then nothing counts."""
+    """Imports votes into the database; yields a summary in lines. Raises ImportedVotesError; then nothing counts."""
     with closing(Database(Settings.from_env().database_url)) as database:
         done = VoteImporter(database).add(battles, order)
     others = f" and {done.others:,} other rows" if done.others else ""
@@ -42,10 +41,10 @@ def import_file(battles: Battles, order: ImportRequest) -> Iterator[str]:
 
 
 def stored_votes(source: str | None) -> Battles:
-    """Return the votes of a source in the order they came: the counted ones cast here, or all imported rows.
+    """Returns the votes of a source in order: the counted ones cast here, or all imported rows.
 
-    Of live votes only ranked ones, without their texts and images. Sources are never mixed. Raises StoredVotesError if
-    there is no such source, or none is named and there are several.
+    Live votes are only the ranked ones, without their texts and images. Sources are never mixed. Raises
+    StoredVotesError for an unknown source, or without a name if there are several.
     """
     with closing(Database(Settings.from_env().database_url)) as database:
         cast = VoteTable(database).read().votes
@@ -54,9 +53,11 @@ def stored_votes(source: str | None) -> Battles:
 
 
 def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Battles:
-    bank = {one.name: one for one in sources_of(connection) if one.kind != "check"}
-    live = {one.label: one for one in live_sources(cast)}
-    imported = {one.name: one for one in imported_sources(connection) if one.name not in bank}
+    bank = {origin.name: origin for origin in sources_of(connection) if origin.kind != "check"}
+    live = {origin.label: origin for origin in live_sources(cast)}
+    imported = {
+        origin.name: origin for origin in imported_sources(connection) if origin.name not in bank
+    }
     names = [*bank, *live, *imported]
     name = names[0] if source is None and len(names) == 1 else source
     if name in imported:
@@ -87,8 +88,12 @@ def _votes(connection: Connection, cast: pd.DataFrame, source: str | None) -> Ba
 
 
 def _battles(votes: Iterable[Vote], notices: tuple[str, ...] = ()) -> Battles:
-    found = list(votes)
-    told = notices if found else ("there are no votes yet", *notices)
+    rows = list(votes)
+    if not rows:
+        notices = ("there are no votes yet", *notices)
     return Battles(
-        STEREOSCOPE.name, *columns_of(found), rows=tuple(map(STEREOSCOPE.row, found)), notices=told
+        STEREOSCOPE.name,
+        *columns_of(rows),
+        rows=tuple(map(STEREOSCOPE.row, rows)),
+        notices=notices,
     )

@@ -1,4 +1,4 @@
-"""Imported vote tables: separate sources, with each row of a file as it came.
+"""Imported vote tables: separate sources, with each row of a file unchanged.
 
 `importer.py` fills them. A source's votes count up to the row that its last finished import reached.
 """
@@ -65,7 +65,7 @@ IMPORTED_PICTURE = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
 )
-"""What imported items hang together by: `Vote.picture`."""
+"""The pictures of imported items, from `Vote.picture`."""
 IMPORTED_ITEM = Table(
     "imported_item",
     METADATA,
@@ -93,10 +93,10 @@ IMPORTED_VOTE = Table(
     Column("judge", Boolean),
     CheckConstraint("choice IN ('a', 'b', 'tie', 'both_bad')"),
 )
-"""A row that is a vote; of a tie and of "both bad" the model on side A stands as the winner."""
+"""A row with a vote; for a tie and "both bad", the model on side A is stored as the winner."""
 Index("imported_vote_of_source", IMPORTED_VOTE.c.source_id)
-AS_TOLD = ("images", "language", "turns", "conversation", "blind")
-"""Columns of a vote that are stored as its file tells them."""
+FILE_COLUMNS = ("images", "language", "turns", "conversation", "blind")
+"""The columns of a vote that are stored unchanged from its file."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class ImportedSource:
 
     @property
     def label(self) -> str:
-        """The name by which people choose its boards."""
+        """The name that people choose its boards by."""
         return f"{self.name} (imported{', judge' if self.judge else ''})"
 
 
 def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
-    """Return the sources whose votes count, in the order of their first import."""
+    """Returns the sources with votes that count, in the order of their first import."""
     table = IMPORTED_SOURCE.c
     sources = select(table.id, table.name, table.judge, table.into_live)
     rows = connection.execute(sources.where(table.counted_to > 0).order_by(table.id))
@@ -131,7 +131,7 @@ def imported_sources(connection: Connection) -> tuple[ImportedSource, ...]:
 
 
 def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
-    """Return the rows of a source in the order they came, each vote with its original row."""
+    """Returns the rows of a source in order, each vote with its original row."""
     models = model_names(connection)
     votes: list[Vote] = []
     rows: list[FileRow] = []
@@ -139,12 +139,12 @@ def imported_battles(connection: Connection, source: ImportedSource) -> Battles:
     for row in connection.execute(_rows_of(source)):
         vote = None if row.choice is None else _vote(row, models)
         is_ours = row.format == STEREOSCOPE.name
-        kept = json.loads(row.row) if is_ours else native_row(vote, row.format, row.row)
+        native = json.loads(row.row) if is_ours else native_row(vote, row.format, row.row)
         if vote is None:
-            others.append(OtherRow(len(votes), kept))
+            others.append(OtherRow(len(votes), native))
         else:
             votes.append(vote)
-            rows.append(kept)
+            rows.append(native)
     return Battles(STEREOSCOPE.name, *columns_of(votes), rows=tuple(rows), others=tuple(others))
 
 
@@ -170,7 +170,7 @@ def _rows_of(source: ImportedSource) -> Select:
         IMPORTED_PICTURE.c.name.label("picture"),
         FAMILY.c.name.label("category"),
         IMPORTED_VOTER.c.name.label("voter"),
-        *(vote[name] for name in AS_TOLD),
+        *(vote[name] for name in FILE_COLUMNS),
     )
     counted = (IMPORTED_ROW.c.source_id == source.id) & (
         IMPORTED_ROW.c.id <= IMPORTED_SOURCE.c.counted_to
@@ -190,5 +190,5 @@ def _vote(row: Row, models: dict[int, str]) -> Vote:
         category=row.category,
         judge=row.judge,
         picture=row.picture,
-        **{name: getattr(row, name) for name in AS_TOLD},
+        **{name: getattr(row, name) for name in FILE_COLUMNS},
     )

@@ -1,4 +1,4 @@
-"""Imported votes in the columns of the vote table, so that boards treat them as they treat the votes cast here."""
+"""Imported votes in the columns of the vote table, so that boards treat them like the votes cast here."""
 
 from typing import Any, NamedTuple
 
@@ -13,60 +13,61 @@ from arena.items.alike import alike_items
 from arena.items.store import ITEM
 
 NOT_TOLD = -(2**63)
-"""The voter or the time of a vote whose file doesn't tell it."""
+"""The code of an unknown voter or time."""
 NOTES = ("alone", "out", "repeated", "both_bad", "named", "no_images")
-"""Columns beside those of the vote table, by which votes are left out or noted."""
+"""Additional columns, for votes that are left out or noted."""
 _VOTE = IMPORTED_VOTE.c
 _PICTURES = 2**40
-"""From here on, pictures that files tell, and from twice that on the bank's: items below have pictures of their own."""
+"""The first code of pictures from files; twice that is the first of the bank's pictures. Items without a picture use
+their own code, below."""
 
 
 class ImportedVotes(NamedTuple):
     """All imported votes, with the COLUMNS of the vote table, NOTES, and `origin`, their imported source."""
 
     own_boards: pd.DataFrame
-    """For boards of their own: `source` is the imported one, `item` an imported one or the vote's own (negative)."""
+    """Votes for their own boards: `source` is the imported one, `item` an imported one or the vote's own (negative)."""
     beside: pd.DataFrame
-    """Those that count beside this arena's own votes, on the bank's sources and items."""
+    """Votes that count beside this arena's own votes, on the bank's sources and items."""
 
 
 def read_imported(connection: Connection) -> ImportedVotes:
-    """Read the votes of all sources; of a voter's votes on one conversation, the last one is not `repeated`."""
-    told = whole_numbers(connection, _imported_votes())
+    """Reads the votes of all sources; all but the last vote of a voter on a conversation are `repeated`."""
+    votes = whole_numbers(connection, _imported_votes())
     common: dict[str, Any] = {
-        "battle": told["id"],
-        "left": told["choice_a"],
+        "battle": votes["id"],
+        "left": votes["choice_a"],
         "outside": 0,
         "milliseconds": 0,
         "answer_a": 0,
         "answer_b": 0,
         "seat": NO_SEAT,
-        "origin": told["origin"],
+        "origin": votes["origin"],
     }
-    common |= {name: told[name] for name in ("winner", "loser", "tied", "voter", "voted_at")}
-    common |= {name: told[name].astype(bool) for name in NOTES}
-    no_item = told["imported_item"] == 0
-    item = np.where(no_item, -told["id"], told["imported_item"])
+    common |= {name: votes[name] for name in ("winner", "loser", "tied", "voter", "voted_at")}
+    common |= {name: votes[name].astype(bool) for name in NOTES}
+    no_item = votes["imported_item"] == 0
+    item = np.where(no_item, -votes["id"], votes["imported_item"])
     alike = alike_items(connection)
     alike_of = np.zeros(max(alike, default=0) + 1, np.int64)
     alike_of[list(alike)] = list(alike.values())
-    bank_picture = alike_of[told["bank_item"]]
-    picture = np.where(told["imported_picture"] > 0, _PICTURES + told["imported_picture"], item)
+    bank_picture = alike_of[votes["bank_item"]]
+    picture = np.where(votes["imported_picture"] > 0, _PICTURES + votes["imported_picture"], item)
     own_boards = {
-        "source": told["origin"],
-        "multi": told["several"],
+        "source": votes["origin"],
+        "multi": votes["several"],
         "item": item,
         "picture": np.where(bank_picture > 0, 2 * _PICTURES + bank_picture, picture),
-        "family": np.where(told["family"] > 0, told["family"], told["bank_family"]),
+        "family": np.where(votes["family"] > 0, votes["family"], votes["bank_family"]),
     }
     beside = {
-        "source": told["bank_source"],
-        "multi": told["bank_multi"],
-        "item": told["bank_item"],
+        "source": votes["bank_source"],
+        "multi": votes["bank_multi"],
+        "item": votes["bank_item"],
         "picture": bank_picture,
-        "family": told["bank_family"],
+        "family": votes["bank_family"],
     }
-    is_beside = (told["into_live"] > 0) & (told["bank_item"] > 0)
+    is_beside = (votes["into_live"] > 0) & (votes["bank_item"] > 0)
     return ImportedVotes(_frame(common | own_boards), rows_of(_frame(common | beside), is_beside))
 
 
@@ -75,7 +76,7 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
 
 
 def _imported_votes() -> Select:
-    """A SELECT of whole numbers: the votes that their sources count, what each tells, and what the bank knows."""
+    """Returns a SELECT of whole numbers: the counted votes of sources, their facts, and the bank's."""
     joined = (
         IMPORTED_VOTE.join(IMPORTED_SOURCE)
         .outerjoin(IMPORTED_ITEM)
@@ -83,43 +84,43 @@ def _imported_votes() -> Select:
     )
     left = case((_VOTE.choice == "b", _VOTE.loser), else_=_VOTE.winner)
     right = case((_VOTE.choice == "b", _VOTE.winner), else_=_VOTE.loser)
-    told = _VOTE.conversation.is_not(None) & _VOTE.voter_id.is_not(None)
+    is_known = _VOTE.conversation.is_not(None) & _VOTE.voter_id.is_not(None)
     same = (_VOTE.source_id, _VOTE.conversation, _VOTE.voter_id, left, right)
     place = func.row_number().over(
-        partition_by=(*same, case((told, 0), else_=_VOTE.id)), order_by=_VOTE.id.desc()
+        partition_by=(*same, case((is_known, 0), else_=_VOTE.id)), order_by=_VOTE.id.desc()
     )
     both_bad = _VOTE.choice == "both_bad"
     images = func.coalesce(_VOTE.images, case((ITEM.c.multi, 2), else_=1))
     columns = {
         "id": _VOTE.id,
         "origin": _VOTE.source_id,
-        "into_live": _one(IMPORTED_SOURCE.c.into_live),
+        "into_live": _number(IMPORTED_SOURCE.c.into_live),
         "winner": _VOTE.winner,
         "loser": _VOTE.loser,
-        "choice_a": _one(_VOTE.choice == "a"),
-        "tied": _one(_VOTE.choice.in_(("tie", "both_bad"))),
-        # Negative, since their voters are others than this arena's.
+        "choice_a": _number(_VOTE.choice == "a"),
+        "tied": _number(_VOTE.choice.in_(("tie", "both_bad"))),
+        # Negative, unlike this arena's voters.
         "voter": func.coalesce(-_VOTE.voter_id, NOT_TOLD),
         "voted_at": func.coalesce(type_coerce(_VOTE.voted_at, BigInteger), NOT_TOLD),
-        "several": _one(images > 1),
+        "several": _number(images > 1),
         "imported_picture": func.coalesce(_VOTE.picture_id, 0),
         "imported_item": func.coalesce(_VOTE.item_id, 0),
         "family": func.coalesce(_VOTE.family_id, 0),
         "bank_item": func.coalesce(ITEM.c.id, 0),
         "bank_source": func.coalesce(ITEM.c.source_id, 0),
-        "bank_multi": _one(ITEM.c.multi),
+        "bank_multi": _number(ITEM.c.multi),
         "bank_family": func.coalesce(ITEM.c.family_id, 0),
-        "alone": _one(_VOTE.winner == _VOTE.loser),
-        "out": _one(both_bad & (IMPORTED_SOURCE.c.both_bad == "out")),
-        "repeated": _one(place > 1),
-        "both_bad": _one(both_bad),
-        "named": _one(_VOTE.blind.is_(False)),
-        "no_images": _one(_VOTE.images.is_(None) & ITEM.c.id.is_(None)),
+        "alone": _number(_VOTE.winner == _VOTE.loser),
+        "out": _number(both_bad & (IMPORTED_SOURCE.c.both_bad == "out")),
+        "repeated": _number(place > 1),
+        "both_bad": _number(both_bad),
+        "named": _number(_VOTE.blind.is_(False)),
+        "no_images": _number(_VOTE.images.is_(None) & ITEM.c.id.is_(None)),
     }
-    named = (column.label(name) for name, column in columns.items())
+    labelled = (column.label(name) for name, column in columns.items())
     counted = _VOTE.id <= IMPORTED_SOURCE.c.counted_to
-    return select(*named).select_from(joined).where(counted).order_by(_VOTE.id)
+    return select(*labelled).select_from(joined).where(counted).order_by(_VOTE.id)
 
 
-def _one(condition: Any) -> Any:
+def _number(condition: Any) -> Any:
     return case((condition, 1), else_=0)

@@ -1,4 +1,4 @@
-"""Adapter trainer: the process in which LoRA adapters learn, one task after the other."""
+"""Adapter trainer: a process that trains LoRA adapters, one task after the other."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What all adapters of a map share."""
+    """The settings that all adapters of a map share."""
 
     base: str
     """A folder, or a model of the Hub."""
@@ -29,7 +29,7 @@ class TrainingSettings:
     alpha: int
     dropout: float
     modules: tuple[str, ...]
-    """Last parts of the names of linear layers in the text model."""
+    """The last parts of the names of linear layers in the text model."""
     layers: tuple[int, ...] | None
     """None: all."""
     rate: float
@@ -39,7 +39,7 @@ class TrainingSettings:
 
 
 class Sample(NamedTuple):
-    """What is asked about pictures, and the answer that is learned."""
+    """A question about pictures, and the answer to learn."""
 
     text: str
     images: tuple[bytes, ...]
@@ -47,13 +47,13 @@ class Sample(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """How a task was learned."""
+    """The result of training on a task."""
 
     samples: int
-    """Those that fitted into the model."""
+    """The number of samples that fitted into the model."""
     first: float
     last: float
-    """Mean losses of the first and the last epoch."""
+    """first, last: the mean losses of the first and the last epoch."""
     seconds: float
 
 
@@ -64,7 +64,7 @@ class AdapterTrainer:
         """Raises TrainingError if the base cannot be loaded, or peft is missing."""
         self._process = line_process("arena.inference.adapter_training")
         try:
-            self.numbers: int = self._asked(asdict(settings))["numbers"]
+            self.numbers: int = self._reply(asdict(settings))["numbers"]
         except TrainingError:
             self.close()
             raise
@@ -80,20 +80,20 @@ class AdapterTrainer:
         self._process.communicate()
 
     def train(self, samples: Sequence[Sample], folder: Path) -> Learned:
-        """Learn these samples from the same start as all others, and save the adapter. Raises TrainingError."""
+        """Trains an adapter on these samples, from the same start as all others, and saves it. Raises TrainingError."""
         sent = [
             {
-                "text": one.text,
-                "images": [base64.b64encode(image).decode() for image in one.images],
-                "answer": one.answer,
+                "text": sample.text,
+                "images": [base64.b64encode(image).decode() for image in sample.images],
+                "answer": sample.answer,
             }
-            for one in samples
+            for sample in samples
         ]
         return _LEARNED.validate_python(
-            self._asked({"samples": sent, "folder": str(folder.resolve())})
+            self._reply({"samples": sent, "folder": str(folder.resolve())})
         )
 
-    def _asked(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin and self._process.stdout
         try:
             self._process.stdin.write(json.dumps(request) + "\n")

@@ -1,4 +1,4 @@
-"""A kind of models: what a `[[models]]` table of this kind may hold, and the model that answers for its card."""
+"""A kind of models: the keys of its `[[models]]` tables, and the model that answers for a card."""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -19,7 +19,7 @@ _Dollars: TypeAlias = Annotated[float, number(0, 1_000_000)]
 
 
 class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
-    """Keys that tables of all kinds share; a key named like a field of the card goes there."""
+    """The keys that tables of all kinds share; a key named like a field of the card sets it."""
 
     card_type: ClassVar[type[ModelCard]] = ModelCard
     """A kind with settings of its own keeps them in a subclass."""
@@ -51,11 +51,11 @@ class CardTable(BaseModel, frozen=True, extra="forbid", strict=True):
         return self
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
-        """Fields of the card that are named otherwise in the table; `secret` returns the key in a variable."""
+        """Returns fields of the card with other names in the table; `secret` returns the key in a variable."""
         return {}
 
     def card(self, secret: Callable[[str], Secret]) -> ModelCard:
-        """The table's card. Raises what `secret` raises for a variable that is not set."""
+        """Returns the table's card. Raises the error of `secret` for a variable that is not set."""
         known = {field.name for field in fields(self.card_type)}
         same = {key: value for key, value in self if key in known}
         price = None
@@ -72,10 +72,12 @@ class ModelKind(NamedTuple):
 
     table: type[CardTable]
     vlm: Callable[[ModelCard, ProcessPool], VLM]
-    """Makes a card's model; what runs in a process on this machine takes it from the pool."""
+    """Makes a card's model; one that runs on this machine takes its process from the pool."""
     batched: bool = False
-    """Whether a model answers one request at a time: an offline run asks `at_once` conversations in one batch, and
-    live battles wait for each other. Else so many calls run in parallel."""
+    """Whether a model answers one request at a time: an offline run sends `at_once` conversations in one batch, and
+    live battles wait for each other. Otherwise `at_once` calls run in parallel.
+    """
     chooser: Callable[[ModelCard, ProcessPool], Answerer[Alternatives]] | None = None
-    """Makes what weighs given texts by their likelihood; its answers are JSON lists, as `LocalChooser` writes them.
-    None: the kind cannot tell it."""
+    """Makes an answerer that weighs texts by their likelihood; its answers are JSON lists, as from `LocalChooser`.
+    None: the kind has no likelihoods.
+    """

@@ -9,17 +9,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from arena.inference.base import ModelKind
 from arena.inference.endpoint import EndpointError
+from arena.inference.local_kind import LOCAL
 from arena.inference.local_process import ProcessPool
-from arena.inference.registry import KINDS
+from arena.inference.openai_model import API
 from arena.types import VLM, Alternatives, Answerer, ModelCard, Secret
 from arena.validation import one_line
+
+KINDS: dict[str, ModelKind] = {"api": API, "local": LOCAL}
+"""All kinds of models, by the `kind` of a table."""
+
 
 MAX_BYTES = 1_000_000
 
 
 class CatalogueError(ValueError):
-    """The catalogue is wrong; the message says what and how to mend it, and never shows a key."""
+    """The catalogue is wrong; the message says why and how to fix it, and never shows a key."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Catalogue:
         return tuple(card for card in self.cards if card.live)
 
     def card(self, name: str) -> ModelCard:
-        """The card of this name. Raises CatalogueError, which lists the known names."""
+        """Returns the card of this name. Raises CatalogueError, which lists the known names."""
         for card in self.cards:
             if card.name == name:
                 return card
@@ -44,7 +50,10 @@ class Catalogue:
 
 
 def read_catalogue(path: Path | None, secret: Callable[[str], Secret]) -> Catalogue:
-    """Read a catalogue file, if there is one. Raises CatalogueError, and what `secret` does for a missing variable."""
+    """Reads a catalogue file, if there is one.
+
+    Raises CatalogueError, and the error of `secret` for a missing variable.
+    """
     if path is None:
         return Catalogue(())
     cards = tuple(
@@ -77,9 +86,9 @@ def _tables(path: Path) -> list[dict[str, Any]]:
         or not isinstance(tables, list)
         or not all(isinstance(table, dict) for table in tables)
     ):
-        found = ", ".join(content) or "none"
+        others = ", ".join(content) or "none"
         raise CatalogueError(
-            f"{path.name}: expected tables [[models]] and nothing else, found others: {found}"
+            f"{path.name}: expected tables [[models]] and nothing else, found others: {others}"
         )
     return tables
 
@@ -91,16 +100,16 @@ def _card(
     kind = str(table.get("kind"))
     where = f"{path.name}, model {number}" + (f" ({name!r})" if isinstance(name, str) else "")
     if kind not in KINDS:
-        found = repr(kind[:60]) if "kind" in table else "missing"
-        raise CatalogueError(f"{where}: kind is {found}; it must be one of {', '.join(KINDS)}")
+        value = repr(kind[:60]) if "kind" in table else "missing"
+        raise CatalogueError(f"{where}: kind is {value}; it must be one of {', '.join(KINDS)}")
     keys = KINDS[kind].table
     try:
-        found = keys.model_validate(table, context=path.absolute().parent)
+        validated = keys.model_validate(table, context=path.absolute().parent)
     except ValidationError as error:
         unknown = f"is no key of a model of kind {kind}; known are {', '.join(keys.model_fields)}"
         raise CatalogueError(f"{where}: {one_line(error, unknown)}") from None
     try:
-        return found.card(secret)
+        return validated.card(secret)
     except EndpointError as error:
         raise CatalogueError(f"{where}: {error}") from None
 
@@ -109,20 +118,20 @@ class Models:
     """Models of a catalogue, ready to answer."""
 
     def __init__(self, catalogue: Catalogue, local_models: int) -> None:
-        """Connect and load nothing before the first question; keep at most `local_models` in memory."""
+        """Loads nothing before the first question; keeps at most `local_models` in memory."""
         self.catalogue = catalogue
         self._process_pool = ProcessPool(local_models)
         self._vlms: dict[str, VLM] = {}
 
     def vlm(self, name: str) -> VLM:
-        """The model of this name. Raises CatalogueError."""
+        """Returns the model of this name. Raises CatalogueError."""
         if name not in self._vlms:
             card = self.catalogue.card(name)
             self._vlms[name] = KINDS[card.kind].vlm(card, self._process_pool)
         return self._vlms[name]
 
     def chooser(self, name: str) -> Answerer[Alternatives]:
-        """What weighs given texts by this model's likelihoods. Raises CatalogueError if its kind cannot tell them."""
+        """Returns an answerer that weighs texts by this model's likelihoods. Raises CatalogueError if it has none."""
         card = self.catalogue.card(name)
         chooser = KINDS[card.kind].chooser
         if chooser is None:
@@ -134,7 +143,7 @@ class Models:
         return chooser(card, self._process_pool)
 
     def load(self, card: ModelCard) -> None:
-        """Load a model that runs on this machine. Raises ModelError with the reason why it cannot be."""
+        """Loads a model that runs on this machine. Raises ModelError with the reason for a failure."""
         self._process_pool.load(card)
 
     async def aclose(self) -> None:

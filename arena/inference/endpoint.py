@@ -1,10 +1,10 @@
-"""Endpoint of an OpenAI-compatible server: its URL and key, what the public reads of it, and the key's removal.
+"""Endpoint of an OpenAI-compatible server: its URL and key, its public name, and the removal of the key from texts.
 
-Azure OpenAI has an address for each deployment, `https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=DATE`,
-and a newer one for all of them, `https://NAME.openai.azure.com/openai/v1?api-version=preview`
+Azure OpenAI has an address for each deployment,
+`https://NAME.openai.azure.com/openai/deployments/MODEL?api-version=DATE`, and a newer one for all of them,
+`https://NAME.openai.azure.com/openai/v1?api-version=preview`
 (https://learn.microsoft.com/azure/ai-foundry/openai/reference and .../api-version-lifecycle). Both read the key from a
-header of its own.
-"""
+header of its own."""
 
 import base64
 import re
@@ -31,10 +31,10 @@ _NOT_SHOWN = "(yours is not shown: it may hold a key)"
 _INNER = frozenset(
     "arpa corp home internal intranet invalid lan local localdomain localhost private test".split()
 )
-"""Last parts of names that mean something on an own network alone."""
+"""The last parts of names that only have a meaning on a private network."""
 _KEY = re.compile(r"[!-~]{0,2000}")
 _SHORTEST = 8
-"""Minimum length in characters of a key that is redacted: a shorter one also occurs in ordinary text."""
+"""The minimum length of a key that is redacted: a shorter one also occurs in ordinary text."""
 
 
 class EndpointError(ValueError):
@@ -48,7 +48,7 @@ class Endpoint:
     base_url: str
     key: Secret
     owner: str | None = None
-    """Who supplied it; None: the operator."""
+    """The supplier; None: the operator."""
 
     def __post_init__(self) -> None:
         url = _url(self.base_url) if _FORM.fullmatch(self.base_url) else None
@@ -80,8 +80,8 @@ class Endpoint:
             )
 
     @property
-    def shown(self) -> str:
-        """URL that tells one server from another; the public reads `place_of` it."""
+    def address(self) -> str:
+        """The URL that identifies the server; the public sees `place_of` it."""
         version = "".join(f"?{name}={value}" for name, value in self.query.items())
         return f"{self.folder.rstrip('/')}{version}"
 
@@ -89,8 +89,8 @@ class Endpoint:
     def folder(self) -> str:
         """URL to which `/chat/completions` is added, without a query."""
         path = self.base_url.partition("?")[0]
-        found = _AZURE.fullmatch(path)
-        return found["folder"] if found else path
+        match = _AZURE.fullmatch(path)
+        return match["folder"] if match else path
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -100,27 +100,27 @@ class Endpoint:
 
     @property
     def credentials(self) -> tuple[str, Secret]:
-        """Header that carries the key, and its value."""
+        """The header with the key, and its value."""
         if self.query:
             return "api-key", self.key
         return "authorization", Secret(f"Bearer {self.key.reveal()}")
 
     def redacted(self, text: str) -> str:
-        """The text without the key, also in its base64, hex and percent encodings."""
+        """Returns the text without the key, also in its base64, hex and percent encodings."""
         redaction = KeyRedaction(self)
         return redaction.take(text) + redaction.rest
 
     @cached_property
     def traces(self) -> tuple[str, ...]:
-        """Spellings of the key. (Not a pattern: `re` would cache it.)"""
+        """The spellings of the key. (They are no pattern, since `re` would cache it.)"""
         key = self.key.reveal()
         return spellings(key) if len(key) >= _SHORTEST else ()
 
 
 def place_of(base_url: str) -> str:
-    """Return where a server is in words for the public: its host, unless it may stand on the operator's own network.
+    """Returns the public name of a server: its host, unless it may be on the operator's own network.
 
-    Services open to all have https, its usual port, and a global address or a name under a public ending.
+    Public services have https, its usual port, and a global address or a name with a public ending.
     """
     url = _url(base_url) if _FORM.fullmatch(base_url) else None
     host = (
@@ -150,7 +150,7 @@ def _url(text: str) -> httpx2.URL | None:
 
 
 def spellings(secret: str) -> tuple[str, ...]:
-    """How a text may spell a secret: as it is, quoted, in percent encoding, in hex, and in base64."""
+    """Returns the spellings of a secret in a text: plain, quoted, in percent encoding, in hex, and in base64."""
     plain = (
         secret,
         quote(secret, safe=""),
@@ -162,7 +162,7 @@ def spellings(secret: str) -> tuple[str, ...]:
 
 
 def _base64_cores(key: bytes) -> set[str]:
-    """The base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
+    """Returns the base64 text that the key always produces, for each offset in a longer text and in both alphabets."""
     cores = set()
     for before in range(3):
         whole = base64.b64encode(bytes(before) + key).decode()
@@ -173,23 +173,25 @@ def _base64_cores(key: bytes) -> set[str]:
 
 
 class KeyRedaction:
-    """Removal of a key from a text that comes in pieces, however they are cut."""
+    """Removal of a key from a text that comes in pieces of any size."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._traces = endpoint.traces
         self._longest = max(map(len, self._traces), default=1) - 1
         self.rest = ""
-        """End of the text so far that may be the beginning of the key: held back until more comes."""
+        """The end of the text so far that may be the beginning of the key, held back until more comes."""
 
     def take(self, piece: str) -> str:
-        """The next text that can be shown."""
+        """Returns the next text that can be shown."""
         text = self.rest + piece
         for trace in self._traces:
             text = text.replace(trace, "[key]")
-        ends = range(max(0, len(text) - self._longest), len(text))
-        end = next(
-            (at for at in ends if any(trace.startswith(text[at:]) for trace in self._traces)),
-            len(text),
-        )
+        end = max(0, len(text) - self._longest)
+        while end < len(text) and not self._may_begin(text[end:]):
+            end += 1
         self.rest = text[end:]
         return text[:end]
+
+    def _may_begin(self, text: str) -> bool:
+        """Returns whether the text is the beginning of a spelling of the key."""
+        return any(trace.startswith(text) for trace in self._traces)

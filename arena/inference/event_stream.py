@@ -1,8 +1,8 @@
 """Event streams: the JSON objects of a streamed reply, as servers send them.
 
 Server-sent events as WHATWG's HTML describes them (9.2.6): lines end by CR, LF or both, a byte order mark may come
-first, an event ends with an empty line. More is taken: an event without that line, lines of JSON without `data:`, and a
-whole reply in place of a stream.
+first, an event ends with an empty line. More forms are accepted: an event without that line, lines of JSON without
+`data:`, and a whole reply in place of a stream.
 """
 
 import json
@@ -17,25 +17,25 @@ from arena.inference.trouble import Trouble
 
 _MOST_LINE = 1_000_000
 _MOST_VALUES = 5_000
-"""Most commas of one event: an event with more holds no words, and `json` blocks everything else while it parses."""
+"""The most commas of an event: more means no words, and `json` blocks everything else while it parses."""
 _MOST_PARTS = 1_000
-"""Most lines of one event."""
+"""The most lines of an event."""
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _STATUS = re.compile(r"[45][0-9]{2}", re.ASCII)
 _BYTE_ORDER = b"\xef\xbb\xbf"
 _OF_ERRORS = ("errors", "detail")
-"""Fields of a reply that holds no choice because the server failed, by FastAPI and Cloudflare."""
+"""The fields of a reply without choices because the server failed, by FastAPI and Cloudflare."""
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
 DONE: Mapping[str, Any] = {"done": True}
-"""Stands for `[DONE]`, and for the end of a whole reply."""
+"""The event for `[DONE]`, and for the end of a whole reply."""
 
 
 async def events(
     response: httpx2.Response, step: Callable[[], Awaitable[None]]
 ) -> AsyncGenerator[Mapping[str, Any], None]:
-    """Yield the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
+    """Yields the events of a reply, bounded, to its end or DONE; `step` waits until one more may be read.
 
-    Raises Trouble, and ValueError for what is no JSON.
+    Raises Trouble, and ValueError for data that are not JSON.
     """
     chunks = response.aiter_raw()
     if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
@@ -48,8 +48,8 @@ async def events(
             yield DONE
             return
         chunks = _once(body)
-    async with aclosing(_of_lines(chunks)) as found:
-        async for event in found:
+    async with aclosing(_of_lines(chunks)) as stream:
+        async for event in stream:
             await step()
             yield event
             if event is DONE:
@@ -77,32 +77,32 @@ class _Lines:
 
     def __init__(self) -> None:
         self._begun: list[bytes] = []
-        """Chunks of the line that is not whole."""
+        """The chunks of the incomplete line."""
         self._held = 0
         self._is_first = True
 
     @property
     def rest(self) -> bytes:
-        """The last line, which no line end follows."""
+        """The last line, without a line end."""
         return self._without_mark(b"".join(self._begun)).removesuffix(b"\r")
 
     def add(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield the lines that the chunk completes. Raises Trouble for one that is too long."""
+        """Yields the lines that the chunk completes. Raises Trouble for one that is too long."""
         is_torn = bool(self._begun) and self._begun[-1].endswith(b"\r")
         if not is_torn and b"\n" not in chunk and b"\r" not in chunk:
             self._begun.append(chunk)
             self._held += len(chunk)
         else:
             whole = b"".join((*self._begun, chunk))
-            # a CR at the end may be the first half of a line end
+            # A CR at the end may be the first half of a line end.
             ended, half = (whole[:-1], b"\r") if whole.endswith(b"\r") else (whole, b"")
             *lines, begun = _LINE_END.split(ended)
             self._begun = [begun + half]
             self._held = len(begun)
             yield from map(self._without_mark, lines)
         if self._held > _MOST_LINE:
-            told = f"the server sent a line of {self._held:,} bytes, and it is not whole yet"
-            raise Trouble("too big", told)
+            words = f"the server sent a line of {self._held:,} bytes, and it is not whole yet"
+            raise Trouble("too big", words)
 
     def _without_mark(self, line: bytes) -> bytes:
         if self._is_first and line:
@@ -116,12 +116,12 @@ class _EventLines:
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        """Lines of data that are no JSON by themselves."""
+        """Lines of data that are not JSON on their own."""
         self._size = 0
         self._name = ""
 
     def add(self, line: bytes) -> Iterator[Mapping[str, Any]]:
-        """Yield the event that a line completes, if so. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the event that a line completes, if any. Raises Trouble, and ValueError for data that are not JSON."""
         if not line:
             yield from self._joined()
             self._name = ""
@@ -152,14 +152,14 @@ class _EventLines:
             raise Trouble("too big", "the server sent an event of too many lines")
 
     def _named(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An event, which tells an error if that is its name."""
+        """Returns an event; as an error if that is its name."""
         if self._name == "error" and not event.get("error"):
             return {"error": event}
         return event
 
 
 def _event(data: bytes) -> Mapping[str, Any]:
-    """An event, alone or in a list, as Gemini sends errors. Raises Trouble, ValueError and TypeError."""
+    """Returns an event, alone or in a list, as Gemini sends errors. Raises Trouble, ValueError and TypeError."""
     if data.count(b",") > _MOST_VALUES:
         raise Trouble("too big", f"the server sent an event with over {_MOST_VALUES:,} values")
     event = json.loads(data)
@@ -170,9 +170,9 @@ def _event(data: bytes) -> Mapping[str, Any]:
     return event
 
 
-def told_error(event: Mapping[str, Any]) -> object:
-    """The error that an event tells; None where there is none, or one that holds nothing."""
-    if error := _held(event.get("error")):
+def error_in(event: Mapping[str, Any]) -> object:
+    """Returns the error in an event; None if there is none, or an empty one."""
+    if error := _filled(event.get("error")):
         return error
     if event.get("object") == "error" or event.get("type") == "error":
         return event
@@ -180,23 +180,23 @@ def told_error(event: Mapping[str, Any]) -> object:
         return event
     choices = event.get("choices")
     for choice in choices[:1] if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and (error := _held(choice.get("error"))):
+        if isinstance(choice, dict) and (error := _filled(choice.get("error"))):
             return error
     return None
 
 
 def status_in(error: object) -> int | None:
-    """The HTTP status that an error tells as its code, if so."""
+    """Returns the HTTP status in an error's code, if there is one."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and _STATUS.fullmatch(code):
         return int(code)
     return code if isinstance(code, int) and 400 <= code < 600 else None
 
 
-def _held(error: object) -> object:
-    """An error that holds something: a text, a code or an object with one of them."""
+def _filled(error: object) -> object:
+    """Returns an error with a text, a code or an object with one of them; None for an empty one."""
     if isinstance(error, dict):
-        return error if any(_held(value) for value in error.values()) else None
+        return error if any(_filled(value) for value in error.values()) else None
     if isinstance(error, str):
         return error.strip() or None
     return error or None

@@ -7,13 +7,13 @@ from arena.types import Conversation, Generation, ModelCard, ModelError, Price, 
 ATTEMPTS = 3
 """Attempts at a request; none after the first word of its answer."""
 WHOLE = 10
-"""A whole answer may take so many times the card's time-out."""
+"""The most time of a whole answer, as a multiple of the card's time-out."""
 _PER_TURN = 16
-"""Tokens that a chat template may put around one message."""
+"""The tokens that a chat template may put around a message."""
 
 
 def check_limits(card: ModelCard, turns: Conversation) -> None:
-    """Raise ModelError ("too big") for a conversation with more images or text than the card allows."""
+    """Raises ModelError ("too big") for a conversation with more images or text than the card allows."""
     if (images := sum(len(turn.images) for turn in turns)) > card.images:
         allowed = f"{card.images} image{'' if card.images == 1 else 's'}"
         raise ModelError(
@@ -27,23 +27,21 @@ def check_limits(card: ModelCard, turns: Conversation) -> None:
 
 
 def text_tokens(card: ModelCard, turns: Conversation) -> int:
-    """Estimated tokens of the texts: four ASCII characters are one, and so is any other character."""
+    """Returns the estimated tokens of the texts: one for four ASCII characters, or for any other character."""
     text = card.system + "".join(turn.text for turn in turns)
     wide = sum(not character.isascii() for character in text)
     return (len(text) - wide) // 4 + wide + _PER_TURN * (len(turns) + 1)
 
 
 def cost(price: Price | None, prompt: int, completion: int) -> int:
-    """Cost of tokens in millionths of a US dollar, rounded up; 0 without a price."""
-    return (
-        0
-        if price is None
-        else math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
-    )
+    """Returns the cost of tokens in millionths of a US dollar, rounded up; 0 without a price."""
+    if price is None:
+        return 0
+    return math.ceil(round(prompt * price.prompt + completion * price.completion, 6))
 
 
 def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Usage:
-    """Upper bound of an answer's usage: no token of text is shorter than a byte."""
+    """Returns an upper bound of an answer's usage: no token of text is shorter than a byte."""
     written = len(card.system.encode()) + sum(
         len(turn.text.encode("utf-8", "replace")) for turn in turns
     )
@@ -53,6 +51,6 @@ def most_usage(card: ModelCard, turns: Conversation, settings: Generation) -> Us
 
 
 def most_cost(card: ModelCard, turns: Conversation, settings: Generation) -> int:
-    """Upper bound of an answer's cost in millionths of a US dollar: every attempt costs its prompt."""
+    """Returns an upper bound of an answer's cost in millionths of a US dollar: every attempt costs its prompt."""
     most = most_usage(card, turns, settings)
     return cost(card.price, ATTEMPTS * most.prompt, most.completion)

@@ -18,7 +18,7 @@ _COMMIT_WORDS = "the commit on the Hub, 40 hexadecimal digits"
 
 
 def _weights(folder: str, info: ValidationInfo) -> str:
-    """The folder, seen from the catalogue's; one beside a model of the Hub is refused later."""
+    """Returns the folder, relative to the catalogue's; a folder beside a model of the Hub is refused later."""
     if not folder or info.data.get("hub"):
         return folder
     path = Path(info.context or ".") / Path(folder).expanduser()

@@ -1,6 +1,6 @@
 """Local model process: transformers inference over JSON lines, run as `python -m arena.inference.local_model`.
 
-Requests come in by stdin, answers go out by the original stdout. The first line says which weights to load; only
+Requests come in by stdin, answers go out by the original stdout. The first line names the weights to load. Only
 safetensors are read, and code that comes with weights is never run. The end of stdin ends the process at once.
 """
 
@@ -23,20 +23,20 @@ from PIL import Image
 
 JSON_LINE = Mapping[str, Any]
 _STEP_SECONDS = 0.5
-"""Interval of a silent generation's signs of life."""
+"""The interval of a silent generation's signs of life."""
 _UNMARKABLE = frozenset({"Idefics3Processor"})
-"""Processors, SmolVLM's among them, that fail where transformers is to take control tokens in user text for text."""
+"""Processors, such as SmolVLM's, that fail if transformers has to treat control tokens in user text as text."""
 _BEGINNINGS = ("\u07d0", "\ua500")
-"""Letters of N'Ko and Vai, which differ from their first byte on: no text begins like both."""
+"""Letters of N'Ko and Vai, which differ from their first byte on, so that no text begins like both."""
 BROKEN = (
     OSError, RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError,
     ImportError, MemoryError, jinja2.TemplateError,
 )  # fmt: skip
-"""Errors of transformers, and of a model's own template, for input that they do not take."""
+"""Errors of transformers, and of a model's own template, for unusable input."""
 
 
 class LoadError(RuntimeError):
-    """Weights cannot be loaded; the message says why, and what mends it."""
+    """Weights cannot be loaded; the message says why and how to fix it."""
 
 
 class LocalModel:
@@ -45,7 +45,7 @@ class LocalModel:
     def __init__(
         self, model: str, revision: str | None, dtype: str, device: str, max_side: int | None = None
     ) -> None:
-        """Load processor and weights. Raises LoadError."""
+        """Loads processor and weights. Raises LoadError."""
         if device == "cuda" and not torch.cuda.is_available():
             raise LoadError(
                 "the card says device = cuda, and there is no GPU here; set device to auto or cpu"
@@ -80,7 +80,7 @@ class LocalModel:
         started: Callable[[int], None],
         piece: Callable[[str, int], None],
     ) -> JSON_LINE:
-        """Answer a batch of conversations: its `texts`, and its tokens in total, of the `prompt` and of the answers.
+        """Answers a batch of conversations; returns its `texts`, and its total `tokens` and those of the `prompt`.
 
         `started` gets the prompt's tokens; `piece` gets each new text of a single conversation (or "" as a sign of
         life) and the tokens so far. `stop` ends the generation at the next token. Raises ValueError for a conversation
@@ -114,16 +114,16 @@ class LocalModel:
         stop: threading.Event,
         weighed: Callable[[], None],
     ) -> JSON_LINE:
-        """Weigh the texts that may answer each conversation: `likelihoods`, a list of each, and the tokens read.
+        """Weighs the texts that may answer each conversation; returns their `likelihoods`, and the tokens read.
 
-        A likelihood is the mean natural logarithm over a text's tokens, None for a text without any. `weighed` is
-        called after each conversation, after which `stop` ends it. Raises as `answers`.
+        A likelihood is the mean natural logarithm over a text's tokens, None for a text without tokens. `weighed` is
+        called after each conversation, and `stop` ends the batch there. Raises the same errors as `answers`.
         """
         likelihoods = []
         prompt = 0
         for conversation, options in zip(conversations, texts, strict=True):
-            found, tokens = self._weighed(self._messages(conversation), options)
-            likelihoods.append(found)
+            weights, tokens = self._weighed(self._messages(conversation), options)
+            likelihoods.append(weights)
             prompt += tokens
             if stop.is_set():
                 break
@@ -131,39 +131,42 @@ class LocalModel:
         return {"likelihoods": likelihoods, "prompt": prompt, "tokens": 0}
 
     def _weighed(
-        self, asked: list[dict[str, Any]], texts: Sequence[str]
+        self, messages: list[dict[str, Any]], texts: Sequence[str]
     ) -> tuple[list[float | None], int]:
-        """The likelihood of each text as the answer, and the tokens read.
+        """Returns the likelihood of each text as the answer, and the tokens read.
 
-        A text's tokens are those after what it shares with answers that begin otherwise: a tokenizer may join its first
-        character with the space before it. (From an empty answer, templates that trim take their own line break too.)
-        Rows are padded on the right, where nothing before reads what is added.
+        A text's tokens follow the part that it shares with answers that begin differently, since a tokenizer may join
+        the first character with the space before it. (An empty answer is no reference: templates that trim also lose
+        their line break.) Rows are padded on the right, which no earlier token reads.
         """
-        others = self._continued(asked, _BEGINNINGS)["input_ids"].tolist()
-        inputs = self._continued(asked, texts)
+        others = self._continued(messages, _BEGINNINGS)["input_ids"].tolist()
+        inputs = self._continued(messages, texts)
         lengths = inputs["attention_mask"].sum(dim=1).tolist()
         self._check_room(max(lengths))
         rows = [ids[:end] for ids, end in zip(inputs["input_ids"].tolist(), lengths, strict=True)]
         starts = [min(_shared(other, row) for other in others) for row in rows]
         first = min(starts)
-        kept = inputs["input_ids"].shape[1] - first + 1
-        fewer = {"logits_to_keep": kept} if self._model._supports_logits_to_keep() else {}
+        length = inputs["input_ids"].shape[1] - first + 1
+        fewer = {"logits_to_keep": length} if self._model._supports_logits_to_keep() else {}
         with torch.inference_mode():
-            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -kept:]
-        found: list[float | None] = []
-        for row, start, given in zip(rows, starts, logits, strict=True):
-            tokens = torch.tensor(row[start:], device=given.device, dtype=torch.long)
-            before = given[start - first : len(row) - first].float().log_softmax(dim=-1)
+            logits = self._model(**inputs, **fewer, use_cache=False).logits[:, -length:]
+        likelihoods: list[float | None] = []
+        for row, start, row_logits in zip(rows, starts, logits, strict=True):
+            tokens = torch.tensor(row[start:], device=row_logits.device, dtype=torch.long)
+            before = row_logits[start - first : len(row) - first].float().log_softmax(dim=-1)
             mean = before.gather(1, tokens[:, None]).mean().item() if len(tokens) else None
             if mean is not None and not math.isfinite(mean):
                 raise ValueError("the model gives a text no finite likelihood")
-            found.append(mean)
-        return found, sum(lengths)
+            likelihoods.append(mean)
+        return likelihoods, sum(lengths)
 
-    def _continued(self, asked: list[dict[str, Any]], texts: Sequence[str]) -> Any:
-        """A conversation with each text as the beginning of its answer."""
+    def _continued(self, messages: list[dict[str, Any]], texts: Sequence[str]) -> Any:
+        """Returns a conversation with each text as the beginning of its answer."""
         chats = [
-            [*asked, {"role": "assistant", "content": [_part({"text": text}, None, self._as_text)]}]
+            [
+                *messages,
+                {"role": "assistant", "content": [_part({"text": text}, None, self._as_text)]},
+            ]
             for text in texts
         ]
         padding = {"padding": True, "padding_side": "right"}
@@ -179,16 +182,18 @@ class LocalModel:
         return messages(conversation, self._max_side, self._as_text)
 
     def _as_text(self, text: str) -> str:
-        """A text without control tokens, where the processor cannot tell those of the template from these."""
+        """Returns a text without control tokens, if the processor cannot distinguish them from those of the
+        template.
+        """
         if self._is_unmarkable:
             for token in filter(str.strip, map(str, self._tokenizer.added_tokens_decoder.values())):
                 text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
     def _templated(self, chats: list[Any], continues: bool = False, **more: Any) -> Any:
-        """One or several lists of messages as the model takes them; what looks like a control token is text.
+        """Returns one or several lists of messages as the model takes them; control tokens in them count as text.
 
-        The model's answer comes next, or, with `continues`, what goes on with the last message.
+        The model's answer comes next, or, with `continues`, the rest of the last message.
         """
         return self._processor.apply_chat_template(
             chats,
@@ -229,7 +234,7 @@ class _Teller:
             self.streamer.on_finalized_text = self._tell
 
     def __call__(self, input_ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
-        """Count a step; returns whether to stop, for each conversation."""
+        """Counts a step; returns for each conversation whether to stop."""
         self._tokens += self._conversations
         if time.monotonic() - self._last_sent > _STEP_SECONDS:
             self._tell("")
@@ -267,7 +272,7 @@ def _processor(model: str, source: Mapping[str, Any]) -> Any:
 
 
 def _precision(dtype: str, device: str) -> torch.dtype:
-    """The type of the weights. A processor without bfloat16 of its own computes float32 much faster."""
+    """Returns the type of the weights; a CPU without native bfloat16 computes float32 much faster."""
     if dtype != "auto":
         return getattr(torch, dtype)
     is_fast = (
@@ -279,9 +284,9 @@ def _precision(dtype: str, device: str) -> torch.dtype:
 
 
 def _most_side(image_processor: Any, max_side: int) -> int | None:
-    """Have pictures no longer than `max_side`, one tile of SmolVLM's; returns it if we must shrink them ourselves.
+    """Limits pictures to `max_side`, one tile of SmolVLM's; returns it if we have to shrink them ourselves.
 
-    A processor that knows a longest edge would enlarge what we shrank.
+    A processor with a longest edge of its own would enlarge our shrunk pictures.
     """
     if "longest_edge" not in dict(image_processor.size):
         return max_side
@@ -292,7 +297,7 @@ def _most_side(image_processor: Any, max_side: int) -> int | None:
 def messages(
     conversation: JSON_LINE, max_side: int | None = None, as_text: Callable[[str], str] = str
 ) -> list[dict[str, Any]]:
-    """A conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
+    """Returns a conversation as chat templates take it; images are pixels, never URLs, shrunk to `max_side`."""
     messages: list[dict[str, Any]] = []
     if conversation["system"]:
         messages.append(
@@ -319,7 +324,7 @@ def _part(
 
 
 def _choices(settings: JSON_LINE) -> dict[str, Any]:
-    """Arguments of `generate`; without a temperature, the model's own settings hold."""
+    """Returns the arguments of `generate`; without a temperature, the model's own settings apply."""
     choices: dict[str, Any] = {"max_new_tokens": settings["max_tokens"]}
     if settings["temperature"] == 0:
         return {**choices, "do_sample": False, "temperature": None, "top_p": None, "top_k": None}
@@ -331,11 +336,13 @@ def _choices(settings: JSON_LINE) -> dict[str, Any]:
 
 
 def _shared(first: Sequence[int], second: Sequence[int]) -> int:
-    """Number of tokens that two rows begin with alike."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next(
-        (place for place, (one, other) in pairs if one != other), min(len(first), len(second))
-    )
+    """Returns the number of equal tokens at the beginning of two rows."""
+    length = 0
+    for token, other in zip(first, second, strict=False):
+        if token != other:
+            break
+        length += 1
+    return length
 
 
 def first_line(error: BaseException) -> str:
@@ -351,7 +358,7 @@ class _RequestLoop:
         self._stops: dict[int, threading.Event] = {}
 
     def listen(self) -> None:
-        """Read requests until stdin ends, then end the process."""
+        """Reads requests until stdin ends, then ends the process."""
         for line in sys.stdin:
             message = json.loads(line)
             if "stop" in message:
@@ -364,7 +371,7 @@ class _RequestLoop:
         os._exit(0)
 
     def serve(self) -> None:
-        """Load the model of the first request, then answer the others in order of arrival."""
+        """Loads the model of the first request, then answers the others in order of arrival."""
         try:
             model = LocalModel(**self._requests.get())
         except LoadError as error:
@@ -380,22 +387,17 @@ class _RequestLoop:
             self._say(kind="end", id=number, **self._answered(model, request))
         except BROKEN as error:
             sys.stderr.write(f"the generation failed: {first_line(error)}\n")
-            trouble = (
-                "too big"
-                if isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError)
-                else "refused"
-            )
-            text = (
-                str(error)
-                if isinstance(error, TooLong)
-                else "the model cannot take this conversation"
-            )
+            is_too_big = isinstance(error, TooLong | torch.OutOfMemoryError | MemoryError)
+            trouble = "too big" if is_too_big else "refused"
+            text = "the model cannot take this conversation"
+            if isinstance(error, TooLong):
+                text = str(error)
             self._say(kind="failed", id=number, trouble=trouble, text=text)
         finally:
             del self._stops[number]
 
     def _answered(self, model: LocalModel, request: JSON_LINE) -> JSON_LINE:
-        """What the model writes itself, or how likely it finds given texts. Raises as `LocalModel.answers`."""
+        """Returns the model's answers, or its likelihoods of texts. Raises the same errors as `LocalModel.answers`."""
         number = request["id"]
         stop = self._stops[number]
 
@@ -416,7 +418,7 @@ class _RequestLoop:
 
 
 def line_to_parent() -> Callable[..., None]:
-    """Return what sends a message to the parent process, from any thread; what libraries print goes to stderr."""
+    """Returns a function that sends messages to the parent process from any thread; libraries print to stderr."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     lock = threading.Lock()
     os.dup2(2, 1)
@@ -432,7 +434,7 @@ def line_to_parent() -> Callable[..., None]:
 
 
 def main() -> None:
-    """Serve the parent process."""
+    """Serves the parent process."""
     loop = _RequestLoop(line_to_parent())
     threading.Thread(target=loop.listen, daemon=True).start()
     loop.serve()

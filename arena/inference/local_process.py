@@ -41,7 +41,7 @@ _ROOT = Path(__file__).parents[2]
 _LOAD_SECONDS = 1800.0
 """Loading may mean a download."""
 _MEND_SECONDS = 60.0
-"""Seconds before weights that could not be loaded are tried again."""
+"""The seconds before weights that could not be loaded are tried again."""
 _WATCH_SECONDS = 0.1
 _TURN_SECONDS = 0.05
 
@@ -50,7 +50,7 @@ Message = Mapping[str, Any]
 
 
 class _Ended(NamedTuple):
-    """Why a process ended."""
+    """The reason why a process ended."""
 
     kind: ModelTrouble
     text: str
@@ -60,7 +60,7 @@ _UNLOADED = _Ended("down", "the model was unloaded")
 
 
 class _Request:
-    """A generation in progress, as its caller sees it."""
+    """A generation in progress, for its caller."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -70,12 +70,12 @@ class _Request:
         self._messages: asyncio.Queue[Message | _Ended] = asyncio.Queue()
 
     def put(self, message: Message | _Ended) -> None:
-        """Pass on a message from another thread; a closed loop gets none."""
+        """Passes on a message from another thread; a closed loop gets none."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._messages.put_nowait, message)
 
     async def get(self, deadline: float | None = None) -> Message:
-        """The next message of this generation. Raises ModelError when there will be none."""
+        """Returns the next message of this generation. Raises ModelError when there will be none."""
         try:
             async with asyncio.timeout_at(deadline):
                 message = await self._messages.get()
@@ -93,7 +93,7 @@ class _Request:
 
 
 def line_process(module: str) -> subprocess.Popen[str]:
-    """Start a process that runs a module of this program, with lines of text to and from it."""
+    """Starts a process that runs a module of this program, with lines of text to and from it."""
     return subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=_ROOT,
@@ -108,7 +108,7 @@ class Worker:
     """The process of one model."""
 
     def __init__(self, card: ModelCard) -> None:
-        """Start the process; it loads while the first requests wait."""
+        """Starts the process; it loads while the first requests wait."""
         self.card = card
         self.used = time.monotonic()
         self._process = line_process("arena.inference.local_model")
@@ -120,7 +120,7 @@ class Worker:
         self._heard = time.monotonic()
         self._unloadable = False
         self._settled = threading.Event()
-        """Set once it is loaded, or never will be."""
+        """Set once it is loaded, or loading has failed."""
         self._state: Literal["loading", "ready"] | _Ended = "loading"
         self.reader = threading.Thread(target=self._read, daemon=True)
         """Ends once the process has ended and its pipes are closed."""
@@ -142,21 +142,21 @@ class Worker:
 
     @property
     def hopeless(self) -> bool:
-        """Whether its weights could not be loaded a moment ago: all requests fail with the reason."""
+        """Whether loading its weights has just failed: all requests fail with the reason."""
         return self._unloadable and time.monotonic() - self._heard < _MEND_SECONDS
 
     @property
     def running(self) -> int:
-        """Number of generations in progress or waiting."""
+        """The number of generations in progress or waiting."""
         return len(self._tasks)
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is being loaded, or answers."""
+        """Whether it is being loaded, or is answering."""
         return self._state == "loading" or bool(self._tasks)
 
     def wait(self) -> None:
-        """Wait until the model is loaded. Raises ModelError with the reason why it cannot be."""
+        """Waits until the model is loaded. Raises ModelError with the reason for a failure."""
         self._settled.wait()
         if isinstance(self._state, _Ended):
             raise ModelError(self._state.kind, self._state.text)
@@ -167,9 +167,9 @@ class Worker:
         settings: Generation,
         texts: Sequence[Sequence[str]] | None = None,
     ) -> _Request:
-        """Send a batch and return its request. Raises ModelError if the process has ended.
+        """Sends a batch and returns its request. Raises ModelError if the process has ended.
 
-        `texts` are those to weigh as answers to each conversation; without, the model writes its own.
+        `texts` are the texts to weigh as answers to each conversation; without them, the model writes its own.
         """
         task = _Request(next(self._numbers))
         with self._lock:
@@ -187,12 +187,12 @@ class Worker:
         return task
 
     def stop(self, task: _Request) -> None:
-        """End a generation at its next token, if it is still in progress."""
+        """Ends a generation at its next token, if it is still in progress."""
         if task.number in self._tasks:
             threading.Thread(target=self._write, args=({"stop": task.number},), daemon=True).start()
 
     def watch(self) -> None:
-        """End the process if it is silent for too long or takes too much memory."""
+        """Ends the process if it is silent for too long or takes too much memory."""
         if not self.alive:
             return
         memory = (self.card.memory_gb or 0.75 * psutil.virtual_memory().total / 1e9) * 1e9
@@ -214,7 +214,7 @@ class Worker:
             self.end(_Ended("slow", f"the model said nothing for {self.card.timeout:g} seconds"))
 
     def end(self, why: _Ended = _UNLOADED) -> None:
-        """Kill the process; waiting callers get the reason."""
+        """Kills the process; waiting callers get the reason."""
         with self._lock:
             if not isinstance(self._state, _Ended):
                 self._state = why
@@ -228,14 +228,14 @@ class Worker:
         texts: Sequence[Sequence[str]] | None,
     ) -> None:
         system = self.card.system
-        asked = [
+        sent = [
             {"system": system, "turns": [_turn(turn) for turn in turns]} for turns in conversations
         ]
-        message = {"id": task.number, "conversations": asked, "settings": asdict(settings)}
+        message = {"id": task.number, "conversations": sent, "settings": asdict(settings)}
         self._write(message if texts is None else {**message, "texts": texts})
 
     def _write(self, message: Message) -> None:
-        """Write a line; the reader notices if the process has ended."""
+        """Writes a line; the reader notices if the process has ended."""
         assert self._process.stdin
         line = json.dumps(message) + "\n"
         with self._writing:
@@ -307,7 +307,7 @@ class ProcessPool:
         return tuple(worker for worker in self._workers.values() if worker.alive)
 
     async def worker(self, card: ModelCard) -> Worker:
-        """A card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
+        """Returns a card's process; waits while all others are busy. Raises ModelError ("slow", "down" once closed)."""
         patience = time.monotonic() + WHOLE * card.timeout
         while (worker := self._worker_for(card)) is None:
             if time.monotonic() > patience:
@@ -316,7 +316,7 @@ class ProcessPool:
         return worker
 
     def load(self, card: ModelCard) -> None:
-        """Load a card's model, once more if that failed a moment ago. Raises ModelError."""
+        """Loads a card's model, even if that has just failed. Raises ModelError."""
         with self._lock:
             if card in self._workers and not self._workers[card].alive:
                 del self._workers[card]
@@ -359,22 +359,22 @@ class ProcessPool:
                 worker.watch()
 
 
-class _Asking:
-    """A model on this machine, as its process is asked."""
+class _ProcessModel:
+    """A model on this machine, which answers in its own process."""
 
     def __init__(self, card: ModelCard, process_pool: ProcessPool) -> None:
         self.card = card
         self._process_pool = process_pool
 
     @asynccontextmanager
-    async def _asked(
+    async def _batch(
         self,
         conversations: Sequence[Conversation],
         settings: Generation,
         note: Callable[[Usage], None],
         texts: Sequence[Sequence[str]] | None = None,
     ) -> AsyncIterator[_Request]:
-        """Start a batch; at the end of the block, stop it and note its usage."""
+        """Starts a batch; at the end of the block, stops it and notes its usage."""
         for turns in conversations:
             check_limits(self.card, turns)
         worker = await self._process_pool.worker(self.card)
@@ -388,16 +388,16 @@ class _Asking:
             note(Usage(task.prompt, task.tokens, spent, is_cut))
 
 
-class LocalVLM(_Asking):
+class LocalVLM(_ProcessModel):
     """A model on this machine."""
 
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
         deadline = None
-        async with self._asked([turns], settings, note) as task:
+        async with self._batch([turns], settings, note) as task:
             while (message := await task.get(deadline))["kind"] != "end":
-                if message["kind"] == "started":  # loading and queueing do not count
+                if message["kind"] == "started":  # Loading and queueing don't count.
                     deadline = asyncio.get_running_loop().time() + WHOLE * self.card.timeout
                 elif message["text"]:
                     yield storable(message["text"])
@@ -408,17 +408,17 @@ class LocalVLM(_Asking):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        async with self._asked(conversations, settings, note) as task:
+        async with self._batch(conversations, settings, note) as task:
             while (message := await task.get())["kind"] != "end":
                 continue
         return tuple(message["texts"])
 
     async def aclose(self) -> None:
-        """Close nothing: the pool ends its process."""
+        """Closes nothing: the pool ends its process."""
 
 
-class LocalChooser(_Asking):
-    """Weighs texts by how likely a model on this machine finds them as an answer."""
+class LocalChooser(_ProcessModel):
+    """Weighs texts as answers by a local model's likelihoods."""
 
     async def answers(
         self,
@@ -426,10 +426,10 @@ class LocalChooser(_Asking):
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        """A JSON list for each: the mean natural log-likelihood of a text's tokens, null for a text without tokens."""
-        turns = [asked.turns for asked in conversations]
-        texts = [asked.texts for asked in conversations]
-        async with self._asked(turns, settings, note, texts) as task:
+        """Returns a JSON list for each: the mean natural log-likelihood of a text's tokens, null without tokens."""
+        turns = [alternatives.turns for alternatives in conversations]
+        texts = [alternatives.texts for alternatives in conversations]
+        async with self._batch(turns, settings, note, texts) as task:
             while (message := await task.get())["kind"] != "end":
                 continue
         return tuple(map(json.dumps, message["likelihoods"]))

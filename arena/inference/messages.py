@@ -1,4 +1,4 @@
-"""Messages of chat completions: what a model said, thought and refused in one, and how its answer ended.
+"""Messages of chat completions: the text, thinking and refusal in them, and the ending of an answer.
 
 Shapes as servers document them: OpenAI's content parts and `refusal`, Mistral's parts of thinking, `reasoning_content`
 (DeepSeek, vLLM, SGLang), `reasoning` (OpenRouter, vLLM, Groq), `thinking` (Ollama).
@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 _TEXTS = frozenset(("text", "output_text"))
 _THOUGHTS = frozenset(("thinking", "reasoning", "reasoning_text", "summary_text"))
-"""Types of the parts of a content that are its text, and that are thinking; others hold pictures or calls."""
+"""_TEXTS, _THOUGHTS: the types of a content's parts with text, and with thinking; others are pictures or calls."""
 _BESIDE = ("reasoning_content", "reasoning", "thinking")
-"""Fields of a message that hold thinking; a server that has two says the same in both."""
+"""The fields of a message with thinking; a server with two of them sends the same in both."""
 _MOST_DEPTH = 3
 
 Ending = Literal["whole", "cut", "filtered", "failed", "other"]
@@ -28,7 +28,7 @@ _CUT = re.compile(r"length|max_?(?:new_|output_)?token|limit|context_window")
 
 
 class Message(NamedTuple):
-    """What one message, or one piece of it, holds; "" for what it has not."""
+    """The parts of a message, or of a piece of it; "" for missing ones."""
 
     text: str
     thinking: str
@@ -38,10 +38,10 @@ class Message(NamedTuple):
 
 
 def read_message(message: Mapping[str, Any]) -> Message:
-    """Read a message or its delta. Raises TypeError for what is none."""
+    """Reads a message or its delta. Raises TypeError for anything else."""
     text, thinking, refusal = _content(message.get("content"))
-    beside = (message.get(name) for name in _BESIDE)
-    thought = next((found for value in beside if (found := _words(value, 0))), "")
+    thoughts = [_words(message.get(name), 0) for name in _BESIDE]
+    thought = next(filter(None, thoughts), "")
     refused = message.get("refusal") or ""
     if not isinstance(refused, str):
         raise TypeError("refusal is no text")
@@ -50,12 +50,12 @@ def read_message(message: Mapping[str, Any]) -> Message:
 
 
 def thinks_beside(message: Mapping[str, Any]) -> bool:
-    """Whether a message holds thinking beside its text, in whatever form."""
+    """Returns whether a message has thinking beside its text, in any form."""
     return any(message.get(name) for name in _BESIDE)
 
 
 def _content(content: object) -> tuple[str, str, str]:
-    """The text, the thinking and the refusal of a content."""
+    """Returns the text, the thinking and the refusal of a content."""
     if isinstance(content, str | None):
         return content or "", "", ""
     if isinstance(content, Mapping):
@@ -80,7 +80,7 @@ def _thought(part: Mapping[str, Any]) -> str:
 
 
 def _words(value: object, depth: int) -> str:
-    """The text in a part, which may be a list of parts again."""
+    """Returns the text in a part, which may be a list of parts again."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and depth < _MOST_DEPTH:
@@ -91,11 +91,11 @@ def _words(value: object, depth: int) -> str:
 
 
 def ending(finish: str) -> Ending:
-    """How an answer ended by its finish reason, as whoever wrote the server calls it.
+    """Returns the ending of an answer by its finish reason, in any server's words.
 
     OpenAI, Azure, vLLM, SGLang, TGI, llama.cpp, Ollama, Mistral (`model_length`), Anthropic (`end_turn`, `max_tokens`),
     Gemini (`STOP`, `MAX_TOKENS`, `SAFETY`), Cohere (`COMPLETE`, `ERROR`), DeepSeek (`insufficient_system_resource`),
-    Zhipu (`sensitive`, `network_error`). other: what none of these is.
+    Zhipu (`sensitive`, `network_error`). other: anything else.
     """
     name = finish[:100].strip().casefold().replace("-", "_").replace(" ", "_")
     if name in _WHOLE:

@@ -1,6 +1,6 @@
 """Offline inference: many questions to one model, in batches or in parallel; each answer is on disk before it counts.
 
-A killed run resumes when the same is asked again: questions in the answer file are not asked again.
+A killed run resumes when it is started again: questions in the answer file are skipped.
 """
 
 import asyncio
@@ -15,24 +15,23 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from arena.inference.catalogue import Models
-from arena.inference.registry import KINDS
+from arena.inference.catalogue import KINDS, Models
 from arena.thinking import says_something
 from arena.types import Answerer, ModelCard, ModelError, Usage
 
 Q = TypeVar("Q")
-"""What is asked: a conversation, or alternatives to choose from."""
+"""A question: a conversation, or alternatives to choose from."""
 
 _IN_A_ROW = 5
-"""Failures in a row, besides those in parallel, after which nothing more is asked."""
+"""The failures in a row, beside those in parallel, that stop a run."""
 _SHOWN_FAILURES = 20
 _CUT = "cut"
-"""Mark of a kept answer that ended at the limit of tokens."""
+"""The mark of a stored answer that ended at the limit of tokens."""
 _KEPT = "What is answered is kept: give the same command again to go on."
 
 
 class AnswerFileError(ValueError):
-    """A file of kept answers is wrong; the message says how to mend it."""
+    """A file of stored answers is wrong; the message says how to fix it."""
 
 
 class TaskError(ValueError):
@@ -44,7 +43,7 @@ class UnfinishedError(RuntimeError):
 
 
 class Task(NamedTuple, Generic[Q]):
-    """One question to a model."""
+    """A question to a model."""
 
     key: str
     turns: Callable[[], Q]
@@ -57,11 +56,11 @@ Round: TypeAlias = Callable[[Mapping[str, str]], Iterable[Task[Q]]]
 
 @dataclass
 class RunResult:
-    """Result of a run: new answers, failures and usage."""
+    """The result of a run: new answers, failures and usage."""
 
     answered: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
-    """Keys of the questions without an answer, and why."""
+    """The keys of questions without an answer, and the reasons."""
     prompt: int = 0
     """Prompt tokens, as far as known."""
     completion: int = 0
@@ -70,7 +69,7 @@ class RunResult:
     cut: int = 0
     """New answers that ended at the limit of tokens."""
     stopped: str = ""
-    """Why not everything was asked; empty if it was."""
+    """The reason why the run stopped early; empty if it didn't."""
 
     @property
     def lines(self) -> Iterator[str]:
@@ -85,17 +84,17 @@ class RunResult:
             yield f"no answer to {len(self.failures) - _SHOWN_FAILURES:,} more"
 
     def check(self) -> None:
-        """Raise UnfinishedError if a question has no answer."""
+        """Raises UnfinishedError if a question has no answer."""
         if self.failures:
             why = f" Stopped: {self.stopped}." if self.stopped else ""
             raise UnfinishedError(f"{len(self.failures):,} questions got no answer.{why} {_KEPT}")
 
 
 def fingerprint(card: ModelCard, questions: str) -> str:
-    """Identity of a run: hash of what shapes a model's answers and of the questions' digest."""
+    """Returns the identity of a run: a hash of all settings that affect a model's answers, and of the questions."""
     shape = [card.name, card.kind, card.model, card.address, card.revision, card.system, card.dtype]
     shape += [card.max_side] if card.max_side else []
-    # a kind's own
+    # The settings of the card's kind.
     shape += [getattr(card, field.name) for field in fields(card)[len(fields(ModelCard)) :]]
     settings = [
         card.generation.max_tokens,
@@ -107,19 +106,19 @@ def fingerprint(card: ModelCard, questions: str) -> str:
 
 
 class AnswerFile:
-    """Kept answers by key: append-only JSON lines, open during a `with` block."""
+    """Stored answers by key: append-only JSON lines, open during a `with` block."""
 
     def __init__(self, path: Path, run: str) -> None:
-        """Name the file and the run's `fingerprint`."""
+        """`run` is the run's `fingerprint`."""
         self.path = path
         self.answers: dict[str, str] = {}
         self.cut: set[str] = set()
-        """Keys of the answers that ended at the limit of tokens."""
+        """The keys of answers that ended at the limit of tokens."""
         self._run = run
         self._lock = FileLock(f"{path}.lock")
 
     def __enter__(self) -> "AnswerFile":
-        """Read the kept answers; a last line that was cut by a kill is dropped. Raises AnswerFileError."""
+        """Reads the stored answers; drops a last line that was cut by a kill. Raises AnswerFileError."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
@@ -182,7 +181,7 @@ async def ask_all(
     file: AnswerFile,
     tick: Callable[[int], object],
 ) -> RunResult:
-    """Ask what the file does not hold, in task order, until several failures in a row; `tick` counts tasks done."""
+    """Asks the questions that the file lacks, in order, until several fail in a row; `tick` counts finished tasks."""
     outcome = RunResult()
     for tasks in rounds:
         run = _Run(answerer, iter(tasks(file.answers)), file, tick, outcome)
@@ -190,21 +189,21 @@ async def ask_all(
             async with asyncio.TaskGroup() as group:
                 for _ in range(run.workers):
                     group.create_task(run.work())
-        except ExceptionGroup as errors:  # a full disk, a broken question file
+        except ExceptionGroup as errors:  # Such as a full disk, or a broken question file.
             raise errors.exceptions[0] from errors
         if outcome.stopped:
             break
     return outcome
 
 
-def asked(
+def ask_model(
     models: Models,
     answerer: Answerer[Q],
     rounds: Iterable[Round[Q]],
     count: int,
     file: AnswerFile,
 ) -> RunResult:
-    """Ask one of the models, with a progress bar, and close all. Raises UnfinishedError on Ctrl-C."""
+    """Asks one of the models, with a progress bar, and closes all. Raises UnfinishedError on Ctrl-C."""
 
     async def ask() -> RunResult:
         try:
@@ -220,7 +219,7 @@ def asked(
 
 
 class _Run(Generic[Q]):
-    """One run in progress."""
+    """A run in progress."""
 
     def __init__(
         self,
@@ -265,7 +264,7 @@ class _Run(Generic[Q]):
         return batch
 
     async def _ask(self, batch: list[tuple[str, Q]]) -> None:
-        """Ask a batch; if it fails as one, each question by itself."""
+        """Asks a batch; if that fails, asks each question by itself."""
         usages: list[Usage] = []
         try:
             texts = await self._answerer.answers(
@@ -296,7 +295,7 @@ class _Run(Generic[Q]):
         self._tick(1)
 
     def _refused(self, keys: Sequence[str], error: ModelError) -> None:
-        """Note questions without an answer; after several in a row nothing more is asked."""
+        """Notes questions without an answer; several failures in a row stop the run."""
         self._in_a_row += 1
         for key in keys:
             self._failed(key, str(error))

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from arena.inference.endpoint import Endpoint, EndpointError
-from arena.inference.event_stream import DONE, events, status_in, told_error
+from arena.inference.event_stream import DONE, error_in, events, status_in
 from arena.inference.thread_share import StrangersNetwork
 from arena.inference.trouble import Trouble, refusal
 from arena.io.fetch import Fetcher, FetchError
@@ -32,30 +32,30 @@ _STEPS = 1_000
 _AT_ONCE = 20
 """Chunks and events read of one reply per second, and in one burst: faster ones wait at the server."""
 _HEADERS = ("accept", "content-length", "content-type", "transfer-encoding")
-"""Headers that go out as openai sets them; its others may reveal the operator's environment."""
+"""The headers of openai that are sent; its others may reveal the operator's environment."""
 _HELD_BACK = "held-back"
-"""Placeholder key for openai; only the transport adds the real key."""
+"""The placeholder key for openai; only the transport adds the real key."""
 _SENT = "http11.send_request_body.complete"
 _RUN = frozenset((200, 504, 524))
-"""Statuses after which the model may have run: an answer, or a proxy that waited for one in vain."""
+"""The statuses after which the model may have run: an answer, or a proxy's time-out."""
 
 
 class Call:
-    """One request: what it costs, and how fast its reply is read."""
+    """A request: whether it costs anything, and the pace of reading its reply."""
 
     def __init__(self) -> None:
         self.sent = False
         """Whether the whole request was sent and not refused, so that it costs at least its prompt."""
         self.is_done = False
-        """Whether the server has said that its reply is whole: by `[DONE]`, or by one that is no stream."""
+        """Whether the server has marked its reply as whole: by `[DONE]`, or by a reply that is not a stream."""
         self._due = 0.0
 
     async def trace(self, event: str, _: object) -> None:
-        """Note, by an event of the connection, that the whole request was sent."""
+        """Notes, from an event of the connection, that the whole request was sent."""
         self.sent = self.sent or event == _SENT
 
     async def step(self) -> None:
-        """Wait until one more chunk or event may be read: a server that sends tiny pieces holds up nobody."""
+        """Waits until another chunk or event may be read, so that a server of tiny pieces holds up nobody."""
         now = asyncio.get_running_loop().time()
         self._due = max(self._due, now - _AT_ONCE / _STEPS) + 1 / _STEPS
         if self._due > now:
@@ -66,7 +66,7 @@ _CALL: ContextVar[Call] = ContextVar("call")
 
 
 class _ReplyError(httpx2.RemoteProtocolError):
-    """A reply that is not read; says why."""
+    """A reply is refused; the message says why."""
 
 
 class PinnedTransport(httpx2.AsyncBaseTransport):
@@ -92,7 +92,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             pool._network_backend = StrangersNetwork(pool._network_backend)
 
     async def resolve(self) -> None:
-        """Resolve and check a user's host, once. Raises EndpointError."""
+        """Resolves and checks a user's host, once. Raises EndpointError."""
         if not self._fetcher:
             return
         try:
@@ -101,7 +101,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
             raise EndpointError(f"the address: {error}") from error
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send the request to a pinned address of the host, and to the next one if it cannot be reached."""
+        """Sends the request to a pinned address of the host, and to the next one if it cannot be reached."""
         if (request.url.scheme, request.url.netloc) != (self._url.scheme, self._url.netloc):
             raise httpx2.UnsupportedProtocol("the request is for another host")
         for address in self._pinned[:-1]:
@@ -143,7 +143,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """Body of a reply: at most so many bytes, and no more chunks a second than others on the loop can bear."""
+    """The body of a reply, with a limit on its bytes and on its chunks a second."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int, call: Call) -> None:
         self._stream = stream
@@ -179,7 +179,7 @@ class OpenAIClient:
         fetcher: Fetcher | None = None,
         most: int = MOST_BYTES,
     ) -> None:
-        """Create a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
+        """Creates a client; `fetcher` resolves and checks a user's host, `most` is the maximum bytes of a reply."""
         self._endpoint = endpoint
         self._timeout = timeout
         self._transport = PinnedTransport(endpoint, connections, fetcher, most)
@@ -187,7 +187,7 @@ class OpenAIClient:
         """openai's own client, once open; its calls go through `call`, and are one attempt each."""
 
     async def open(self) -> None:
-        """Load openai, and resolve and check a user's host, once. Raises EndpointError."""
+        """Loads openai, and resolves and checks a user's host, once. Raises EndpointError."""
         if self.api is not None:
             return
         openai = await asyncio.to_thread(_openai)
@@ -208,20 +208,23 @@ class OpenAIClient:
         await self._transport.aclose()
 
     async def call(self, made: Awaitable[T]) -> T:
-        """The result of a call. Raises Trouble."""
+        """Returns the result of a call. Raises Trouble."""
         try:
             async with asyncio.timeout(self._timeout):
                 return await made
         except (_openai().APIError, httpx2.HTTPError, TimeoutError) as error:
             trouble = self._trouble(error)
-        raise trouble  # out here, so that it does not carry the server's error with it
+        raise trouble  # Outside of the handler, so that the server's error is no context of it.
 
     async def complete(self, content: bytes, call: Call) -> bytes:
-        """The body of the reply to a chat completion. Raises Trouble."""
+        """Returns the body of the reply to a chat completion. Raises Trouble."""
         return (await self._post(content, call, stream=False)).content
 
     async def stream(self, content: bytes, call: Call) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the events of a streamed chat completion. Raises Trouble, and ValueError for what is no JSON."""
+        """Yields the events of a streamed chat completion.
+
+        Raises Trouble, and ValueError for data that are not JSON.
+        """
         response = await self._post(content, call, stream=True)
         try:
             async with aclosing(events(response, call.step)) as stream:
@@ -249,8 +252,9 @@ class OpenAIClient:
         return await self.call(self.api.post("/chat/completions", content=content, **more))
 
     def _failure(self, event: Mapping[str, Any]) -> Trouble | None:
-        """The Trouble that an event tells; an `error` that holds nothing is none."""
-        if (error := told_error(event)) is None:
+        """Returns the Trouble in an event; None if it has no error, or an empty one."""
+        error = error_in(event)
+        if error is None:
             return None
         status = status_in(error)
         trouble = refusal(status or 500, {}, error, self._endpoint.redacted)
@@ -276,7 +280,7 @@ class OpenAIClient:
 
 
 def _body(response: httpx2.Response, read: object) -> object:
-    """The whole JSON of an error's body, of which openai keeps what is under `error`, if there is that."""
+    """Returns the whole JSON of an error's body; openai keeps only the part under `error`."""
     try:
         return json.loads(response.content)
     except (ValueError, RecursionError, httpx2.StreamError):
@@ -285,7 +289,7 @@ def _body(response: httpx2.Response, read: object) -> object:
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The TLS of the operator's endpoints, made once: to load the certificates for each visitor's key would be slow."""
+    """Returns the TLS context of the operator's endpoints, made once, since loading certificates is slow."""
     return httpx2.create_ssl_context()
 
 
@@ -295,7 +299,7 @@ def _verification(url: httpx2.URL) -> ssl.SSLContext | bool:
 
 @cache
 def _openai() -> ModuleType:
-    """Import openai on first use: it is slow to import and the app starts without it."""
+    """Imports openai on first use: it is slow to import and the app starts without it."""
     import openai
 
     return openai

@@ -1,7 +1,7 @@
 """Models behind OpenAI-compatible servers, `kind = "api"`: one streamed chat completion an answer, images as data URLs.
 
-A stream that ends without a `finish_reason` or `[DONE]` was cut. Whatever ends after text is an end; an answer that was
-cut at the limit of tokens is kept and marked. An answer of thinking, blanks or nothing alone is a failure.
+A stream that ends without a `finish_reason` or `[DONE]` was cut. Any `finish_reason` after text is an end; an answer
+that was cut at the limit of tokens is kept and marked. An answer without text besides thinking is a failure.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ from arena.validation import must_be
 _LOG = logging.getLogger(__name__)
 _RETRIES = Retries(attempts=ATTEMPTS, patience=10.0)
 MOST_CHARACTERS = 100_000
-"""Most characters of an answer; a server that sends more is broken."""
+"""The most characters of an answer; a server that sends more is broken."""
 _MOST_BYTES = 20_000_000
 LOADING_SECONDS = 180.0
-"""How long a server that loads its model is waited for."""
+"""The longest wait for a server that is loading its model."""
 _UNNAMED = "unnamed"
-"""Finish reason of an end that a server gives no name."""
+"""The finish reason of an end without a name."""
 _LAST_SECONDS = 5.0
-"""How long the token counts behind an answer's end are waited for."""
+"""The longest wait for the token counts after an answer's end."""
 _OPTIONAL = ("stream_options", "max_tokens")
-"""Fields that some servers refuse; the request is then repeated without them, or with a newer name."""
+"""The fields that some servers refuse; the request is then repeated without them, or with a newer name."""
 _KINDS: Mapping[str, ModelTrouble] = {
     "slow": "slow",
     "bad reply": "bad reply",
@@ -54,15 +54,15 @@ _KINDS: Mapping[str, ModelTrouble] = {
     "field": "refused",
     "spent": "spent",
 }
-"""Troubles of a call as those of a model; with any other the model is down."""
+"""The troubles of a model by those of a call; with any other the model is down."""
 
 VISITOR = "visitor"
-"""In place of a variable's name: each visitor's own key."""
+"""Each visitor's own key, in place of a variable's name."""
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)?", re.ASCII)
 _ROUTER = re.compile(
     r"https://router\.huggingface\.co/v1/?|http://(127\.0\.0\.1|localhost):\d{1,5}/v1/?", re.ASCII
 )
-"""Where visitors' keys may go: the router, or this machine."""
+"""The addresses that visitors' keys may be sent to: the router, or this machine."""
 _JOINER = "\u2060"
 """Word joiner: invisible, and part of no tokenizer's control token."""
 _CONTROL = re.compile(
@@ -73,7 +73,7 @@ _CONTROL = re.compile(
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|IMG|IMG_BREAK|IMG_END)\]|<</?SYS>>",
     re.IGNORECASE,
 )
-"""Control tokens: what would end a turn, begin another or stand for an image."""
+"""Control tokens, which would end a turn, begin another or mean an image."""
 
 
 class ApiTable(CardTable, frozen=True):
@@ -91,7 +91,7 @@ class ApiTable(CardTable, frozen=True):
     ] = ""
 
     def own(self, secret: Callable[[str], Secret]) -> dict[str, Any]:
-        """Address and key. Raises EndpointError."""
+        """Returns the address and the key. Raises EndpointError."""
         key = secret(self.key_from) if self.key_from else Secret("")
         is_visitors = self.key_from == VISITOR
         if is_visitors and not _ROUTER.fullmatch(self.address):
@@ -99,20 +99,20 @@ class ApiTable(CardTable, frozen=True):
                 f'key_from is "{VISITOR}", and visitors\' keys are sent to Hugging Face alone; the address must be '
                 "https://router.huggingface.co/v1"
             )
-        address = Endpoint(self.address, key).shown
+        address = Endpoint(self.address, key).address
         return {"address": address, "key": key, "visitor_key": is_visitors}
 
 
 class _Channel:
-    """One text of an answer, which comes in pieces: its pieces can be stored and hold no key."""
+    """A text of an answer, which comes in pieces; they can be stored and don't contain the key."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._redaction = KeyRedaction(endpoint)
         self._half = ""
-        """First half of a surrogate pair, whose second half may come with the next piece."""
+        """The first half of a surrogate pair; the second half may come with the next piece."""
 
     def take(self, piece: str) -> str:
-        """The next text, without what may become the key."""
+        """Returns the next text, except an end that may become the key."""
         text = self._half + piece
         self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
         return self._redaction.take(storable(text.removesuffix(self._half)))
@@ -122,7 +122,7 @@ class _Channel:
 
 
 class _Answer(Call):
-    """State of one attempt."""
+    """The state of an attempt."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__()
@@ -130,20 +130,20 @@ class _Answer(Call):
         self.characters = 0
         self.finish = ""
         self.is_over = False
-        """Whether the last piece was an end without text: some servers name an end with each piece."""
+        """Whether the last piece was an end without text, since some servers name an end with each piece."""
         self.tokens: Tokens | None = None
-        """Tokens so far, by the server's own count."""
+        """The tokens so far, by the server's own count."""
         self._text = _Channel(endpoint)
         self._thinking = _Channel(endpoint)
         self._refusal = _Channel(endpoint)
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._thought = 0
         self._refused: list[str] = []
         self._calls = False
 
     @property
     def is_whole(self) -> bool:
-        """Whether the server has said that the answer ended, and not that it failed."""
+        """Whether the server has marked the answer's end, and not as a failure."""
         return (bool(self.finish) or self.is_done) and ending(self.finish) != "failed"
 
     @property
@@ -151,7 +151,7 @@ class _Answer(Call):
         return ending(self.finish) == "cut"
 
     def take(self, event: Mapping[str, Any]) -> Iterator[str]:
-        """Take an event and yield its new text and thinking, without what may become the key. Raises Trouble."""
+        """Yields the new text and thinking of an event, except an end that may become the key. Raises Trouble."""
         self.tokens = counted(event.get("usage")) or self.tokens
         choice = _choice(event.get("choices"))
         if choice is None:
@@ -176,11 +176,11 @@ class _Answer(Call):
             if self._thought <= MOST_CHARACTERS and (text := self._thinking.take(message.thinking)):
                 yield Thought(text)
         if text := self._text.take(message.text):
-            self._said.append(text)
+            self._texts.append(text)
             yield text
 
     def ended(self) -> Iterator[str]:
-        """Yield the last text. Raises ModelError if the answer is not whole, or none."""
+        """Yields the last text. Raises ModelError if the answer is not whole, or empty."""
         if ending(self.finish) == "filtered":
             raise ModelError("refused", "the server's content filter stopped the answer")
         if not self.is_whole:
@@ -190,17 +190,18 @@ class _Answer(Call):
         if thought := self._thinking.end():
             yield Thought(thought)
         last = self._text.end()
-        said = "".join([*self._said, last])
-        if says_something(said):
-            yield from filter(None, (last,))
+        text = "".join([*self._texts, last])
+        if says_something(text):
+            if last:
+                yield last
             return
         refused = "".join([*self._refused, self._refusal.end()])
         if not says_something(refused):
-            raise ModelError("blank", self._why_blank(said))
+            raise ModelError("blank", self._why_blank(text))
         yield refused
 
-    def _why_blank(self, said: str) -> str:
-        if self._thought or parted(said).thinking:
+    def _why_blank(self, text: str) -> str:
+        if self._thought or parted(text).thinking:
             spent = "all its tokens went into thinking; raise max_tokens"
             only = "the model thought and said nothing"
             return f"there is no answer: {spent if self.cut else only}"
@@ -210,7 +211,10 @@ class _Answer(Call):
 
 
 def _choice(choices: object) -> Mapping[str, Any] | None:
-    """The first choice of an event; None where it has none. Raises TypeError for what is no list of choices."""
+    """Returns the first choice of an event; None if it has none.
+
+    Raises TypeError for anything but a list of choices.
+    """
     if not choices:
         return None
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
@@ -219,7 +223,7 @@ def _choice(choices: object) -> Mapping[str, Any] | None:
 
 
 def _finish(reason: object) -> str:
-    """A finish reason as a text, which some servers send as an object or a number; "" where there is none."""
+    """Returns a finish reason as a text; some servers send an object or a number. "" if there is none."""
     if isinstance(reason, dict):
         reason = reason.get("type") or _UNNAMED
     if isinstance(reason, int | float) and reason:
@@ -244,7 +248,7 @@ class ApiVLM:
     async def stream(
         self, turns: Conversation, settings: Generation, note: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield the answer as it comes, as `VLM.stream` says; retries only while no word has come."""
+        """Yields the answer in pieces, as in `VLM.stream`; retries only before the first word."""
         check_limits(self.card, turns)
         await self._client.open()
         clock = asyncio.get_running_loop().time
@@ -262,7 +266,7 @@ class ApiVLM:
             finally:
                 if answer.sent:
                     note(self._usage(turns, settings, answer))
-            if refused := [field for field in _OPTIONAL if field in trouble.named - self._dropped]:
+            if refused := [field for field in _OPTIONAL if field in trouble.fields - self._dropped]:
                 self._dropped.add(refused[0])
                 continue
             _LOG.info("%s: %s (attempt %d)", self.card.name, trouble, attempt)
@@ -284,18 +288,11 @@ class ApiVLM:
         settings: Generation,
         note: Callable[[Usage], None] = pass_over,
     ) -> tuple[str, ...]:
-        return tuple(
-            [
-                "".join(
-                    [
-                        piece
-                        async for piece in self.stream(turns, settings, note)
-                        if not isinstance(piece, Thought)
-                    ]
-                )
-                for turns in conversations
-            ]
-        )
+        answers = []
+        for turns in conversations:
+            pieces = [piece async for piece in self.stream(turns, settings, note)]
+            answers.append("".join(piece for piece in pieces if not isinstance(piece, Thought)))
+        return tuple(answers)
 
     async def _attempt(
         self, turns: Conversation, settings: Generation, answer: _Answer
@@ -310,7 +307,7 @@ class ApiVLM:
                             yield piece
             except Trouble:
                 if not (answer.pieces and answer.finish and answer.is_whole):
-                    raise  # what fails behind the end concerns the token counts alone
+                    raise  # A failure after the end only concerns the token counts.
             for piece in answer.ended():
                 yield piece
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -319,7 +316,7 @@ class ApiVLM:
     async def _next(
         self, events: AsyncGenerator[Mapping[str, Any], None], deadline: float, answer: _Answer
     ) -> Mapping[str, Any] | None:
-        """The next event, None after the last; a server that only keeps the connection open is slow."""
+        """Returns the next event, None after the last; a server that only keeps the connection open is slow."""
         patience = _LAST_SECONDS if answer.is_over else self.card.timeout
         try:
             async with asyncio.timeout_at(
@@ -352,7 +349,7 @@ class ApiVLM:
         return json.dumps(body).encode()
 
     def _usage(self, turns: Conversation, settings: Generation, answer: _Answer) -> Usage:
-        """Usage as the server counted; without a count to the end, estimated from what was sent and received."""
+        """Returns the usage by the server's count, or else an estimate from the request and the answer."""
         prompt, completion = answer.tokens or (most_usage(self.card, turns, settings).prompt, 0)
         if not (answer.tokens and answer.finish):
             completion = max(completion, answer.pieces, answer.characters // 4)
@@ -361,7 +358,7 @@ class ApiVLM:
 
 
 def _error(trouble: Trouble, answer: _Answer) -> ModelError:
-    """A call's trouble as the model's, with the server's own reason."""
+    """Returns a call's trouble as the model's error, with the server's own reason."""
     words = trouble.words
     if trouble.kind == "loading":
         words = f"the model was still loading after {LOADING_SECONDS:g} seconds; try again later"
@@ -376,11 +373,11 @@ API = ModelKind(ApiTable, lambda card, _: ApiVLM(card))
 
 
 def _message(turn: Turn) -> dict[str, Any]:
-    said = neutralised if turn.role == "user" else str
+    as_text = neutralised if turn.role == "user" else str
     if not turn.images:
-        return {"role": turn.role, "content": said(turn.text)}
+        return {"role": turn.role, "content": as_text(turn.text)}
     content = [
-        {"type": "text", "text": said(part)}
+        {"type": "text", "text": as_text(part)}
         if isinstance(part, str)
         else {"type": "image_url", "image_url": {"url": data_url(part)}}
         for part in turn.parts
@@ -389,5 +386,5 @@ def _message(turn: Turn) -> dict[str, Any]:
 
 
 def neutralised(text: str) -> str:
-    """The text with each control token broken, so that it reads the same; a local processor does it by itself."""
+    """Returns a text with each control token broken, which reads the same; a local processor does this itself."""
     return _CONTROL.sub(lambda match: match[0][0] + _JOINER + match[0][1:], text)

@@ -1,8 +1,8 @@
-"""Router's list: which models a router of Hugging Face can ask now, and at which price.
+"""Router's list: the models that a router of Hugging Face offers now, and their prices.
 
-`GET /models` names each model's input modalities, and of each provider its status and its prices in dollars per million
-tokens (https://huggingface.co/docs/inference-providers/hub-api). It is read without a key. What it holds is a
-stranger's: whatever is not as it should be counts as absent.
+`GET /models` has each model's input modalities, and each provider's status and prices in dollars per million tokens
+(https://huggingface.co/docs/inference-providers/hub-api). It is read without a key. Its content comes from a stranger,
+so malformed parts count as absent.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MOST_BYTES = 3_000_000
 _SECONDS = 15.0
 _LIMITS = FileLimits(bytes=MOST_BYTES, rows=None)
 _POLICIES = frozenset(("cheapest", "fastest", "preferred"))
-"""What may stand behind a model's colon instead of a provider's name."""
+"""The policies that may follow a model's colon, in place of a provider's name."""
 _MOST_DOLLARS = 100_000
 
 JSONObject: TypeAlias = Mapping[str, JSON]
@@ -30,25 +30,25 @@ log = logging.getLogger(__name__)
 
 
 class ListError(RuntimeError):
-    """A router's list can't be read; says why."""
+    """A router's list can't be read; the message says why."""
 
 
 class UnlistedError(LookupError):
-    """A card that can't be asked by a router's list; says why, to the operator."""
+    """A card isn't available by a router's list; the message tells the operator why."""
 
 
 class RouterList:
     """The last list of one router."""
 
     def __init__(self, address: str) -> None:
-        """Read nothing yet; `address` is that of the router's cards."""
+        """Reads nothing yet; `address` is the router's in its cards."""
         self._address = address
         self._models: Mapping[str, JSONObject] | None = None
         self.is_fresh = False
-        """Whether it could be read the last time."""
+        """Whether the last reading succeeded."""
 
     async def read(self) -> None:
-        """Read the list; one that can't be read leaves the last one as it was."""
+        """Reads the list; if that fails, the last one stays."""
         try:
             content = await fetched(f"{self._address}/models")
             self._models = await asyncio.to_thread(models_of, content)
@@ -58,7 +58,7 @@ class RouterList:
             log.warning("the list of models at %s was not read: %s", self._address, error)
 
     def price(self, card: ModelCard) -> Price:
-        """Return what the router's cheapest live provider takes for a card. Raises UnlistedError."""
+        """Returns the price of the router's cheapest live provider for a card. Raises UnlistedError."""
         if self._models is None:
             raise UnlistedError(
                 f"not checked: the list at {self._address}/models can't be read yet"
@@ -69,21 +69,20 @@ class RouterList:
             raise UnlistedError(f"the router doesn't list {model}")
         if not _takes_images(listed):
             raise UnlistedError(f"the router lists {model} without image input")
-        live = [
-            offer
-            for offer in _objects(listed.get("providers"))
-            if offer.get("status") == "live" and provider in ("", *_POLICIES, offer.get("provider"))
-        ]
+        offers = _objects(listed.get("providers"))
+        if provider and provider not in _POLICIES:
+            offers = [offer for offer in offers if offer.get("provider") == provider]
+        live = [offer for offer in offers if offer.get("status") == "live"]
         if not live:
             raise UnlistedError(f"no provider of {model} is live")
-        prices = [price for offer in live if (price := _price(offer)) is not None]
+        prices = [price for price in map(_price, live) if price is not None]
         if not prices:
             raise UnlistedError(f"no live provider of {model} says its price")
         return min(prices, key=lambda price: (price.completion, price.prompt))
 
 
 async def fetched(url: str) -> bytes:
-    """The body at a router's address, without a key and without redirects. Raises ListError."""
+    """Returns the body at a router's address, without a key and without redirects. Raises ListError."""
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     verify = tls_context() if url.startswith("https:") else False
     try:
@@ -107,7 +106,7 @@ async def fetched(url: str) -> bytes:
 
 
 def models_of(content: bytes) -> Mapping[str, JSONObject]:
-    """The models of a list by their ids. Raises ListError for what is no list of models."""
+    """Returns the models of a list by their ids. Raises ListError for anything but a list of models."""
     try:
         listing = parse_json(content.decode(), _LIMITS)
     except (UnicodeDecodeError, RowsError) as error:

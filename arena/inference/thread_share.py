@@ -1,8 +1,7 @@
-"""A thread's share: whatever strangers' servers send, reading it takes a small part of the time of this thread.
+"""A thread's share: reading from strangers' servers takes only a small part of this thread's time.
 
-A server may send heads without end, a byte a record, or what is slow to parse: all of it is paid for by waiting before
-more is read. Votes are answered by other threads of this process, which wait whenever this one computes.
-"""
+A server may send endless headers, one byte at a time, or data that is slow to parse. Each reading is balanced by
+waiting before the next. Other threads of this process answer votes, and wait whenever this thread computes."""
 
 import asyncio
 import time
@@ -12,26 +11,26 @@ from weakref import WeakKeyDictionary
 from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream
 
 SHARE = 0.1
-"""Of the thread's time, for all strangers' servers together."""
+"""The share of the thread's time for all strangers' servers together."""
 BURST_SECONDS = 1.0
-"""Waiting that is saved up in quiet times: ordinary servers hardly ever wait."""
+"""The most waiting that is saved up in quiet times, so that ordinary servers rarely wait."""
 LONGEST_SECONDS = 0.5
-"""Most waiting that is owed: the operator's own judge computes in this thread too, and never stops the others."""
+"""The most waiting that is owed, since the operator's own judge computes in this thread too."""
 PIECE = 4_096
-"""Most bytes that are read at one go."""
+"""The most bytes that are read at once."""
 
 
 class ThreadShare:
-    """Lets one after the other go on, each when what was computed before is paid for."""
+    """Gives turns in order, each once the computation before is balanced by waiting."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._owed = 0.0
-        self._seen = time.monotonic()
+        self._last = time.monotonic()
         self._used = time.thread_time()
 
     async def turn(self) -> None:
-        """Wait for what this thread has computed since the last turn."""
+        """Waits to balance this thread's computation since the last turn."""
         async with self._turn:
             wait = self._owes()
             if wait > 0:
@@ -40,9 +39,9 @@ class ThreadShare:
     def _owes(self) -> float:
         now = time.monotonic()
         used = time.thread_time()
-        owed = self._owed + (used - self._used) / SHARE - (now - self._seen)
+        owed = self._owed + (used - self._used) / SHARE - (now - self._last)
         self._owed = min(max(owed, -BURST_SECONDS), LONGEST_SECONDS)
-        self._seen = now
+        self._last = now
         self._used = used
         return self._owed
 
@@ -51,12 +50,12 @@ _shares: "WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadShare]" = WeakKeyDi
 
 
 def share() -> ThreadShare:
-    """Return the share of strangers in the running loop."""
+    """Returns the share of strangers in the running loop."""
     return _shares.setdefault(asyncio.get_running_loop(), ThreadShare())
 
 
 class StrangersNetwork(AsyncNetworkBackend):
-    """A network whose streams are read within the share."""
+    """A network that reads its streams within the share."""
 
     def __init__(self, network: AsyncNetworkBackend) -> None:
         self._network = network

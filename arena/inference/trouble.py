@@ -1,7 +1,7 @@
-"""Troubles of calls to an OpenAI-compatible server: what each error means in our own words, and when to ask again.
+"""Troubles of calls to an OpenAI-compatible server: each error in our own words, and the time to try again.
 
-A server's error text may echo the key and name the model. Its sentence is kept apart from our words, shortened and
-without secrets, for those who may read it.
+A server's error text may echo the key and name the model. So its sentence is separate from our words, shortened and
+without secrets.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Literal, NamedTuple
@@ -57,14 +57,14 @@ class Trouble(Exception):
     kind: TroubleKind
     words: str
     wait: float | None = None
-    """Seconds that the server asks to wait."""
+    """The seconds that the server asks to wait."""
     tokens: Tokens | None = None
-    named: frozenset[str] = frozenset()
-    """Fields of a request that the server's error names."""
+    fields: frozenset[str] = frozenset()
+    """The request's fields that the server's error names."""
     reason: str = ""
     """The server's own sentence, bounded and without secrets; it may name the model."""
     status: int | None = None
-    """HTTP status of a refusal: 402 for an empty account and 404 for no such model, whichever the server chose."""
+    """The HTTP status of a refusal: always 402 for an empty account and 404 for no such model."""
 
     def __str__(self) -> str:
         return self.words
@@ -72,22 +72,22 @@ class Trouble(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Retries:
-    """Retry policy: as long a wait as the server asks for, else short growing ones."""
+    """A retry policy: waits as the server asks, or else short growing ones."""
 
     attempts: int = 8
     backoff: float = 0.05
     """Seconds before the second attempt; tripled before each further one, up to 8."""
     patience: float = 120.0
-    """Maximum seconds to wait, whatever the server asks for."""
+    """The most seconds to wait, even if the server asks for more."""
 
-    def wait(self, attempt: int, asked: float | None) -> float:
-        """Seconds to wait after an attempt (from 1), with jitter: calls that failed together do not retry together."""
-        if asked is not None:
-            return min(asked, self.patience) + self.backoff * random.uniform(0.0, 0.5)
+    def wait(self, attempt: int, requested: float | None) -> float:
+        """Returns the seconds to wait after an attempt (from 1), with jitter, so that calls don't retry together."""
+        if requested is not None:
+            return min(requested, self.patience) + self.backoff * random.uniform(0.0, 0.5)
         return min(self.backoff * 3 ** (attempt - 1), _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
 
     async def another(self, attempt: int, trouble: Trouble) -> bool:
-        """Wait before the next attempt; return False if there is none."""
+        """Waits before the next attempt; returns False if there is none."""
         if trouble.kind not in PASSING or attempt >= self.attempts:
             return False
         await asyncio.sleep(self.wait(attempt, trouble.wait))
@@ -98,7 +98,7 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)", re.ASCII)
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BAD_REQUEST = (400, 413, 422)
 _EARLY = (409, 425, 429)
-"""Statuses below 500 that servers answer while a model is being loaded."""
+"""The statuses below 500 that servers send while a model is being loaded."""
 _LOADING = re.compile(
     r"\b(?:is|are|still|currently|being|model) (?:\w{1,20} )?(?:loading|warming up|starting up"
     r"|initiali[sz]ing)\b|\b(?:loading|initiali[sz]ing|warming up) (?:the )?(?:model|weights|engine)"
@@ -112,7 +112,7 @@ _LOADING_WAIT = 5.0
 _MOST_SECONDS = 86_400.0
 _STATUS: Mapping[TroubleKind, int] = {"spent": 402, "unknown": 404}
 _ABOUT_KEY = frozenset[TroubleKind](("hopeless", "spent", "unknown"))
-"""Troubles whose sentence may speak of the key or the account, or stands in our words already."""
+"""Troubles with a sentence about the key or the account, or with a sentence that our words already include."""
 _KEY_REFUSED = re.compile(r"api.?key|authenticat|credential|unauthori[sz]ed")
 _QUOTA = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota|payment")
 _MODEL = re.compile(
@@ -122,7 +122,7 @@ _MODEL = re.compile(
     r"(?:not found|not exist|not a valid|unknown|not supported by|not available)"
 )
 _NO_PROVIDER = re.compile(r"model_not_supported|not supported by any provider")
-"""As Hugging Face's router says that nobody whom the key's owner has enabled serves a model."""
+"""The sentence of Hugging Face's router if none of the key owner's providers serves a model."""
 _RETIRED = re.compile(
     r"decommission|deprecated|retired|sunset|discontinued|end[ -]of[ -]life|no longer (?:supported|available|offered)"
     r"|shut down"
@@ -140,13 +140,13 @@ _SECRET = re.compile(
     r"|(?i:(?:api[ _-]?key|(?<![a-z])key(?==)|token|secret|passw(?:or)?d|pwd|signature|authorization|credentials?)"
     r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?(?:(?:bearer|basic|token)\s{1,3})?[^\s'\",;&)]{4,}+)"
 )
-"""What looks like a key, a token or an account in a server's sentence."""
+"""Texts that look like a key, a token or an account in a server's sentence."""
 _WORDS = ("message", "msg", "error_msg", "error", "detail", "errors", "description")
-"""Fields of an error that hold its sentence, or more of it, in servers' forms."""
+"""The fields of an error with its sentence, or a part of it, in the forms of different servers."""
 _MOST_DEPTH = 4
 _MOST_READ = 4000
 _MOST_SENTENCE = 200
-"""Characters that are repeated of a server's sentence."""
+"""The most characters of a server's sentence."""
 _POLICY = re.compile(
     r"content_?(filter|policy)|content management policy|responsible_?ai|safety|invalid_prompt|flagged"
 )
@@ -168,12 +168,12 @@ def refusal(
     body: object,
     redacted: Callable[[str], str] = lambda text: text,
 ) -> Trouble:
-    """The Trouble of an HTTP status other than 200, with its headers and decoded body.
+    """Returns the Trouble of an HTTP status other than 200, with its headers and decoded body.
 
-    `redacted` takes the endpoint's key out of a text.
+    `redacted` removes the endpoint's key from a text.
     """
     if isinstance(body, list) and len(body) == 1:
-        body = body[0]  # as Gemini sends errors
+        body = body[0]  # Gemini sends errors in a list.
     trouble = _refusal(status, headers, body, redacted)
     trouble.status = _STATUS.get(trouble.kind, status)
     if trouble.kind not in _ABOUT_KEY:
@@ -189,19 +189,18 @@ def _refusal(
     redacted: Callable[[str], str],
 ) -> Trouble:
     error = body.get("error") or body if isinstance(body, dict) else body
-    said = (
-        json.dumps(error)[:5000].lower() if isinstance(error, dict) else str(error)[:5000].lower()
-    )
-    if status == 402 or (status in (403, 429) and _QUOTA.search(said)):
+    text = json.dumps(error) if isinstance(error, dict) else str(error)
+    text = text[:5000].lower()
+    if status == 402 or (status in (403, 429) and _QUOTA.search(text)):
         return Trouble("spent", "the account has no quota or credit left; add some, then resume")
-    if status in (404, 410) or (status == 403 and _lacks_model(said)):
-        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
-    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(said)):
+    if status in (404, 410) or (status == 403 and _lacks_model(text)):
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+    if status in (401, 403) or (status in _BAD_REQUEST and _KEY_REFUSED.search(text)):
         return Trouble(
             "hopeless",
             f"the server does not accept the key ({status}); check it and what it may use",
         )
-    if (status in _EARLY or status >= 500) and is_loading(said, body):
+    if (status in _EARLY or status >= 500) and is_loading(text, body):
         wait = asked_wait(headers) or _estimated_time(body) or _LOADING_WAIT
         return Trouble("loading", "the model is still loading", wait)
     if status == 429:
@@ -209,65 +208,65 @@ def _refusal(
     if status in (408, 409, 425) or status >= 500:
         return Trouble("again", f"an error of the server ({status})", asked_wait(headers))
     if status in _BAD_REQUEST:
-        return _bad_request(status, said, error, redacted)
+        return _bad_request(status, text, error, redacted)
     return Trouble(
         "hopeless", f"the server answered {status}, as no chat completion does; check the address"
     )
 
 
-def is_loading(said: str, body: object) -> bool:
-    """Whether an error says that the model is not in memory yet; `said` is the error in lower case.
+def is_loading(text: str, body: object) -> bool:
+    """Returns whether an error says that the model is not in memory yet; `text` is the error in lower case.
 
     llama.cpp's server ("Loading model"), Hugging Face ("Model ... is currently loading", with `estimated_time`), and
     servers that scale from zero.
     """
     if _estimated_time(body) is not None:
         return True
-    return bool(_LOADING.search(said)) and not _LOAD_FAILED.search(said)
+    return bool(_LOADING.search(text)) and not _LOAD_FAILED.search(text)
 
 
 def _estimated_time(body: object) -> float | None:
-    """Seconds until the model is loaded, as Hugging Face estimates them."""
+    """Returns the seconds until the model is loaded, by Hugging Face's estimate."""
     seconds = body.get("estimated_time") if isinstance(body, dict) else None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool):
         return None
     return float(seconds) if 0 <= seconds < _MOST_SECONDS else None
 
 
-def _bad_request(status: int, said: str, error: object, redacted: Callable[[str], str]) -> Trouble:
-    """Distinguish a request that is wrong for every prompt from one that is wrong for this prompt only."""
+def _bad_request(status: int, text: str, error: object, redacted: Callable[[str], str]) -> Trouble:
+    """Distinguishes a request that is wrong for every prompt from one that is wrong for this prompt only."""
     field = error.get("param") if isinstance(error, dict) else None
-    named = _FIELDS & set(_WORD.findall(said))
-    if _NO_PROVIDER.search(said):
-        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
-    if _POLICY.search(said):
+    fields = _FIELDS & set(_WORD.findall(text))
+    if _NO_PROVIDER.search(text):
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+    if _POLICY.search(text):
         return Trouble("refused", "the server's content policy refuses this prompt")
-    if status == 413 or _LENGTH.search(said):
-        return Trouble("too big", "the prompt is too long for the model", named=named)
-    if field in _FIELDS or _FIELD.search(said):
+    if status == 413 or _LENGTH.search(text):
+        return Trouble("too big", "the prompt is too long for the model", fields=fields)
+    if field in _FIELDS or _FIELD.search(text):
         name = field if isinstance(field, str) and field in _FIELDS else "a field of the request"
-        return Trouble("field", f"the model does not take {name}", named=named)
-    if _lacks_model(said) and not named:
-        return Trouble("unknown", _unknown_model(status, said, _sentence(error, redacted)))
-    return Trouble("refused", f"the server refuses this prompt ({status})", named=named)
+        return Trouble("field", f"the model does not take {name}", fields=fields)
+    if _lacks_model(text) and not fields:
+        return Trouble("unknown", _unknown_model(status, text, _sentence(error, redacted)))
+    return Trouble("refused", f"the server refuses this prompt ({status})", fields=fields)
 
 
-def _lacks_model(said: str) -> bool:
-    """Whether an error says that the server has no such model, not any more, or not for this key."""
-    gone = _RETIRED.search(said) or _NO_ACCESS.search(said)
-    return bool(_MODEL.search(said) or (gone and _IS_ABOUT_MODEL.search(said)))
+def _lacks_model(text: str) -> bool:
+    """Returns whether an error says that the server has no such model, no longer has it, or not for this key."""
+    gone = _RETIRED.search(text) or _NO_ACCESS.search(text)
+    return bool(_MODEL.search(text) or (gone and _IS_ABOUT_MODEL.search(text)))
 
 
-def _unknown_model(status: int, said: str, sentence: str) -> str:
-    """What to say where a server has no such model or address, or not any more, with its own sentence.
+def _unknown_model(status: int, text: str, sentence: str) -> str:
+    """Returns the words for a model or address that a server doesn't have, with the server's own sentence.
 
-    `said` is its whole error in lower case.
+    `text` is its whole error in lower case.
     """
-    about_model = _IS_ABOUT_MODEL.search(said)
+    about_model = _IS_ABOUT_MODEL.search(text)
     words = f"the server knows no such model or address ({status}); check their spelling"
-    if about_model and _RETIRED.search(said):
+    if about_model and _RETIRED.search(text):
         words = f"the server no longer offers this model ({status}); choose another"
-    elif about_model and _NO_ACCESS.search(said):
+    elif about_model and _NO_ACCESS.search(text):
         words = (
             f"there is no such model for this key ({status}); check its spelling, or choose another"
         )
@@ -277,8 +276,8 @@ def _unknown_model(status: int, said: str, sentence: str) -> str:
 
 
 def _sentence(error: object, redacted: Callable[[str], str]) -> str:
-    """The sentence of a server's error, shortened, without what is or looks like a secret; "" for a page."""
-    text = _said(error)
+    """Returns the sentence of a server's error, shortened and without possible secrets; "" for a page."""
+    text = _first_text(error)
     if _PAGE.match(text):
         return ""
     plain = " ".join(storable(redacted(text[:_MOST_READ])).split())
@@ -286,23 +285,32 @@ def _sentence(error: object, redacted: Callable[[str], str]) -> str:
     return hidden if len(hidden) <= _MOST_SENTENCE else f"{hidden[:_MOST_SENTENCE]}..."
 
 
-def _said(error: object, depth: int = 0) -> str:
-    """The first text of an error in its servers' forms, with what OpenRouter passes on of a model's own server."""
-    if isinstance(error, str) or depth > _MOST_DEPTH:
-        return error if isinstance(error, str) else ""
+def _first_text(error: object, depth: int = 0) -> str:
+    """Returns the first text of an error, in any server's form; OpenRouter adds the text of a model's own server."""
+    if isinstance(error, str):
+        return error
+    if depth > _MOST_DEPTH:
+        return ""
     if isinstance(error, list):
-        return next((text for part in error[:10] if (text := _said(part, depth + 1))), "")
+        return _first_of(error[:10], depth)
     if not isinstance(error, dict):
         return ""
-    fields = (error.get(name) for name in _WORDS)
-    text = next((text for field in fields if (text := _said(field, depth + 1))), "")
+    text = _first_of([error.get(name) for name in _WORDS], depth)
     metadata = error.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     return f"{text}: {raw}" if isinstance(raw, str) and raw else text
 
 
+def _first_of(parts: Sequence[object], depth: int) -> str:
+    for part in parts:
+        text = _first_text(part, depth + 1)
+        if text:
+            return text
+    return ""
+
+
 def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that headers ask to wait: by `retry-after` (RFC 9110 10.2.3), else by the limits of which none remain."""
+    """Returns the seconds that headers ask to wait: `retry-after` (RFC 9110 10.2.3), or the reset of used-up limits."""
     for name, unit in (("retry-after-ms", "ms"), ("retry-after", "s")):
         if (seconds := _seconds(headers.get(name, ""), unit, now)) is not None:
             return seconds
@@ -316,7 +324,7 @@ def asked_wait(headers: Mapping[str, str], now: float | None = None) -> float | 
 
 
 def _seconds(text: str, unit: str, now: float | None) -> float | None:
-    """Seconds that a header means: a number of units, a duration as in 6m0s, or a date."""
+    """Returns the seconds in a header: a number of units, a duration as in 6m0s, or a date."""
     try:
         seconds = float(text) * _UNITS[unit]
     except ValueError:
@@ -326,13 +334,13 @@ def _seconds(text: str, unit: str, now: float | None) -> float | None:
             seconds = parsedate_to_datetime(text).timestamp() - (
                 time.time() if now is None else now
             )
-        except (ValueError, OverflowError):  # no date, or one of a year that there is not
+        except (ValueError, OverflowError):  # No date, or one with an impossible year.
             return None
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
 def counted(usage: object) -> Tokens | None:
-    """Token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
+    """Returns the token counts of a reply's `usage`; a prompt of 0 tokens is no count."""
     if not isinstance(usage, Mapping):
         return None
     prompt = _token_count(usage.get("prompt_tokens"))

@@ -1,8 +1,8 @@
-"""Weights: what models of the Hub need on this machine, downloaded in the background, and where each of them stands.
+"""Weights: the files of models of the Hub, downloaded in the background, and the progress of each model.
 
-Files go into the Hub's own cache, in its layout, so that `hf cache` and other programs share them. A download that was
-cut off goes on from where it was, which huggingface_hub's does not. No token is ever sent: that of a Space belongs to
-its copy of the votes.
+Files go into the Hub's own cache, in its layout, so that `hf cache` and other programs share them. An interrupted
+download continues, unlike huggingface_hub's. No token is ever sent, since that of a Space belongs to its copy of the
+votes.
 """
 
 import errno
@@ -30,28 +30,28 @@ from arena.types import ModelCard, ModelError
 
 _LOG = logging.getLogger(__name__)
 _PATTERNS = ("*.json", "*.txt", "*.jinja", "*.model", "*.safetensors")
-"""The files that a model is loaded from; those in folders are of other programs."""
+"""The files that a model is loaded from; files in folders belong to other programs."""
 _ELSEWHERE = frozenset("/\\:")
-"""In a name, these lead to another folder, on Windows to another drive."""
+"""Signs in a name that lead to another folder, or on Windows to another drive."""
 _WEIGHTS = "*.safetensors"
 _INDEX = "model.safetensors.index.json"
 _LIST_SECONDS = 5.0
 _TIMEOUT = httpx2.Timeout(15.0, connect=5.0)
 _TRIES = 4
-"""Tries in a row that bring nothing."""
+"""The tries in a row without progress that end a download."""
 _PAUSE_SECONDS = 0.5
 _SPARE_BYTES = 100_000_000
-"""What a download leaves free on the disk."""
+"""The bytes that a download leaves free on the disk."""
 _AGAIN_SECONDS = 60.0
-"""Shortest time until a model that could not be loaded, or came damaged, is tried again, however often visitors ask."""
+"""The shortest time before another try of a model that failed to load, or arrived damaged."""
 _SURE_SECONDS = 3.0
-"""How long a download runs before its end is told."""
+"""The seconds of a download before its end is estimated."""
 
 Trouble: TypeAlias = Literal["offline", "switched off", "no room", "failed"]
 
 
 class WeightsError(RuntimeError):
-    """Weights are not here; the message says why and what to do, for the operator."""
+    """Weights are missing; the message tells the operator why and what to do."""
 
     def __init__(self, trouble: Trouble, text: str) -> None:
         super().__init__(text)
@@ -59,22 +59,22 @@ class WeightsError(RuntimeError):
 
 
 class WeightsStanding(NamedTuple):
-    """Where the weights of one model stand."""
+    """The progress of a model's weights."""
 
     state: Literal["absent", "loading", "ready", "failed"]
     done: int = 0
-    """Bytes that are here, of `total`; 0 of 0 until its files are known, and once they are in the cache."""
+    """The downloaded bytes, of `total`; 0 of 0 until the files are known, and once they are in the cache."""
     total: int = 0
     error: WeightsError | None = None
 
 
 class Progress(NamedTuple):
-    """How far all downloads are."""
+    """The progress of all downloads."""
 
     done: int
     total: int
     seconds: float | None
-    """Until they end; None while nobody can say."""
+    """The estimated seconds to their end; None without an estimate."""
 
 
 class HubFile(NamedTuple):
@@ -83,7 +83,7 @@ class HubFile(NamedTuple):
     name: str
     size: int
     digest: str
-    """SHA-256 of a large file, else git's SHA-1, by which the cache names it."""
+    """The name in the cache: SHA-256 of a large file, else git's SHA-1."""
 
 
 class Repository:
@@ -99,7 +99,7 @@ class Repository:
 
     @property
     def is_here(self) -> bool:
-        """Whether all weights are in the cache. They come last, so the other files are too."""
+        """Whether all weights are in the cache; they come last, so the other files are there too."""
         needed = {"config.json", "model.safetensors"}
         try:
             if (self.snapshot / _INDEX).is_file():
@@ -110,7 +110,7 @@ class Repository:
             return False
 
     def files(self, client: httpx2.Client) -> tuple[HubFile, ...]:
-        """Ask the Hub which files there are, once. Raises WeightsError."""
+        """Asks the Hub for the list of files, once. Raises WeightsError."""
         if constants.HF_HUB_OFFLINE:
             raise WeightsError(
                 "switched off",
@@ -143,7 +143,7 @@ class Repository:
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[None]:
-        """Hold the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
+        """Holds the model's place in the cache, once no other server does. Raises WeightsError, OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.folder / "download.lock")
         while True:
@@ -155,7 +155,7 @@ class Repository:
                 _check_stop(stop)
 
     def bytes_of(self, file: HubFile) -> int:
-        """How many bytes of a file are here."""
+        """Returns the number of downloaded bytes of a file."""
         blob = self._blob(file)
         if blob.is_file():
             return file.size
@@ -169,7 +169,7 @@ class Repository:
         tell: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
-        """Download what is missing of a file, check it, and put it into the snapshot.
+        """Downloads the missing part of a file, checks it, and puts it into the snapshot.
 
         `tell` gets the number of bytes of each step, negative when they were wrong. Raises WeightsError, OSError.
         """
@@ -230,7 +230,7 @@ class Repository:
         tell: Callable[[int], None],
         stop: threading.Event,
     ) -> None:
-        """Append what comes to a part of a file. Raises HTTPError when the connection breaks off."""
+        """Appends the reply to a part of a file. Raises HTTPError when the connection breaks off."""
         here = part.stat().st_size
         headers = {"range": f"bytes={here}-", "accept-encoding": "identity"}
         address = f"{self._address}/{file.name}"
@@ -254,7 +254,7 @@ class Repository:
                         return
 
     def _check(self, answer: httpx2.Response) -> None:
-        """Raise WeightsError for an answer without the model."""
+        """Raises WeightsError for an answer without the model."""
         status = answer.status_code
         name = self.card.model
         if status in (401, 403):
@@ -276,7 +276,7 @@ class Repository:
 
 
 def weights_folder(card: ModelCard) -> Path | None:
-    """Return the folder of a model of the Hub whose weights are all in the cache."""
+    """Returns the folder of a model of the Hub if all its weights are in the cache."""
     if card.revision is None:
         return None
     repository = Repository(card)
@@ -284,7 +284,7 @@ def weights_folder(card: ModelCard) -> Path | None:
 
 
 def host() -> str:
-    """Return the name of the Hub, or of its mirror."""
+    """Returns the name of the Hub, or of its mirror."""
     return httpx2.URL(constants.ENDPOINT).host
 
 
@@ -302,7 +302,7 @@ def _part(blob: Path) -> Path:
 
 
 def _digest(path: Path, file: HubFile) -> str:
-    """Return the digest by which the Hub names a file: git's for a small one."""
+    """Returns the digest by which the Hub names a file: git's for a small one."""
     is_large = len(file.digest) == 64
     digest = hashlib.sha256() if is_large else hashlib.sha1(f"blob {file.size}\0".encode())
     with path.open("rb") as content:
@@ -347,13 +347,13 @@ class Downloads:
         self._thread: threading.Thread | None = None
         self._loaders: list[threading.Thread] = []
         self._failed_at: dict[ModelCard, float] = {}
-        """When a model could not be loaded, or came damaged."""
+        """The times when a model failed to load, or arrived damaged."""
         self._begun = 0.0
         self._came = 0
-        """Bytes since then; less than none when more had to be thrown away."""
+        """The bytes since then; negative if more had to be thrown away."""
 
     def standing(self, card: ModelCard) -> WeightsStanding:
-        """Where a model stands; one that needs no download is ready."""
+        """Returns the progress of a model; one that needs no download is ready."""
         return self._standings.get(card, WeightsStanding("ready"))
 
     @property
@@ -368,7 +368,7 @@ class Downloads:
         return Progress(done, total, seconds)
 
     def start(self) -> None:
-        """Begin, or try once more what has failed, unless it did a moment ago; does nothing while it runs."""
+        """Starts the downloads, also failed ones unless they have just failed; does nothing while they run."""
         with self._lock:
             if self._thread is not None and self._thread.is_alive():
                 return
@@ -386,7 +386,7 @@ class Downloads:
             self._thread.start()
 
     def stop(self) -> None:
-        """End at the next piece; what has come is kept."""
+        """Ends the downloads at the next piece; the downloaded parts stay."""
         self._stop.set()
 
     def _has_just_failed(self, card: ModelCard) -> bool:
@@ -448,7 +448,7 @@ class Downloads:
                 self._get(client, repository, files, bar)
 
     def _has_room(self, lists: dict[Repository, tuple[HubFile, ...]], needed: int) -> bool:
-        """Whether the disk takes so many bytes; else all have failed."""
+        """Returns whether the disk has room for this many bytes; otherwise marks all as failed."""
         folder = Path(constants.HF_HUB_CACHE)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -497,7 +497,7 @@ class Downloads:
                 self._failed(repository, WeightsError("failed", text))
 
     def _ready(self, repository: Repository) -> None:
-        """Begin to load a model whose weights are in the cache: it is ready once that works."""
+        """Starts loading a model with its weights in the cache; it is ready once that succeeds."""
         loader = threading.Thread(target=self._loaded, args=(repository,), daemon=True)
         self._loaders.append(loader)
         loader.start()

@@ -1,7 +1,8 @@
-"""Work aside: a function of strangers' large files runs in a process of its own, at low priority and bounded.
+"""Work aside: functions that read large uploaded files run in bounded, low-priority processes of their own.
 
-Votes wait neither for it nor for its memory, which goes when it ends. A helper that has loaded the program forks one
-process an order, and kills it as soon as whoever waits for it hangs up. Where a system cannot fork, the caller works.
+Votes do not wait for them, and their memory is freed when the process ends. A helper process that has loaded the
+program forks a process for each call, and kills it as soon as its caller hangs up. On systems that cannot fork, the
+function runs in the caller's process.
 """
 
 import gc
@@ -33,26 +34,28 @@ T = TypeVar("T")
 _ROOT = Path(__file__).parents[2]
 _NICE = 15
 _LOOK_SECONDS = 0.2
-"""How often is looked whether a process has ended, and whether its caller still waits."""
+"""Seconds between two checks of whether a process has ended and whether its caller still waits."""
 _LENGTH = struct.Struct("!Q")
 _still_waits: ContextVar[Callable[[], bool]] = ContextVar("still_waits", default=lambda: True)
 
 
 class AsideError(ValueError):
-    """The work was refused, was too large, or nobody waits for it any more; the message says what to do."""
+    """The call was refused, was too large, or nobody waits for it any more; the message says what to do."""
 
 
 class ProcessBounds(NamedTuple):
-    """What one process may use, and how many there are."""
+    """Limits of one process, and of the number of processes and callers."""
 
     memory: int = 2_000_000_000
     """Bytes of address space."""
     seconds: int = 120
-    """Of computing."""
+    """CPU time."""
     at_once: int = max(1, (os.cpu_count() or 1) // 2)
+    """Processes that work at the same time."""
     waiting: int = 16
-    """Callers, those at work among them: each holds a thread."""
+    """Callers at the same time, including those whose process runs; each holds a thread."""
     of_network: int = 4
+    """Callers at the same time from one network."""
 
 
 BOUNDS = ProcessBounds()
@@ -65,7 +68,7 @@ _LEFT = "Nobody waits for this file any more; choose it again"
 
 @contextmanager
 def while_waited(waits: Callable[[], bool]) -> Iterator[None]:
-    """End what this block has done aside as soon as nobody `waits` any more."""
+    """Stops calls of `Aside.run` in this block as soon as `waits` returns False."""
     token = _still_waits.set(waits)
     try:
         yield
@@ -74,7 +77,7 @@ def while_waited(waits: Callable[[], bool]) -> Iterator[None]:
 
 
 class Aside:
-    """The helper of one server, started when it is needed first; it loads these modules, and calls their `warm`."""
+    """The helper process of one server, started at the first call; it imports these modules and calls their `warm`."""
 
     def __init__(self, modules: Sequence[str], bounds: ProcessBounds = BOUNDS) -> None:
         self._modules = modules
@@ -85,37 +88,37 @@ class Aside:
         self._helper: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
-    def run(self, function: Callable[..., T], *given: Any, network: str | None = None) -> T:
-        """Return what a function of these modules returns, or raise what it raises; all must be picklable.
+    def run(self, function: Callable[..., T], *arguments: Any, network: str | None = None) -> T:
+        """Calls a function in a process of its own; function, arguments, result and exceptions must be picklable.
 
-        Raises AsideError where a bound is met, or when nobody waits any more.
+        Raises AsideError if a limit is reached or nobody waits any more.
         """
         if not hasattr(os, "fork"):
-            return function(*given)
+            return function(*arguments)
         waits = _still_waits.get()
-        with ExitStack() as held:
-            held.enter_context(self._counted(network))
+        with ExitStack() as stack:
+            stack.enter_context(self._counted(network))
             while not self._turns.acquire(timeout=_LOOK_SECONDS):
                 if not waits():
                     raise AsideError(_LEFT)
-            held.callback(self._turns.release)
-            ours = held.enter_context(self._hired())
-            _send(ours, (function, given, self._bounds))
-            answered = select.poll()
-            answered.register(ours, select.POLLIN)
-            while not answered.poll(1_000 * _LOOK_SECONDS):
+            stack.callback(self._turns.release)
+            ours = stack.enter_context(self._hired())
+            _send(ours, (function, arguments, self._bounds))
+            poll = select.poll()
+            poll.register(ours, select.POLLIN)
+            while not poll.poll(1_000 * _LOOK_SECONDS):
                 if not waits():
                     raise AsideError(_LEFT)
             try:
-                failed, found = _received(ours)
+                failed, result = _received(ours)
             except (EOFError, ConnectionError) as error:
                 raise AsideError(_TOO_LARGE) from error
         if failed:
-            raise found
-        return found
+            raise result
+        return result
 
     def stop(self) -> None:
-        """End the helper, and with it all that works."""
+        """Ends the helper, and with it all running calls."""
         with self._lock:
             helper, self._helper = self._helper, None
             if helper is not None and self._control is not None:
@@ -139,7 +142,7 @@ class Aside:
                     del self._callers[network]
 
     def _hired(self) -> socket.socket:
-        """Return our end of a line to a process that was just forked; hanging up ends it."""
+        """Returns our end of a connection to a newly forked process; closing it ends the process."""
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             if self._helper is None or self._helper.poll() is not None:
@@ -168,7 +171,7 @@ def _send(line: socket.socket, message: object) -> None:
 
 
 def _received(line: socket.socket) -> Any:
-    """Return the next message. Raises EOFError if there is none."""
+    """Returns the next message. Raises EOFError if there is none."""
     with line.makefile("rb") as file:
         head = file.read(_LENGTH.size)
         data = file.read(*_LENGTH.unpack(head)) if len(head) == _LENGTH.size else b""
@@ -179,7 +182,7 @@ def _received(line: socket.socket) -> Any:
 
 # The helper, and the processes that it forks.
 def help_out(control: socket.socket) -> None:
-    """Fork a process for each line that comes in, kill those whose caller hung up, and end with the server."""
+    """Forks a process for each connection handed over, kills those whose caller hung up, and ends with the server."""
     control.setblocking(False)
     lines: dict[int, socket.socket] = {}
     handed: list[int] | None = None
@@ -194,7 +197,7 @@ def help_out(control: socket.socket) -> None:
 
 
 def _awaited(control: socket.socket, lines: Mapping[int, socket.socket]) -> list[int] | None:
-    """Wait a moment and return what was handed over; [] after the server's end, None where nothing was."""
+    """Waits a moment for a connection and returns its file descriptor; [] after the server ended, None if none came."""
     of_line = {line.fileno(): pid for pid, line in lines.items()}
     poll = select.poll()
     poll.register(control, select.POLLIN)
@@ -212,7 +215,7 @@ def _awaited(control: socket.socket, lines: Mapping[int, socket.socket]) -> list
 def _bury(lines: dict[int, socket.socket]) -> None:
     for pid in [*lines]:
         if os.waitpid(pid, os.WNOHANG)[0]:
-            _kill(pid)  # what it started
+            _kill(pid)  # the processes that it started
             lines.pop(pid).close()
 
 
@@ -241,7 +244,7 @@ def _forked(line: socket.socket, others: Sequence[socket.socket]) -> int:
 
 
 def _work(line: socket.socket) -> None:
-    function, given, bounds = _received(line)
+    function, arguments, bounds = _received(line)
     if resource is not None:
         for kind, bound in (
             (resource.RLIMIT_AS, bounds.memory),
@@ -251,7 +254,7 @@ def _work(line: socket.socket) -> None:
             with suppress(ValueError, OSError):  # macOS does not bound address space
                 resource.setrlimit(kind, (bound, bound))
     try:
-        message: tuple[bool, object] = False, function(*given)
+        message: tuple[bool, object] = False, function(*arguments)
     except MemoryError:
         return
     except Exception as error:  # noqa: BLE001  the caller raises it

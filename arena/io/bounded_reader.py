@@ -1,9 +1,9 @@
-"""Bounded reader: runs the reader of one kind of file in this process, with memory, time and output bounded.
+"""Bounded reader: runs the reader of one file format in this process, with memory, time and output bounded.
 
 `tables.py` runs this file, as `bounded_reader.py READER ORDER < FILE`. READER is a file with a function `rows`, which
-yields what is written as lines of JSON: `[row, cells]`. An error with a `message`, the fields of
-`strict_json.RowsError`, is written as the last line. What no rule foresees may end the process with a traceback that
-nobody sees: the parent says what a person needs to know.
+yields row number and cells; they are written as lines of JSON, `[row, cells]`. An error with a `message`, the fields of
+`strict_json.RowsError`, is written as the last line. Any other error ends the process with a traceback that nobody
+sees; the parent process then raises an error of its own.
 """
 
 import contextlib
@@ -21,13 +21,13 @@ except ImportError:  # Windows
 
 
 SHORT = 64
-"""Characters to which a cell stands for itself."""
+"""Most characters of a text that is its own digest."""
 DIGEST = "sha256:"
-"""Start of a digest."""
+"""Start of a digest that is a hash."""
 
 
 def digest(cell: Any) -> str:
-    """What tells a cell from others: a short text itself, of anything else its sha256."""
+    """Returns a short text or a number as it is, and of any other cell its sha256."""
     if isinstance(cell, str) and len(cell) <= SHORT and cell.isprintable():
         return cell
     if cell is None or isinstance(cell, int | float):
@@ -37,7 +37,7 @@ def digest(cell: Any) -> str:
 
 
 def bound_process(memory: int, seconds: int) -> None:
-    """Bound this process's address space and computing time, where the system can."""
+    """Bounds this process's address space and CPU time, where the system can."""
     if resource is None:
         return
     for kind, bound in (
@@ -69,7 +69,7 @@ def main(reader: str, order: dict) -> None:
 
 
 if __name__ == "__main__":
-    # Blocks what the readers' libraries would load and not use here: numpy's threads alone can fill the address space.
+    # Blocks imports that the readers' libraries do not need here: numpy's threads alone can fill the address space.
     sys.modules |= {"numpy": None, "PIL": None}
     main(sys.argv[1], json.loads(sys.argv[2]))
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""CSV files: the one writer of tables, so that no spreadsheet runs what a stranger wrote."""
+"""CSV writer, used for all tables: no spreadsheet runs a cell of it as a formula."""
 
 import csv
 import io
@@ -16,37 +16,39 @@ _NUMBER = re.compile(r"-(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)?")
 
 
 def safe_cell(text: str) -> str:
-    """The text for a spreadsheet: what it would run gets an apostrophe, and what is too long is cut with a mark."""
+    """Returns a text safe for a spreadsheet: formulas get an apostrophe, and a text that is too long is cut and
+    marked.
+    """
     clean = _UNPRINTABLE.sub("", text)
     safe = f"'{clean}" if _FORMULA.match(clean) and not _NUMBER.fullmatch(clean) else clean
     return safe if len(safe) <= CELL_LIMIT else safe[: CELL_LIMIT - len(_CUT)] + _CUT
 
 
 def plain_cell(text: str) -> str:
-    """The text that `safe_cell` put an apostrophe before; any other as it is."""
+    """Removes the apostrophe that `safe_cell` added; any other text stays as it is."""
     return text[1:] if text.startswith("'") and safe_cell(text[1:]) == text else text
 
 
 def write_csv(
-    file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **how: Any
+    file: TextIO, rows: Iterable[Iterable[object]], exact: bool = False, **options: Any
 ) -> None:
-    """Write rows of cells, their texts made safe; `exact`: as they are, for programs that read them back.
+    """Writes rows of cells, with `safe_cell` on each text, or with `exact` unchanged, for programs that read them back.
 
-    A text with a line break of any kind is quoted. `how` are other options of `csv.writer`.
+    A text with a line break of any kind is quoted. `options` are other options of `csv.writer`.
     """
-    cells = (
-        rows
-        if exact
-        else ([safe_cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
-    )
-    end = how.pop("lineterminator", "\n")
+    safe_rows = rows if exact else map(_safe_row, rows)
+    end = options.pop("lineterminator", "\n")
     # The writer quotes any character of its terminator.
     lines: Any = SimpleNamespace(write=lambda line: file.write(line.removesuffix("\r\n") + end))
-    csv.writer(lines, lineterminator="\r\n", **how).writerows(cells)
+    csv.writer(lines, lineterminator="\r\n", **options).writerows(safe_rows)
 
 
-def csv_text(rows: Iterable[Iterable[object]], **how: Any) -> str:
-    """Rows as CSV text; `how` as in `write_csv`."""
+def _safe_row(row: Iterable[object]) -> list[object]:
+    return [safe_cell(cell) if isinstance(cell, str) else cell for cell in row]
+
+
+def csv_text(rows: Iterable[Iterable[object]], **options: Any) -> str:
+    """Returns rows as CSV text; `options` as in `write_csv`."""
     out = io.StringIO(newline="")
-    write_csv(out, rows, **how)
+    write_csv(out, rows, **options)
     return out.getvalue()

@@ -1,7 +1,7 @@
 """Drawn pictures: several joined into one, boxes drawn on one, a black one. Equal pictures in, equal bytes out.
 
-All take what `images.read_picture` keeps: upright RGB. Letters come from a bitmap inside Pillow, so that no font of a
-machine shapes them; which bytes a picture becomes hangs on the version of Pillow alone (`DRAWN_BY`).
+All functions take pictures from `images.read_picture`, which are upright RGB. Digits come from a bitmap font inside
+Pillow, not from the machine's fonts, so the bytes depend on the version of Pillow alone (`DRAWN_BY`).
 """
 
 import io
@@ -16,7 +16,7 @@ from arena.io.images import encoded
 
 DRAWN_BY = f"Pillow {__version__}"
 MOST_IN_ROW = 4
-"""More pictures stand in a grid, as wide as it is high or one wider."""
+"""More pictures are joined in a grid with as many columns as rows, or one more."""
 GAP = 16
 """White pixels between joined pictures."""
 LONGEST = 4096
@@ -28,10 +28,10 @@ _LINE_SHARE = 0.003
 
 
 def joined(pictures: Sequence[bytes]) -> bytes:
-    """One picture of several, numbered from 1 in their upper left corners.
+    """Joins pictures into one, numbered from 1 in their upper left corners.
 
-    Up to four stand in a row, more in a grid row by row; each is as high as the highest, with 16 white pixels between
-    them. What is longer than 4,096 pixels is made smaller as a whole.
+    Up to four stand in a row, more in a grid row by row. Each is scaled to the height of the highest, with 16 white
+    pixels between them. A result longer than 4,096 pixels is made smaller as a whole.
     """
     images = [_decoded(data) for data in pictures]
     height = max(image.height for image in images)
@@ -59,7 +59,7 @@ def joined(pictures: Sequence[bytes]) -> bytes:
 
 
 def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
-    """A picture with red boxes: left, top, right and bottom edge, as shares of its width and height."""
+    """Draws red boxes on a picture; a box is left, top, right and bottom edge, as shares of its width and height."""
     image = _decoded(picture)
     pen = ImageDraw.Draw(image)
     thickness = max(1, round(_LINE_SHARE * max(image.size)))
@@ -70,7 +70,7 @@ def with_boxes(picture: bytes, boxes: Sequence[tuple[float, float, float, float]
 
 
 def black(picture: bytes) -> bytes:
-    """A black picture of the same size."""
+    """Returns a black picture of the same size."""
     return encoded(Image.new("RGB", _decoded(picture).size), "PNG")[0]
 
 

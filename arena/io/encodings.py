@@ -1,16 +1,16 @@
-"""Encodings of text that is no UTF-8, by what it reads as; one is named only where nearly all of it fits."""
+"""Encodings of text that is not UTF-8, guessed from its bytes; one is named only where nearly all of the text fits."""
 
 from itertools import pairwise
 
 _GB18030 = "GB18030 (GBK), as Chinese spreadsheets save it"
 SAMPLE = 100_000
-"""Bytes that an encoding is recognised from."""
+"""Bytes from which an encoding is recognised."""
 _WESTERN = frozenset("“”‘’–—…•€£°«»¿¡§©®±²³µ½¼¾·´\xa0ŒœŠšŽžŸ")
-"""Signs of Windows-1252 in plain texts, beside its letters from 0xC0 on."""
+"""Characters of Windows-1252 in plain texts, besides its letters from 0xC0 on."""
 
 
 def read_as(text: bytes, place: str) -> str:
-    """What text that is no UTF-8 seems to be, from its first bytes; else `place`, which names the first wrong one."""
+    """Returns the likely encoding of text that is not UTF-8, or `place`, which names the first wrong byte."""
     if len(text) > SAMPLE:
         text = text[:SAMPLE].rsplit(b"\n", 1)[0]
     if _is_gb18030(text):
@@ -19,10 +19,11 @@ def read_as(text: bytes, place: str) -> str:
 
 
 def _is_gb18030(raw: bytes) -> bool:
-    """Whether text that is no UTF-8 reads as Chinese in GB18030 or GBK.
+    """Returns whether text that is not UTF-8 reads as Chinese in GB18030 or GBK.
 
-    Its common signs are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of Latin-1
-    stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins higher.
+    Its common characters are pairs of bytes above 0xA0, and most ideographs begin with 0xB0 to 0xD7. A letter of
+    Latin-1 stands alone between ASCII; Korean's EUC-KR begins with 0xC8 at most; Japanese has kana; Cyrillic begins
+    higher.
     """
     try:
         text = raw.decode("gb18030")
@@ -39,9 +40,9 @@ def _is_gb18030(raw: bytes) -> bool:
 
 
 def _is_windows_1252(raw: bytes) -> bool:
-    """Whether text that is no UTF-8 reads as a Western language: letters with accents, each alone between others.
+    """Returns whether text that is not UTF-8 reads as a Western language: accented letters, rarely two in a row.
 
-    In other encodings signs follow one another, or are none of its letters.
+    In other encodings such bytes follow one another, or are none of its letters.
     """
     try:
         text = raw.decode("cp1252")

@@ -1,4 +1,4 @@
-"""Image downloads: remote pictures for an operator's import, from public addresses only, bounded in size and time."""
+"""Picture downloads for an operator's import: from public addresses only, bounded in size and time."""
 
 import asyncio
 import socket
@@ -18,11 +18,11 @@ _MOST_ADDRESSES = 3
 _AT_ONCE = 8
 _RESOLVE_SECONDS = 10.0
 _RESOLVERS = ThreadPoolExecutor(16, "resolver")
-"""A name's own server may take half a minute to say nothing, and no other work waits for these threads."""
+"""Threads for name look-ups alone, since a silent name server may hold one for half a minute."""
 
 
 class FetchError(ValueError):
-    """A URL was not fetched; the message says which, why, and what mends it."""
+    """A URL was not fetched; the message says which, why, and how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class FetchLimits:
     """Limits of one fetch."""
 
     quiet_seconds: float = 10
-    """For connecting, and between two pieces of the body."""
+    """Longest wait for the connection, and between two pieces of the body."""
     seconds: float = 30
-    """For everything, with redirects."""
+    """Longest time of the whole fetch, including redirects."""
     size: int = 25_000_000
     """Largest body, in bytes."""
     redirects: int = 3
@@ -40,11 +40,11 @@ class FetchLimits:
 
 
 async def addresses(host: str) -> list[str]:
-    """Addresses of a host, best first. Raises FetchError if it has none."""
-    asked = partial(socket.getaddrinfo, host, 443, type=socket.SOCK_STREAM)
+    """Returns the addresses of a host, best first. Raises FetchError if it has none."""
+    look_up = partial(socket.getaddrinfo, host, 443, type=socket.SOCK_STREAM)
     try:
         async with asyncio.timeout(_RESOLVE_SECONDS):
-            found = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, asked)
+            infos = await asyncio.get_running_loop().run_in_executor(_RESOLVERS, look_up)
     except TimeoutError as error:
         raise FetchError(
             f"the host {host} was not found within {_RESOLVE_SECONDS:g} seconds; try again later"
@@ -53,29 +53,29 @@ async def addresses(host: str) -> list[str]:
         raise FetchError(
             f"the host {host} was not found; check its spelling and the network"
         ) from error
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in infos))
 
 
 @dataclass(frozen=True)
 class Fetcher:
-    """Downloads pictures by https: resolves a host once, checks it, and connects to the address that was checked.
+    """Downloads pictures by https: resolves a host once, checks its addresses, and connects to a checked one.
 
     safehttpx 0.1.7 is not used: it accepts one public address among private ones, takes 100.64.0.0/10, fec0::/10 and
     2002::/16 for public, and turns to a resolver on the web by the proxies of the environment.
     """
 
     resolve: Callable[[str], Awaitable[list[str]]] = addresses
-    """Host name to addresses."""
+    """Returns the addresses of a host name."""
     allowed: Callable[[str], bool] = is_public
-    """Which addresses may be connected to."""
+    """Returns whether an address may be connected to."""
     tls: ssl.SSLContext = field(default_factory=partial(httpx.create_ssl_context, trust_env=False))
     """Trusted certificates."""
     port: int = 443
-    """Port that hosts are connected to; a URL never chooses it."""
+    """Port of all connections; a URL cannot change it."""
     limits: FetchLimits = field(default_factory=FetchLimits)
 
     async def fetch(self, url: str) -> bytes:
-        """Body at an https URL. Raises FetchError with the one cause."""
+        """Returns the body at an https URL. Raises FetchError."""
         name = url[:200]
         try:
             async with asyncio.timeout(self.limits.seconds):
@@ -134,13 +134,16 @@ class Fetcher:
         return await answer(last)
 
     async def public_addresses(self, host: str) -> Sequence[str]:
-        """Addresses of a host to connect to, at most three. Raises FetchError unless all that it has are public."""
-        found = await self.resolve(host)
-        if not found or not all(self.allowed(address) for address in found):
+        """Returns at most three addresses of a host to connect to.
+
+        Raises FetchError unless all its addresses are public.
+        """
+        addresses = await self.resolve(host)
+        if not addresses or not all(self.allowed(address) for address in addresses):
             raise FetchError(
                 f"the host {host} is not on the public internet; only public hosts are asked"
             )
-        return found[:_MOST_ADDRESSES]
+        return addresses[:_MOST_ADDRESSES]
 
     async def _body(self, response: httpx.Response) -> bytes:
         if response.status_code != 200:
@@ -191,12 +194,12 @@ def _next(url: httpx.URL, location: str) -> httpx.URL:
 
 
 def fetch(url: str, fetcher: Fetcher | None = None) -> bytes:
-    """Bytes of one remote picture, unchecked but bounded. Raises FetchError. Not for a running event loop."""
+    """Returns the bytes at one URL, bounded but not decoded. Raises FetchError. Not for a running event loop."""
     return asyncio.run((fetcher or Fetcher()).fetch(url))
 
 
 def fetch_all(urls: Iterable[str], fetcher: Fetcher | None = None) -> dict[str, bytes | FetchError]:
-    """Fetch URLs, each once, a few at a time; returns each, in order, with its bytes or its error. Not in a loop."""
+    """Fetches each URL once, a few at a time; returns bytes or error by URL, in order. Not for a running event loop."""
     return asyncio.run(_fetched(list(dict.fromkeys(urls)), fetcher or Fetcher()))
 
 

@@ -1,4 +1,4 @@
-"""Pictures: an upload becomes upright pixels of bounded size without metadata, or an error that says why."""
+"""Pictures: an upload becomes an upright picture of bounded size without metadata, or a PictureError."""
 
 import hashlib
 import io
@@ -24,11 +24,11 @@ from arena.errors import VoterError
 MAX_BYTES = 25_000_000
 """Largest file read, in bytes."""
 KEPT_SIDE = 1600
-"""Longest side of a kept picture, in pixels, unless it is so long that its details would be lost."""
+"""Longest side of a stored picture, in pixels, unless it is so long that its details would be lost."""
 LONG_SHORT_SIDE = 1200
 LONG_SIDE = 8000
 LONG_PIXELS = 4_000_000
-"""Shorter side, longer side and pixels that a long picture, such as a screenshot of a whole page, may keep.
+"""Most pixels of the shorter side, of the longer side and in all, of a long picture such as a screenshot of a page.
 
 Servers that take pictures whole count one token for 28 x 28 pixels (Qwen2.5-VL) or for about 750 (Claude), and refuse
 sides over 8,000 pixels (docs.claude.com/en/docs/vision). Others make it smaller by rules of their own, as OpenAI's do.
@@ -85,46 +85,46 @@ _BROKEN = (
 
 
 class PictureError(VoterError):
-    """A file is no picture that we take; the message says why, and what its owner can do."""
+    """A file is not an accepted picture; the message says why, and how to fix it."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Clean picture: pixels of its own, no metadata."""
+    """A re-encoded picture without metadata, with its thumbnail."""
 
     sha256: str
-    """Hash of `data`, 64 hexadecimal digits: its name."""
+    """Hash of `data` in 64 hexadecimal digits, which names the picture."""
     data: bytes
     """PNG or JPEG."""
     thumbnail: bytes
     """JPEG."""
     width: int
     height: int
-    """Size of the kept picture, in pixels."""
+    """Size of the picture in `data`, in pixels."""
     suffix: str
     """jpg or png."""
 
 
 def read_picture(data: bytes) -> Picture:
-    """Check, decode, turn upright, strip, shrink and encode a picture; equal bytes in, equal bytes out.
+    """Checks a picture, turns it upright, shrinks it and encodes it without metadata; equal bytes in, equal bytes out.
 
-    Only the first frame of an animation is kept. Transparency becomes white. Raises PictureError for any other format,
+    Of an animation only the first frame is used. Transparency becomes white. Raises PictureError for any other format,
     over 25 MB, too many pixels (by the header), or broken data.
     """
     kind = _kind(data)
-    with _broken_told(kind):
+    with _picture_errors(kind):
         image = _pixels(data, kind)
-        kept, suffix = encoded(image, kind)
+        stored, suffix = encoded(image, kind)
         width, height = image.size
         image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
         thumbnail = _jpeg(image)
-    return Picture(hashlib.sha256(kept).hexdigest(), kept, thumbnail, width, height, suffix)
+    return Picture(hashlib.sha256(stored).hexdigest(), stored, thumbnail, width, height, suffix)
 
 
 def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
-    """Width and height at which a picture is kept: as it is, or smaller in the same proportions.
+    """Returns width and height at which a picture is stored: its own, or smaller in the same proportions.
 
-    Raises PictureError for a picture so long that it would be kept at less than half the scale of a shorter one.
+    Raises PictureError for a picture so long that it would be stored at less than half the scale of a shorter one.
     """
     shorter, longer = sorted((width, height))
     by_shorter = min(1.0, LONG_SHORT_SIDE / shorter)
@@ -136,23 +136,23 @@ def kept_size(width: int, height: int, kind: str) -> tuple[int, int]:
             kind,
             f"{width} x {height}",
         )
-    # rounded down, so that a kept picture stays as it is
+    # rounded down, so that a stored picture stays as it is
     return max(1, int(round(width * share, 3))), max(1, int(round(height * share, 3)))
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
-    """Width and height of a picture held upright, by its header. Raises PictureError."""
+    """Returns width and height of a picture turned upright, from its header. Raises PictureError."""
     kind = _kind(data)
-    with _broken_told(kind):
+    with _picture_errors(kind):
         image = _header(data, kind)
         width, height = image.size
-        # Pillow decodes a PNG to look for what it may end with
-        told = kind != "PNG" or _EXIF_OF_PNG.search(data)
-        return (height, width) if told and _orientation(image) > 4 else (width, height)
+        # For a PNG, Pillow decodes the pixels to look for metadata behind them.
+        may_be_turned = kind != "PNG" or _EXIF_OF_PNG.search(data)
+        return (height, width) if may_be_turned and _orientation(image) > 4 else (width, height)
 
 
 @contextmanager
-def _broken_told(kind: str) -> Iterator[None]:
+def _picture_errors(kind: str) -> Iterator[None]:
     try:
         yield
     except PictureError:
@@ -190,7 +190,7 @@ def _kind(data: bytes) -> str:
 
 
 def _header(data: bytes, kind: str) -> ImageFile.ImageFile:
-    """Read the header and bound the pixels; nothing is decoded yet."""
+    """Reads the header and checks the number of pixels, without decoding."""
     if kind == "WEBP":  # libwebp allocates the whole canvas as soon as it is opened
         _check_pixels(_webp_size(data), _MOST_PIXELS, kind)
     elif kind == "GIF":
@@ -216,7 +216,7 @@ def _check_pixels(size: tuple[int, int], most: int, kind: str) -> None:
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:
-    """Width and height, by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
+    """Returns width and height, by https://developers.google.com/speed/webp/docs/riff_container and RFC 9649."""
     if data[12:16] == b"VP8X":
         low, high, low_2, high_2 = struct.unpack("<HBHB", data[24:30])
         return low + (high << 16) + 1, low_2 + (high_2 << 16) + 1
@@ -228,7 +228,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _without_comments(data: bytes) -> bytes:
-    """A GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
+    """Returns a GIF without the blocks before its first frame, except the graphic control (GIF89a, 23 to 26)."""
     # Pillow's time for a comment grows with its square: hours for 25 MB.
     start = position = 13 + (3 * (2 << (data[10] & 7)) if data[10] & 0x80 else 0)
     blocks = 0
@@ -253,7 +253,7 @@ def _without_comments(data: bytes) -> bytes:
 
 
 def _check_scans(data: bytes) -> None:
-    """Refuse a JPEG that keeps a decoder busy for long, or has no scan (its parts: ITU-T T.81, B.2.3)."""
+    """Raises PictureError for a JPEG that takes long to decode, ValueError for one without a scan (T.81, B.2.3)."""
     position = 2
     segments = 0
     scans = 0
@@ -281,7 +281,9 @@ def _check_scans(data: bytes) -> None:
 
 
 def _check_chunks(data: bytes) -> None:
-    """Refuse a PNG of more chunks than any encoder writes: Pillow reads each by itself (PNG, 5.3)."""
+    """Raises PictureError for a PNG of more chunks than any encoder writes, since Pillow reads them singly (PNG,
+    5.3).
+    """
     position = 8
     chunks = 0
     while position < len(data) and data[position + 4 : position + 8] != b"IEND":
@@ -294,39 +296,35 @@ def _check_chunks(data: bytes) -> None:
 
 
 def _pixels(data: bytes, kind: str) -> Image.Image:
-    """Upright sRGB pixels on white, at the size that is kept, with nothing else in them."""
+    """Returns upright sRGB pixels on white, at the size that is stored, without metadata."""
     image = _header(data, kind)
     size = kept_size(*image.size, kind)
     if isinstance(image, JpegImageFile):
         image.draft(None, size)
     profile = image.info.get("icc_profile")
     orientation = _orientation(image)
-    shown = _plain(image)
-    if shown.size != size:
-        shown = shown.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
-    shown = _in_srgb(shown, profile)
-    fresh = Image.new("RGB", shown.size, "white")
-    fresh.paste(shown, mask=shown.getchannel("A") if shown.mode == "RGBA" else None)
+    pixels = _plain(image)
+    if pixels.size != size:
+        pixels = pixels.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
+    pixels = _in_srgb(pixels, profile)
+    fresh = Image.new("RGB", pixels.size, "white")
+    fresh.paste(pixels, mask=pixels.getchannel("A") if pixels.mode == "RGBA" else None)
     return _turned(fresh, orientation)
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """Decode to mode L, RGB, RGBA or CMYK."""
+    """Decodes to mode L, RGB, RGBA or CMYK."""
     image.load()
     if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
         return image.point(lambda value: value / 256).convert("L")
-    mode = (
-        "RGBA"
-        if image.has_transparency_data
-        else image.mode
-        if image.mode in ("L", "CMYK")
-        else "RGB"
-    )
+    mode = image.mode if image.mode in ("L", "CMYK") else "RGB"
+    if image.has_transparency_data:
+        mode = "RGBA"
     return image if image.mode == mode else image.convert(mode)
 
 
 def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
-    """Convert by the embedded profile; a profile that is broken or does not fit is ignored."""
+    """Converts by the embedded profile; a profile that is broken or does not fit is ignored."""
     target = image.mode if image.mode in ("RGB", "RGBA") else "RGB"
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         with suppress(ImageCms.PyCMSError, OSError, ValueError, TypeError):
@@ -341,7 +339,7 @@ def _in_srgb(image: Image.Image, profile: bytes | None) -> Image.Image:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Orientation, 1 to 8 as in EXIF 2.3, 4.6.4; 1 if the metadata is absent or broken, as in browsers."""
+    """Returns the orientation, 1 to 8 as in EXIF 2.3, 4.6.4; 1 if the metadata is absent or broken, as in browsers."""
     try:
         value = image.getexif().get(0x0112, 1)
     except _BROKEN:
@@ -359,7 +357,7 @@ def _turned(image: Image.Image, orientation: int) -> Image.Image:
 
 
 def encoded(image: Image.Image, kind: str) -> tuple[bytes, str]:
-    """A picture as it is kept, and its suffix: PNG where it came as one and stays small, else JPEG."""
+    """Encodes a picture and returns it with its suffix: PNG if it was PNG or GIF and stays small, else JPEG."""
     if kind in ("PNG", "GIF"):
         stream = io.BytesIO()
         image.save(stream, "PNG", optimize=True)
@@ -376,9 +374,9 @@ def _jpeg(image: Image.Image, subsampling: int = 2) -> bytes:
 
 
 def difference_hash(picture: Picture) -> str:
-    """Perceptual hash of 64 bits, 16 hexadecimal digits: whether each of 9 x 8 grey fields is lighter than the next.
+    """Returns the perceptual hash dHash, 64 bits in 16 hexadecimal digits; similar pictures differ in few bits.
 
-    Pictures that look alike differ in few bits (dHash).
+    Each bit says whether one of 9 x 8 grey fields is lighter than the next in its row.
     """
     grey = (
         JpegImageFile(io.BytesIO(picture.thumbnail))
@@ -391,7 +389,7 @@ def difference_hash(picture: Picture) -> str:
 
 
 class PictureStore:
-    """Folder of pictures named by their content; it knows no other names."""
+    """Folder of pictures named by the hash of their content."""
 
     _NAME = re.compile(r"[0-9a-f]{64}\.(?:jpg|png|thumb\.jpg)")
 
@@ -400,20 +398,20 @@ class PictureStore:
         folder.mkdir(parents=True, exist_ok=True)
 
     def keep(self, picture: Picture) -> None:
-        """Write a picture and its thumbnail, each whole or, even after a crash, not at all. Raises OSError."""
+        """Writes a picture and its thumbnail, each whole or not at all, even in a crash. Raises OSError."""
         if not self.has(picture.sha256):
             self._write(f"{picture.sha256}.thumb.jpg", picture.thumbnail)
             self._write(f"{picture.sha256}.{picture.suffix}", picture.data)
 
     def has(self, sha256: str) -> bool:
-        """Whether a picture of this hash is kept, with its thumbnail."""
-        thumbnail, *kept = (
+        """Returns whether a picture of this hash is stored, with its thumbnail."""
+        thumbnail, *pictures = (
             self.path(f"{sha256}.{suffix}") for suffix in ("thumb.jpg", "jpg", "png")
         )
-        return thumbnail is not None and any(kept)
+        return thumbnail is not None and any(pictures)
 
     def path(self, name: str) -> Path | None:
-        """Path of a kept file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
+        """Returns the path of a stored file; None for any name but `<sha256>.jpg`, `.png` and `.thumb.jpg`."""
         if not self._NAME.fullmatch(name):
             return None
         path = self.folder / name

@@ -1,4 +1,4 @@
-"""Named files: files below a folder by the names that a person's table gives them."""
+"""Named files: files below a folder, found by the names in a table."""
 
 import os
 import unicodedata
@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 
 def named_file(folder: Path, name: str) -> Path:
-    """The path of a name below a folder; a part that is not there is looked for in Unicode's other form.
+    """Returns the path of a name below a folder; a part that is missing is looked for in Unicode's other form.
 
     macOS writes accents as signs of their own (NFD), most other systems as letters with accents (NFC).
     """
@@ -26,5 +26,5 @@ def _member(folder: Path, part: str) -> Path | None:
 
 
 def same_name(name: str) -> str:
-    """Return what two names have in common that differ in Unicode's form alone."""
+    """Returns a name in Unicode's form NFC, so that names that differ in form alone are equal."""
     return unicodedata.normalize("NFC", name)

@@ -12,11 +12,11 @@ import pyarrow.parquet
 _AT_ONCE = 256
 """Rows of a batch."""
 _LONG = 50_000_000
-"""Bytes of a column that is left out instead of being digested."""
+"""Bytes above which a digested column is left out."""
 
 
 class ParquetError(ValueError):
-    """A file is refused: the fields of `strict_json.RowsError`."""
+    """A file is refused; `message` has the fields of `strict_json.RowsError`."""
 
     def __init__(self, problem: str, row: int | None = None, column: str | None = None):
         super().__init__(problem)
@@ -24,7 +24,7 @@ class ParquetError(ValueError):
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows, from 1, without skipped columns, pictures and bytes that are no text. Raises ParquetError."""
+    """Yields the rows, from 1, without skipped columns, pictures and bytes that are not text. Raises ParquetError."""
     try:
         with pyarrow.parquet.ParquetFile(sys.stdin.buffer) as file:
             if (count := file.metadata.num_rows) > (order["rows"] or math.inf):
@@ -36,14 +36,14 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise ParquetError(
                     "expected each column name once, found this one twice; rename one", 1, double[0]
                 )
-            kept = [
+            included = [
                 part.name
                 for part in file.schema_arrow
                 if part.name not in order["skip"]
-                and not _pictures(part)
+                and not _has_pictures(part)
                 and not (part.name in order["digested"] and _is_long(file.metadata, part.name))
             ]
-            batches = file.iter_batches(_AT_ONCE, columns=kept, use_threads=False)
+            batches = file.iter_batches(_AT_ONCE, columns=included, use_threads=False)
             for number, row in enumerate(
                 (row for batch in batches for row in batch.to_pylist()), start=1
             ):
@@ -70,15 +70,15 @@ def rows(order: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _is_long(metadata: Any, name: str) -> bool:
-    """Whether a column, wholly in memory, would take what the process may have: a digest of it is not worth that."""
+    """Returns whether a column is too large to be read into memory for its digest."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = (group.column(place) for group in groups for place in range(group.num_columns))
-    sizes = (one.total_uncompressed_size for one in columns if one.path_in_schema == name)
+    sizes = (column.total_uncompressed_size for column in columns if column.path_in_schema == name)
     return sum(sizes) > _LONG
 
 
-def _pictures(part: Any) -> bool:
-    """Whether a column holds pictures as `datasets` writes them: bytes with a path, alone or in a list."""
+def _has_pictures(part: Any) -> bool:
+    """Returns whether a column holds pictures as `datasets` writes them: bytes with a path, alone or in a list."""
     kind = part.type
     while hasattr(kind, "value_type"):
         kind = kind.value_type
@@ -86,7 +86,7 @@ def _pictures(part: Any) -> bool:
 
 
 def _plain(value: Any, row: int, column: str) -> Any:
-    """A value with None for NaN, and bytes as text if they are UTF-8. Raises ParquetError for an infinite number."""
+    """Returns a value with None for NaN, and UTF-8 bytes as text. Raises ParquetError for an infinite number."""
     if isinstance(value, list):
         return [_plain(inner, row, column) for inner in value]
     if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""Rows of people's tables: a model says what a row holds, and one reader turns records into rows or says what is wrong.
+"""Rows of uploaded tables: a pydantic model describes a row, and one reader turns records into rows or errors.
 
     class PriceRow(FileRow):
         model: Name
         dollars: Annotated[float, cell("US dollars for a million tokens, as in 2.50")]
 
-Fields are columns, with types and bounds as pydantic has them. Where all or nothing may come in, `read_rows` raises at
-the first wrong row; where a file with some wrong rows loses those alone, `sound_rows` returns the others.
+Fields are columns, with the types and bounds of pydantic. `read_rows` raises at the first wrong row; `sound_rows` skips
+wrong rows and returns the others.
 """
 
 import re
@@ -20,13 +20,13 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from arena.io.csv_text import plain_cell
 from arena.io.strict_json import JSON, PAGE, FileLimits, RowsError, row_errors
-from arena.io.tables import Record, read_records, told_rows
+from arena.io.tables import Record, left_out_rows, read_records
 
 _SIGNS = re.compile(r"[^a-z0-9]+")
 _CUT = 80
-"""Characters of a cell, or of a column's name, that an error shows."""
+"""Most characters of a cell, or of a column's name, in an error."""
 _LISTED = 20
-"""Columns that an error lists."""
+"""Most columns that an error lists."""
 _DIGITS = "write it in digits"
 _EXPECTED: Mapping[str, tuple[str, str]] = {
     "bool_parsing": ("yes or no", "write one of them"),
@@ -46,55 +46,55 @@ _EXPECTED: Mapping[str, tuple[str, str]] = {
     "string_type": ("a text", "write it there"),
     "told": ("{expected}", "{mend}"),
 }
-"""What each of pydantic's errors expected and how to mend it; "told" is that of `cell`."""
+"""For each type of pydantic's errors, what was expected and how to fix it; "told" is raised by `cell`."""
 _ANOTHER = ("another value", "change it")
 
 
 class FileRow(BaseModel):
-    """A row of a table. Columns that are no field are no matter, unless the model forbids extras."""
+    """A row of a table. Columns that are not fields are ignored, unless the model forbids extras."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
     strips: ClassVar[bool] = True
-    """Whether blanks around a cell are no part of it."""
+    """Whether blanks around a cell are stripped."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Which column a field is, and what an error says where there is none."""
+    """Names of a field's column, and the error text if the column is missing."""
 
     spellings: tuple[str, ...] = ()
-    """In lower case and without signs, since neither matters; the first that there is counts.
+    """Names in the form of `without_signs`; the first that the table has is read.
 
-    Empty: the field's name, exactly.
+    If empty, the column has exactly the field's name.
     """
     expected: str = "this column"
     mend: str = "rename or add it"
     as_written: bool = False
-    """Whether blanks around a text, and an apostrophe before it, are part of it; null is no text then."""
+    """Whether blanks around a text, and an apostrophe before it, stay; null is then refused as a text."""
 
 
 def cell(
     expected: str, mend: str = "write it so", holds: Callable[[Any], object] = lambda _: True
 ) -> WrapValidator:
-    """A rule for `Annotated`, with what an error says of a cell: `holds` is true of the read value."""
+    """Returns a validator for `Annotated` with its error text; `holds` must be true of the parsed value."""
 
     def check(value: Any, read: Callable[[Any], Any]) -> Any:
         with suppress(ValueError):
-            if holds(found := read(value)):
-                return found
+            if holds(parsed := read(value)):
+                return parsed
         raise PydanticCustomError("told", "{expected}", {"expected": expected, "mend": mend})
 
     return WrapValidator(check)
 
 
 Name = Annotated[str, cell("a text", "write it there", str.strip)]
-"""A cell that is not empty."""
+"""A cell that must not be empty."""
 T = TypeVar("T", bound=FileRow)
 
 
 @dataclass(frozen=True)
 class SoundRows(Generic[T]):
-    """Rows that can be used, with their numbers, and what was said against the others."""
+    """Valid rows, with their numbers, and a message for each problem of the others."""
 
     rows: tuple[tuple[int, T], ...]
     problems: tuple[str, ...]
@@ -107,9 +107,9 @@ def read_rows(
     limits: FileLimits = PAGE,
     name: str | None = None,
 ) -> Iterator[tuple[int, T]]:
-    """Yield the rows of a file with their numbers; `key`: fields of which no two rows have the same.
+    """Yields the rows of a file with their numbers; no two rows may have equal values in the fields of `key`.
 
-    `name` is the person's name for the file. Raises RowsError, maybe after some rows.
+    `name` is the uploader's name for the file. Raises RowsError, maybe after some rows.
     """
     with row_errors(name or path.name):
         yield from rows_of(read_records(path, limits, name=name), kind, key)
@@ -118,17 +118,17 @@ def read_rows(
 def rows_of(
     records: Iterable[Record], kind: type[T], key: Sequence[str] = ()
 ) -> Iterator[tuple[int, T]]:
-    """Yield the rows of records with their numbers, as `read_rows` does."""
+    """Yields the rows of records with their numbers, as `read_rows` does."""
     reader = _Reader(kind)
     first: dict[tuple[object, ...], int] = {}
     for record in records:
         row = reader.row(record)
-        if isinstance(row, _Wrong):
+        if isinstance(row, _WrongRow):
             raise row.error(record.row)
         if key:
             values = _values(row, key)
             if values in first:
-                raise _twice(reader, key, values, first[values], record.row)
+                raise _repeated_key(reader, key, values, first[values], record.row)
             first[values] = record.row
         yield record.row, row
 
@@ -140,76 +140,82 @@ def sound_rows(
     key: Sequence[str] = (),
     twice: str = "it is there in a row before",
 ) -> SoundRows[T]:
-    """The rows that can be used; `check` says what else is wrong with one, `twice` is said of a second of one `key`.
+    """Returns the valid rows; `check` returns a further problem of a row, `twice` is the problem of a repeated `key`.
 
-    Raises RowsError for a column that is missing, and for what cannot be read at all.
+    Raises RowsError for a missing column, and for a file that cannot be read.
     """
     reader = _Reader(kind)
     wrong: dict[str, list[tuple[int, str]]] = {}
     rows: list[tuple[int, T]] = []
-    seen: set[tuple[object, ...]] = set()
+    keys: set[tuple[object, ...]] = set()
     for record in records:
         row = reader.row(record)
-        if isinstance(row, _Wrong):
-            wrong.setdefault(row.told(), []).append((record.row, row.found))
+        if isinstance(row, _WrongRow):
+            wrong.setdefault(row.text(), []).append((record.row, row.quoted_cell))
             continue
         values = _values(row, key)
-        problem = check(row) or (twice if key and values in seen else "")
+        problem = check(row) or (twice if key and values in keys else "")
         if problem:
             wrong.setdefault(problem, []).append((record.row, ""))
             continue
-        seen.add(values)
+        keys.add(values)
         rows.append((record.row, row))
-    return SoundRows(tuple(rows), tuple(_told(problem, those) for problem, those in wrong.items()))
+    return SoundRows(
+        tuple(rows), tuple(_left_out(problem, cells) for problem, cells in wrong.items())
+    )
 
 
-def _told(problem: str, wrong: Sequence[tuple[int, str]]) -> str:
-    """What is said against the rows of one problem, each with its cell; the first of the cells is shown."""
+def _left_out(problem: str, wrong: Sequence[tuple[int, str]]) -> str:
+    """Returns the message for the rows of one problem, each with its cell; it quotes the first cell."""
     first = wrong[0][1]
-    others = " and others" if any(found != first for _, found in wrong) else ""
-    shown = f", found {first}{others}" if first else ""
-    return told_rows(problem + shown, [number for number, _ in wrong])
+    others = " and others" if any(cell != first for _, cell in wrong) else ""
+    example = f", found {first}{others}" if first else ""
+    return left_out_rows(problem + example, [number for number, _ in wrong])
 
 
 def column_named(columns: Iterable[str], wanted: Sequence[str]) -> str | None:
-    """The first of the wanted columns that there is, in any spelling of case and signs. Raises RowsError for two."""
+    """Returns the first wanted column that exists, ignoring case and signs. Raises RowsError if two columns match."""
     spelled: dict[str, list[str]] = {}
     for column in columns:
         spelled.setdefault(without_signs(column), []).append(column)
-    named = next((spelled[name] for name in wanted if name in spelled), [])
-    if len(named) > 1:
+    matches = next((spelled[name] for name in wanted if name in spelled), [])
+    if len(matches) > 1:
         raise RowsError(
-            f"expected one such column, found {' and '.join(_shown(name) for name in named[:_LISTED])}; delete one",
-            column=named[0],
+            f"expected one such column, found {' and '.join(_quoted(name) for name in matches[:_LISTED])}; delete one",
+            column=matches[0],
         )
-    return named[0] if named else None
+    return matches[0] if matches else None
 
 
 def without_signs(text: str) -> str:
-    """A text without case, signs and blanks; of another script nothing is left."""
+    """Returns a text in lower case with ASCII letters and digits only."""
     return _SIGNS.sub("", text.lower())
 
 
-class _Wrong(NamedTuple):
-    """What is wrong with a row."""
+class _WrongRow(NamedTuple):
+    """The problem of a row."""
 
     problem: str
     column: str | None = None
-    found: str = ""
-    """The cell; empty in a sentence of the model's own."""
+    quoted_cell: str = ""
+    """The cell as quoted in the error; empty for an error that the model itself raised."""
     mend: str = ""
 
     def error(self, row: int) -> RowsError:
-        problem = f"{self.problem}, found {self.found}; {self.mend}" if self.found else self.problem
+        problem = (
+            f"{self.problem}, found {self.quoted_cell}; {self.mend}"
+            if self.quoted_cell
+            else self.problem
+        )
         return RowsError(problem, row=row, column=self.column)
 
-    def told(self) -> str:
-        """The problem without the cell, so that the same fault in other rows reads the same."""
-        return f"{self.column}: {self.problem}" if self.found else self.problem
+    def text(self) -> str:
+        """Returns the problem without the cell, so that rows with the same problem have the same text."""
+        return f"{self.column}: {self.problem}" if self.quoted_cell else self.problem
 
 
 class _Place(NamedTuple):
-    """A field of a row model, as its cells are read."""
+    """A field of a row model, and how its cells are read."""
 
     field: str
     column: Heading
@@ -218,7 +224,7 @@ class _Place(NamedTuple):
 
 
 class _Reader(Generic[T]):
-    """Records to rows of one kind."""
+    """Reads records as rows of one model."""
 
     def __init__(self, kind: type[T]) -> None:
         self._kind = kind
@@ -234,14 +240,14 @@ class _Reader(Generic[T]):
         ]
         self._header: list[str] = []
         self.columns: dict[str, str] = {}
-        """The last record's columns by field."""
+        """Columns of the last record by field."""
 
-    def row(self, record: Record) -> "T | _Wrong":
-        """The row, or what is wrong with it. Raises RowsError for columns that do not fit."""
+    def row(self, record: Record) -> "T | _WrongRow":
+        """Returns the row or its problem. Raises RowsError for missing or unknown columns."""
         header = list(record.values)
         if header != self._header or not self.columns:
             with row_errors(row=record.row):
-                self.columns = self._found(header)
+                self.columns = self._columns_of(header)
             self._header = header
         cells: dict[str, object] = {}
         for place in self._places:
@@ -256,7 +262,7 @@ class _Reader(Generic[T]):
             return self._wrong(error.errors(include_url=False)[0])
 
     def _cell(self, value: JSON, place: _Place) -> JSON:
-        """A cell as text; a list or an object as it is."""
+        """Returns a cell as text; a list or an object as it is."""
         if isinstance(value, list | dict):
             return value
         if place.column.as_written:
@@ -264,7 +270,7 @@ class _Reader(Generic[T]):
         text = "" if value is None else str(value)
         return plain_cell(text.strip() if self._kind.strips else text)
 
-    def _found(self, header: Sequence[str]) -> dict[str, str]:
+    def _columns_of(self, header: Sequence[str]) -> dict[str, str]:
         columns: dict[str, str] = {}
         for place in self._places:
             spellings = place.column.spellings
@@ -285,32 +291,32 @@ class _Reader(Generic[T]):
             )
         return columns
 
-    def _wrong(self, error: ErrorDetails) -> _Wrong:
+    def _wrong(self, error: ErrorDetails) -> _WrongRow:
         place = error["loc"]
         context = error.get("ctx", {})
         column = self.columns.get(str(place[0])) if place else None
         if error["type"] in ("value_error", "assertion_error"):  # the model's own sentence
-            return _Wrong(str(context["error"]), column)
+            return _WrongRow(str(context["error"]), column)
         expected, mend = _EXPECTED.get(error["type"], _ANOTHER)
         value = error["input"]
-        shown = "an empty cell" if value in ("", None) else _shown(str(value))
+        quoted = "an empty cell" if value in ("", None) else _quoted(str(value))
         expected = expected.format_map(context)
-        return _Wrong(f"expected {expected}", column, shown, mend.format_map(context))
+        return _WrongRow(f"expected {expected}", column, quoted, mend.format_map(context))
 
 
 def _values(row: FileRow, key: Sequence[str]) -> tuple[object, ...]:
     return tuple(getattr(row, name) for name in key)
 
 
-def _twice(
+def _repeated_key(
     reader: _Reader[Any], key: Sequence[str], values: Sequence[object], before: int, row: int
 ) -> RowsError:
-    """A second row of one key; of several fields, each with its column's name."""
+    """Returns the error for a repeated key; for a key of several fields it names each field's column."""
     if len(key) == 1:
-        problem = f"{_shown(str(values[0]))} is in row {before} too; delete one of them"
+        problem = f"{_quoted(str(values[0]))} is in row {before} too; delete one of them"
         return RowsError(problem, row=row, column=reader.columns.get(key[0]))
     *others, last = (
-        f"{reader.columns.get(name, name)} {_shown(str(value))}"
+        f"{reader.columns.get(name, name)} {_quoted(str(value))}"
         for name, value in zip(key, values, strict=True)
     )
     return RowsError(
@@ -318,10 +324,10 @@ def _twice(
     )
 
 
-def _shown(text: str) -> str:
+def _quoted(text: str) -> str:
     return repr(text[:_CUT])
 
 
 def _listed(columns: Sequence[str]) -> str:
     more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-    return (", ".join(_shown(column) for column in columns[:_LISTED]) or "none") + more
+    return (", ".join(_quoted(column) for column in columns[:_LISTED]) or "none") + more

@@ -1,6 +1,6 @@
-"""Scaled pictures: kept pictures at the width of a screen, as WebP of bounded size, made once and kept for a while.
+"""Scaled pictures: stored pictures at the width of a screen, as WebP of bounded size, made once and cached on disk.
 
-Kept pictures are upright and without metadata (`images.read_picture`); so are these.
+Stored pictures are upright and without metadata (`images.read_picture`); so are these.
 """
 
 import io
@@ -19,14 +19,14 @@ from arena.io.images import PictureStore
 from arena.kept import Kept
 
 MOST_BYTES = {320: 11_000, 480: 28_000, 640: 55_000, 960: 110_000}
-"""Widths in pixels, with the most bytes of each: a battle's pictures are one of 960, two of 640 or four of 480."""
+"""Most bytes of a picture by its width in pixels; a battle shows one picture of 960, two of 640 or four of 480."""
 MOST_HEIGHT = 3
-"""A scaled picture is at most this many times as high as its width; to be read, the original is enlarged."""
+"""Largest height of a scaled picture, in widths; for details, people open the original."""
 MOST_KEPT = 300_000_000
-"""Most bytes of the folder; the oldest files give way."""
+"""Most bytes of the folder; the oldest files are deleted first."""
 AT_ONCE = 2
 PATIENCE_SECONDS = 5.0
-"""Pictures that are scaled at the same time, and how long another one waits for its turn."""
+"""Pictures that are scaled at the same time, and how long a further one waits."""
 _QUALITIES = (82, 70, 58, 46, 34)
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -34,18 +34,18 @@ log = logging.getLogger(__name__)
 
 
 class ScaledPictures:
-    """The pictures of a store in a few widths."""
+    """Pictures of a store in a few widths."""
 
     def __init__(self, store: PictureStore, folder: Path) -> None:
         self._store = store
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._kept = sum(file.stat().st_size for file in folder.iterdir())
+        self._bytes = sum(file.stat().st_size for file in folder.iterdir())
         self._turns = BoundedSemaphore(AT_ONCE)
         self._sizes: Kept[tuple[int, int] | None] = Kept(10_000, 86_400)
 
     def size(self, sha256: str) -> tuple[int, int] | None:
-        """Width and height of a kept picture in pixels; None if it is not here."""
+        """Returns width and height of a stored picture in pixels; None if it is not in the store."""
         return self._sizes.of(sha256, lambda: self._size(sha256))
 
     def _size(self, sha256: str) -> tuple[int, int] | None:
@@ -53,9 +53,10 @@ class ScaledPictures:
         return None if path is None else _opened(path.read_bytes()).size
 
     def path(self, sha256: str, width: int) -> Path | None:
-        """The file of a picture at one of the widths, made if needed; None if there is no such picture or width.
+        """Returns the file of a picture at one of the widths, made if needed; None if there is no such picture or
+        width.
 
-        The kept picture itself where all turns are taken for long, or the disk takes no file.
+        Returns the original where too many others are being scaled, or the file cannot be written.
         """
         original = self._original(sha256)
         if original is None or width not in MOST_BYTES:
@@ -80,9 +81,9 @@ class ScaledPictures:
         return self._store.path(f"{sha256}.jpg") or self._store.path(f"{sha256}.png")
 
     def _write(self, scaled: Path, data: bytes) -> bool:
-        """Write a file whole or not at all; return whether the disk took it."""
-        self._kept += len(data)
-        if self._kept > MOST_KEPT:
+        """Writes a file whole or not at all; returns whether that worked."""
+        self._bytes += len(data)
+        if self._bytes > MOST_KEPT:
             self._tidy()
         try:
             handle, part = tempfile.mkstemp(prefix=".part-", dir=self._folder)
@@ -98,20 +99,20 @@ class ScaledPictures:
         return True
 
     def _tidy(self) -> None:
-        """Delete the oldest files until half of what may be kept is left."""
+        """Deletes the oldest files until the folder has half of its most bytes."""
         files = sorted(
             (file.stat().st_mtime, file.stat().st_size, file) for file in self._folder.iterdir()
         )
-        self._kept = sum(size for _, size, _ in files)
+        self._bytes = sum(size for _, size, _ in files)
         for _, size, file in files:
-            if self._kept <= MOST_KEPT // 2:
+            if self._bytes <= MOST_KEPT // 2:
                 break
             file.unlink(missing_ok=True)
-            self._kept -= size
+            self._bytes -= size
 
 
 def scaled_picture(original: bytes, width: int) -> bytes:
-    """Return what `images.read_picture` made as WebP, at most so wide and of at most the bytes of that width."""
+    """Returns a picture of `images.read_picture` as WebP, at most of this width and of the bytes allowed for it."""
     picture = _opened(original)
     picture.draft("RGB", (width, width))
     image = picture.convert("RGB")

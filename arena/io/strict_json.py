@@ -1,6 +1,6 @@
-"""Strict JSON: RFC 8259 without what two readers would read differently or a database would not store.
+"""Strict JSON: RFC 8259 without values that parsers read differently or that a database cannot store.
 
-The base of `tables.py`, through which every file comes in; what is refused is named with its line.
+`tables.py` reads every uploaded file with it; an error names the line of the fault.
 """
 
 import json
@@ -18,7 +18,7 @@ JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | Non
 
 @dataclass(frozen=True)
 class FileLimits:
-    """Bounds of one file; `None` is no bound."""
+    """Limits of one file; `None` is no limit."""
 
     bytes: int | None
     rows: int | None
@@ -28,15 +28,15 @@ class FileLimits:
     """Bytes in one line, and characters in one skipped cell."""
     columns: int = 1_000
     values: int | None = None
-    """Cells in all, or commas and opening brackets of JSON: some take thirty times their bytes in memory."""
+    """Cells in all, or commas and opening brackets of JSON; in memory, some take thirty times their bytes."""
     depth: int = 64
     """Nesting of JSON brackets."""
     members: int = 50
-    """Files inside an .xlsx, which is a zip; `unpacked` and `ratio` bound what they unpack to, in bytes and times."""
+    """Files inside an .xlsx, which is a zip; `unpacked` limits their bytes after unpacking, `ratio` their growth."""
     unpacked: int = 200_000_000
     ratio: int = 100
     memory: int = 512_000_000
-    """Address space of the process that reads an .xlsx; it and `seconds` of computing hold where the system can."""
+    """Address space of the process that reads an .xlsx; enforced, as `seconds` of CPU time, where the system can."""
     seconds: int = 60
 
 
@@ -45,7 +45,7 @@ PAGE = FileLimits(bytes=100_000_000, rows=60_000, values=3_000_000)
 
 
 class RowsError(ValueError):
-    """A person's file cannot be read: where, what was expected, and how to mend it."""
+    """A file cannot be read: the place, what was expected, and how to fix it."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class RowsError(ValueError):
     def at(
         self, file: str | None = None, row: int | None = None, column: str | None = None
     ) -> "RowsError":
-        """The same error at this place; a part that is not given stays as it was."""
+        """Returns the same error at this place; a part that is None stays as it was."""
         return RowsError(self.problem, file or self.file, row or self.row, column or self.column)
 
 
@@ -77,7 +77,7 @@ class RowsError(ValueError):
 def row_errors(
     file: str | None = None, row: int | None = None, column: str | None = None
 ) -> Iterator[None]:
-    """Give a RowsError its place, as `RowsError.at` does."""
+    """Gives a RowsError its place, as `RowsError.at` does."""
     try:
         yield
     except RowsError as error:
@@ -85,10 +85,10 @@ def row_errors(
 
 
 def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
-    """Value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
+    """Returns the value of a JSON text, such as a cell that holds a list. Raises RowsError with its line in the text.
 
-    Strict where RFC 8259 leaves a choice: unique keys, finite numbers, 64-bit integers, strings without NUL and lone
-    surrogates, brackets at most `limits.depth` deep.
+    Stricter than RFC 8259: unique keys, finite numbers, 64-bit integers, strings without NUL and lone surrogates,
+    brackets at most `limits.depth` deep.
     """
     value = decode(text, limits)
     check_strings(value, limits)
@@ -96,7 +96,7 @@ def parse_json(text: str, limits: FileLimits = PAGE) -> JSON:
 
 
 def check_strings(value: JSON, limits: FileLimits) -> None:
-    """Refuse strings, at any depth, that are too long or that a database or UTF-8 cannot hold. Raises RowsError."""
+    """Raises RowsError for a string, at any depth, that is too long or that a database or UTF-8 cannot hold."""
     if isinstance(value, str):
         if len(value) > limits.cell:
             raise RowsError(
@@ -109,7 +109,7 @@ def check_strings(value: JSON, limits: FileLimits) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a text with what no database stores, NUL and lone surrogates, replaced; halves side by side are one."""
+    """Returns a text with NUL and lone surrogates replaced, which no database stores; surrogate pairs are joined."""
     return (
         text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
@@ -169,7 +169,7 @@ _DECODER = json.JSONDecoder(
 
 
 def decode(text: str, limits: FileLimits) -> JSON:
-    """Value of a JSON text whose strings are still unchecked. Raises RowsError with its line in the text."""
+    """Returns the value of a JSON text without checking its strings. Raises RowsError with its line in the text."""
     for place, depth in _opening_brackets(text):
         if depth > limits.depth:
             raise RowsError(
@@ -179,18 +179,18 @@ def decode(text: str, limits: FileLimits) -> JSON:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        found = f"{text[error.pos :][:20]!r} at character {error.colno} ({error.msg})"
+        excerpt = f"{text[error.pos :][:20]!r} at character {error.colno} ({error.msg})"
         mend = "mend it (.json is one value, .jsonl one a line)"
-        raise RowsError(f"expected JSON, found {found}; {mend}", row=error.lineno) from error
+        raise RowsError(f"expected JSON, found {excerpt}; {mend}", row=error.lineno) from error
     except RowsError:
         _name_fault(text)
         raise
 
 
 def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
-    """Yield where the members of a JSON object, or the objects in a JSON list, start in its text.
+    """Yields the positions where the members of a JSON object, or the objects in a JSON list, start in its text.
 
-    With `member`, an object's member that is a list: where the objects in it start.
+    With `member`, which names a list in the object, yields the positions of the objects in that list.
     """
     if not isinstance(value, dict):
         yield from (place for place, depth in _opening_brackets(text) if depth == 2)
@@ -211,7 +211,7 @@ def places(value: JSON, text: str, member: str | None = None) -> Iterator[int]:
 
 
 def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield place and depth of each opening bracket outside of strings."""
+    """Yields position and depth of each opening bracket outside of strings."""
     depth = 0
     bracket = _BRACKET.match(text)
     while bracket:
@@ -222,7 +222,7 @@ def _opening_brackets(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _name_fault(text: str) -> None:
-    """Raise the first fault of `_integer`, `_real` or `_object` with its row: up to there, the text is well-formed."""
+    """Raises the first error of `_integer`, `_real` or `_object` with its row, in a text well-formed up to there."""
     keys: list[dict[str, JSON]] = []
     for token in _TOKEN.finditer(text):
         try:

@@ -1,7 +1,7 @@
 """Table reader: strict JSON, JSONL, CSV, TSV, XLSX and Parquet files as records, each with its row.
 
-Every file of a person comes in here. Nothing is guessed, repaired or coerced: a cell arrives as the text that was
-written, and what cannot be read exactly is refused with its file, row and column, what was expected and how to mend it.
+Every uploaded file is read here. Nothing is guessed, repaired or coerced: a cell is the text in the file. A file that
+cannot be read exactly is refused with its row and column, what was expected and how to fix it.
 """
 
 import codecs
@@ -34,21 +34,21 @@ from arena.io.strict_json import (
 )
 
 COMMAND_LINE = FileLimits(bytes=None, rows=None, unpacked=2_000_000_000, seconds=600)
-"""Files of any length: JSONL, CSV and TSV are streamed, so that memory does not grow with them."""
+"""Limits for files of any length; JSONL, CSV and TSV are streamed, so memory does not grow with them."""
 
 ANSWERS = replace(COMMAND_LINE, rows=250_000)
-"""Files of a model's answers on the command line: no benchmark has as many questions."""
+"""Limits for a model's answers on the command line; no benchmark has as many questions."""
 
 KEY = "(key)"
 VALUE = "(value)"
-"""Columns of a JSON object's members; a value that is itself an object adds its own columns beside the key."""
+"""Columns for the members of a JSON object; a value that is an object gives its own columns beside the key."""
 LISTS = ("logs", "results", "samples", "predictions", "answers", "annotations", "data")
-"""Members of a JSON object in which tools write the records as a list; lmms-eval's old files have `logs`."""
+"""Members of a JSON object in which tools write the list of records; lmms-eval's old files have `logs`."""
 _LINES = (".jsonl", ".ndjson")
 _JSON = (".json", *_LINES)
 SUFFIXES = (*_JSON, ".csv", ".tsv", ".xlsx", ".parquet")
 MOST_EMPTY = 10_000
-"""Empty lines at the end of a file."""
+"""Most empty lines at the end of a file."""
 
 
 class Record(NamedTuple):
@@ -58,8 +58,8 @@ class Record(NamedTuple):
     values: Mapping[str, JSON]
 
 
-class _Unread(NamedTuple):
-    """Columns that are not read as written."""
+class _OmittedColumns(NamedTuple):
+    """Columns that are skipped or digested."""
 
     skip: frozenset[str]
     digested: frozenset[str]
@@ -68,7 +68,7 @@ class _Unread(NamedTuple):
     def columns(self) -> frozenset[str]:
         return self.skip | self.digested
 
-    def kept(self, values: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    def apply_to(self, values: Mapping[str, JSON]) -> Mapping[str, JSON]:
         return {
             column: digest(value) if column in self.digested else value
             for column, value in values.items()
@@ -84,13 +84,13 @@ def read_records(
     members: bool = False,
     digested: Collection[str] = (),
 ) -> Iterator[Record]:
-    """Yield the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
+    """Yields the records of a .json (a list of objects), .jsonl, .ndjson, .csv, .tsv, .xlsx or .parquet file.
 
-    Cells of tables are `str` exactly as written, "" if empty; Parquet's have their types. Columns in `skip` are left
-    out unread, whatever their length; long cells of those in `digested` become digests. `name` is the person's name for
-    the file. With `members`, a .json may also be one object: the objects in one of its `LISTS` are the records, with
-    the "model" that stands beside the list; else its members are, with the columns `KEY` and `VALUE`. Raises RowsError,
-    maybe after some records: take `list()` of them where all or nothing may come in.
+    Cells of tables are `str` exactly as written, "" if empty; those of Parquet have their types. Columns in `skip` are
+    left out without checks; long cells of those in `digested` become digests. `name` is the uploader's name for the
+    file. With `members`, a .json may also be one object: its records are the objects in one of its `LISTS`, with the
+    "model" beside that list; without such a list they are its members, with the columns `KEY` and `VALUE`. Raises
+    RowsError, maybe after some records; take `list()` of them where a file must be read whole or not at all.
     """
     with _opened(path, limits, name) as file:
         suffix = (Path(name or "").suffix or path.suffix).lower()
@@ -106,7 +106,9 @@ def read_records(
             _check_values(_signs(file), limits)
         cells = 0
         for count, record in enumerate(
-            _records(file, suffix, limits, _Unread(frozenset(skip), frozenset(digested)), members),
+            _records(
+                file, suffix, limits, _OmittedColumns(frozenset(skip), frozenset(digested)), members
+            ),
             start=1,
         ):
             if limits.rows is not None and count > limits.rows:
@@ -120,13 +122,13 @@ def read_records(
 
 
 def read_json(path: Path, limits: FileLimits = PAGE) -> JSON:
-    """The one value in a .json file. Raises RowsError."""
+    """Returns the one value in a .json file. Raises RowsError."""
     with _opened(path, limits) as file:
         return parse_json(_decoded(file.read(), file), limits)
 
 
 def read_lines(path: Path) -> list[str]:
-    """Lines of a text file without their ends. Raises RowsError."""
+    """Returns the lines of a text file without their ends. Raises RowsError."""
     with _opened(path, PAGE) as file:
         lines = [line.rstrip("\r\n") for line in _lines(file, PAGE)]
         check_strings([*lines], PAGE)
@@ -134,12 +136,12 @@ def read_lines(path: Path) -> list[str]:
 
 
 def require_columns(record: Record, names: Iterable[str], file: str | None = None) -> None:
-    """Raise RowsError for the first column that the record lacks; the message lists the columns found."""
+    """Raises RowsError for the first column that the record lacks; the message lists the columns found."""
     for name in names:
         if name not in record.values:
-            found = ", ".join(map(repr, record.values)) or "none"
+            columns = ", ".join(map(repr, record.values)) or "none"
             raise RowsError(
-                f"expected this column, found {found}; rename or add it",
+                f"expected this column, found {columns}; rename or add it",
                 file,
                 record.row,
                 column=name,
@@ -147,7 +149,7 @@ def require_columns(record: Record, names: Iterable[str], file: str | None = Non
 
 
 def refuse_repeated(paths: Iterable[Path]) -> None:
-    """Raise RowsError for a file with the content of one before it: what it holds would count twice."""
+    """Raises RowsError for a file with the same content as an earlier one, whose records would count twice."""
     before: dict[str, Path] = {}
     for path in paths:
         with _opened(path, COMMAND_LINE) as file:
@@ -159,7 +161,7 @@ def refuse_repeated(paths: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def temporary_file(content: bytes, name: str) -> Iterator[Path]:
-    """Yield a file of this name with this content; it is deleted afterwards."""
+    """Yields a file of this name with this content; it is deleted afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(content)
@@ -168,7 +170,7 @@ def temporary_file(content: bytes, name: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _opened(path: Path, limits: FileLimits, name: str | None = None) -> Iterator[BufferedReader]:
-    """Open the file, check its size, and name it in errors raised inside."""
+    """Opens the file, checks its size, and names it in errors raised inside."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -196,26 +198,28 @@ _NO_TABLES = {
     (b"%PDF-",): "a PDF",
     (b"\x1f\x8b",): "an archive (.gz)",
 }
-"""First bytes of files that hold no table, whatever their name says."""
+"""First bytes of files without tables, whatever their suffix."""
 
 
 def _refuse_binary(file: BinaryIO, suffix: str) -> None:
-    """Raise RowsError for a workbook, Parquet, a picture, a PDF or an archive that is named as a text file."""
+    """Raises RowsError for a workbook, Parquet, a picture, a PDF or an archive with the suffix of a text file."""
     head = file.read(6)
     file.seek(0)
-    for start, what, own in (
+    for start, description, right_suffix in (
         (b"PK\3\4", "a workbook (.xlsx)", ".xlsx"),
         (b"PAR1", "Parquet", ".parquet"),
     ):
         if head.startswith(start):
-            raise RowsError(f"is {what} named {suffix}; name it {own}, or save it as {suffix}")
-    for starts, what in _NO_TABLES.items():
+            raise RowsError(
+                f"is {description} named {suffix}; name it {right_suffix}, or save it as {suffix}"
+            )
+    for starts, description in _NO_TABLES.items():
         if head.startswith(starts):
-            raise RowsError(f"is {what} named {suffix}; choose the file that holds the data")
+            raise RowsError(f"is {description} named {suffix}; choose the file that holds the data")
 
 
 def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> None:
-    """Refuse a text file that surely has more records, by a count that checks nothing and is fast. Raises RowsError."""
+    """Raises RowsError for a text file that certainly has more records, after a fast count without checks."""
     row = 0
     more = False
     lines = _raw_lines(file, limits)
@@ -235,7 +239,7 @@ def _refuse_more(file: BinaryIO, suffix: str, limits: FileLimits, rows: int) -> 
 
 
 def _signs(file: BinaryIO) -> int:
-    """Count the commas and opening brackets, those in texts too: JSON has about as many values."""
+    """Counts commas and opening brackets, also those in texts; JSON has about as many values."""
     count = sum(
         part.count(sign)
         for part in iter(lambda: file.read(1_000_000), b"")
@@ -254,32 +258,32 @@ def _check_values(count: int, limits: FileLimits, row: int | None = None) -> Non
 
 
 def _raw_lines(file: BinaryIO, limits: FileLimits) -> Iterator[bytes]:
-    """Yield the lines with their ends, one byte more than allowed of one that is too long."""
+    """Yields the lines with their ends; a line that is too long is cut one byte after the limit."""
     return iter(lambda: file.readline(limits.line + 1), b"")
 
 
 def _records(
-    file: BinaryIO, suffix: str, limits: FileLimits, unread: _Unread, members: bool
+    file: BinaryIO, suffix: str, limits: FileLimits, omitted: _OmittedColumns, members: bool
 ) -> Iterator[Record]:
     if suffix == ".json":
-        return _json_records(_decoded(file.read(), file), limits, unread, members)
+        return _json_records(_decoded(file.read(), file), limits, omitted, members)
     if suffix in _LINES:
-        return _line_records(_lines(file, limits), limits, unread)
+        return _line_records(_lines(file, limits), limits, omitted)
     if suffix == ".xlsx":
-        return _table_records(_bounded_rows(_XLSX, file, limits, unread), limits, unread)
+        return _table_records(_bounded_rows(_XLSX, file, limits, omitted), limits, omitted)
     if suffix == ".parquet":
         return (
             _record(row, cells, limits)
-            for row, cells in _bounded_rows(_PARQUET, file, limits, unread)
+            for row, cells in _bounded_rows(_PARQUET, file, limits, omitted)
         )
     return _table_records(
-        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, unread
+        _delimited_rows(_CsvReader(_lines(file, limits), limits, suffix)), limits, omitted
     )
 
 
-# Text: UTF-8 that a database stores.
+# Text: UTF-8 that a database can store.
 def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
-    """Decode what was just read, from this row on; a byte order mark of UTF-8 is dropped, another refused."""
+    """Decodes bytes just read from the file, which start at this row; drops a byte order mark, refuses UTF-16."""
     if row == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise RowsError(
             "expected UTF-8 text, found UTF-16; save the file with the encoding UTF-8", row=1
@@ -291,15 +295,15 @@ def _decoded(raw: bytes, file: BinaryIO, row: int = 1) -> str:
         place = f"byte 0x{raw[error.start]:02X} at offset {start + error.start}"
         row += raw.count(b"\n", 0, error.start)
         file.seek(start)
-        found = read_as(file.read(SAMPLE + 1), place)
+        encoding = read_as(file.read(SAMPLE + 1), place)
         raise RowsError(
-            f"expected UTF-8 text, found {found}; save the file with the encoding UTF-8", row=row
+            f"expected UTF-8 text, found {encoding}; save the file with the encoding UTF-8", row=row
         ) from error
     return text.removeprefix("\ufeff") if row == 1 else text
 
 
 def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
-    """Yield the lines with their ends; only "\\n" ends one, so that the rows are those of an editor."""
+    """Yields the lines with their ends; only "\\n" ends a line, so rows are numbered as in an editor."""
     for row, raw in enumerate(_raw_lines(file, limits), start=1):
         if len(raw) > limits.line:
             raise RowsError(
@@ -310,25 +314,25 @@ def _lines(file: BinaryIO, limits: FileLimits) -> Iterator[str]:
 
 
 def _record(
-    row: int, values: Mapping[str, JSON], limits: FileLimits, unread: _Unread | None = None
+    row: int, values: Mapping[str, JSON], limits: FileLimits, omitted: _OmittedColumns | None = None
 ) -> Record:
-    """A record of what is read, once each part kept is checked."""
+    """Returns a record without skipped columns, after checking its values. Raises RowsError."""
     if len(values) > limits.columns:
         raise RowsError(
             f"expected at most {limits.columns:,} columns, found {len(values):,}; delete some",
             row=row,
         )
-    kept = unread.kept(values) if unread else values
-    for column, value in kept.items():
+    remaining = omitted.apply_to(values) if omitted else values
+    for column, value in remaining.items():
         try:
             check_strings(value, limits)
         except RowsError as error:
             raise error.at(row=row, column=column) from error
-    return Record(row, kept)
+    return Record(row, remaining)
 
 
 def _gap(blank: int, row: int) -> int:
-    """Return the first of the empty lines, of which this is one. Raises RowsError if they are too many."""
+    """Returns the row of the first of these empty lines. Raises RowsError if there are too many."""
     blank = blank or row
     if row - blank >= MOST_EMPTY:
         raise RowsError(f"expected at most {MOST_EMPTY:,} empty lines; delete them", row=blank)
@@ -343,17 +347,17 @@ def _check_no_gap(blank: int) -> None:
 
 
 def _json_records(
-    text: str, limits: FileLimits, unread: _Unread, members: bool
+    text: str, limits: FileLimits, omitted: _OmittedColumns, members: bool
 ) -> Iterator[Record]:
-    """Yield the objects of a JSON list, or the members of a JSON object, each with the line on which it starts."""
+    """Yields the objects of a JSON list, or the members of a JSON object, each with the row on which it starts."""
     value = decode(text, limits)
     items = value
     starts = places(value, text)
     if isinstance(value, dict) and members:
         lists = [name for name in LISTS if _is_list_of_objects(value.get(name))]
         if len(lists) > 1:
-            named = " and ".join(map(repr, lists))
-            raise RowsError(f"expected one list of records, found {named}; keep one of them", row=1)
+            names = " and ".join(map(repr, lists))
+            raise RowsError(f"expected one list of records, found {names}; keep one of them", row=1)
         if lists:
             items = _listed(value, lists[0])
             starts = places(value, text, lists[0])
@@ -373,7 +377,7 @@ def _json_records(
         place = next(starts)
         row = row + text.count("\n", counted, place)
         counted = place
-        yield _record(row, item, limits, unread)
+        yield _record(row, item, limits, omitted)
 
 
 def _is_list_of_objects(value: JSON) -> bool:
@@ -383,7 +387,7 @@ def _is_list_of_objects(value: JSON) -> bool:
 
 
 def _listed(value: Mapping[str, Any], name: str) -> list[JSON]:
-    """The objects in an object's list, with the model's name that stands beside it."""
+    """Returns the objects in a list of an object, each with the model's name beside that list."""
     beside = {"model": value["model"]} if isinstance(value.get("model"), str) else {}
     return [{**beside, **inner} for inner in value[name]]
 
@@ -398,7 +402,9 @@ def _member(key: str, value: JSON) -> dict[str, JSON]:
     return {KEY: key, **value}
 
 
-def _line_records(lines: Iterator[str], limits: FileLimits, unread: _Unread) -> Iterator[Record]:
+def _line_records(
+    lines: Iterator[str], limits: FileLimits, omitted: _OmittedColumns
+) -> Iterator[Record]:
     blank = 0
     for row, line in enumerate(lines, start=1):
         if not line.strip(" \t\r\n"):
@@ -412,7 +418,7 @@ def _line_records(lines: Iterator[str], limits: FileLimits, unread: _Unread) -> 
         if not isinstance(value, dict):
             mend = "wrap the value in one with a key, or name the file .json if it is one list"
             raise RowsError(f"expected one object, {{...}}, a line; {mend}", row=row)
-        yield _record(row, value, limits, unread)
+        yield _record(row, value, limits, omitted)
 
 
 # Tables: the first row names the columns, and every row is as wide.
@@ -428,16 +434,16 @@ _BOUNDED, _XLSX, _PARQUET = map(
 
 
 def _table_records(
-    rows: Iterator[tuple[int, list[str]]], limits: FileLimits, unread: _Unread
+    rows: Iterator[tuple[int, list[str]]], limits: FileLimits, omitted: _OmittedColumns
 ) -> Iterator[Record]:
     row, header = next(rows, (1, []))
     _check_header(header, limits, row)
-    whole = unread.columns.isdisjoint(header)
+    whole = omitted.columns.isdisjoint(header)
     for row, cells in rows:
         values = dict(zip(header, cells, strict=True))
         text = "".join(cells)
         plain = whole and len(text) <= limits.cell and text.isascii() and "\0" not in text
-        yield Record(row, values) if plain else _record(row, values, limits, unread)
+        yield Record(row, values) if plain else _record(row, values, limits, omitted)
 
 
 def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
@@ -465,14 +471,16 @@ def _check_header(header: list[str], limits: FileLimits, row: int) -> None:
 
 
 def _delimiter(first: Sequence[str]) -> str:
-    """The sign that header and first row have as often outside of quotes; else the comma, if the header has any."""
+    """Returns the delimiter that header and first row have equally often outside of quotes; by default the comma."""
     header, *row = ["".join(line.split('"')[::2]) for line in first]
     shared = [sign for sign in ",;\t" if row and 0 < header.count(sign) == row[0].count(sign)]
     return max(shared or ("," if "," in header else ",;\t"), key=header.count)
 
 
 class _CsvReader:
-    """Rows of CSV; a cell that goes on over lines is refused as soon as it passes its limit, not at its quote."""
+    """Reads rows of CSV; a cell of several lines is refused as soon as it passes its limit, not at its closing
+    quote.
+    """
 
     def __init__(self, lines: Iterator[str], limits: FileLimits, suffix: str) -> None:
         first = [*itertools.islice(lines, 2)]
@@ -480,7 +488,7 @@ class _CsvReader:
         self._most = limits.cell
         self._row = 1
         self._starts = True
-        # One limit for the whole process: only ever raised, so that no other reader breaks.
+        # The limit is one for the whole process; it only ever rises, so no other reader breaks.
         csv.field_size_limit(max(csv.field_size_limit(), limits.line))
         counted = self._counted(itertools.chain(first, lines))
         self._reader = csv.reader(counted, delimiter=self.delimiter, strict=True)
@@ -498,7 +506,7 @@ class _CsvReader:
         return next(self._reader)
 
     def _counted(self, lines: Iterator[str]) -> Iterator[str]:
-        """Yield the lines; the reader takes a further one of a row only while a quote is open. Raises RowsError."""
+        """Yields the lines; the reader takes a further line of a row only while a quote is open. Raises RowsError."""
         inside = 0
         for line in lines:
             if not self._starts and '"' not in line.replace('""', ""):
@@ -512,18 +520,14 @@ class _CsvReader:
 
 
 def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of equal width, each with the line on which it starts; only the end may have empty lines."""
+    """Yields rows of equal width, each with the row on which it starts; empty lines are allowed at the end only."""
     width = blank = 0
     while True:
         row = reader.line_num + 1
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            problem = next(
-                (mend for part, mend in _CSV_MENDS.items() if part in str(error)),
-                f"is not CSV ({error})",
-            )
-            raise RowsError(problem, row=row) from error
+            raise RowsError(_csv_problem(error), row=row) from error
         if cells is None:
             return
         if not cells:
@@ -532,22 +536,31 @@ def _delimited_rows(reader: _CsvReader) -> Iterator[tuple[int, list[str]]]:
         _check_no_gap(blank)
         width = width or len(cells)
         if len(cells) != width:
-            found = f"expected {width} cells between {reader.delimiter!r}, found {len(cells)}"
+            problem_text = (
+                f"expected {width} cells between {reader.delimiter!r}, found {len(cells)}"
+            )
             mend = (
                 "put text with it in quotes"
                 if len(cells) > width
                 else "write each cell, also the empty ones"
             )
             title = "is row 1 a title? delete it; else " if width == 1 else ""
-            raise RowsError(f"{found}; {title}{mend}", row=row)
+            raise RowsError(f"{problem_text}; {title}{mend}", row=row)
         yield row, cells
 
 
+def _csv_problem(error: csv.Error) -> str:
+    for part, mend in _CSV_MENDS.items():
+        if part in str(error):
+            return mend
+    return f"is not CSV ({error})"
+
+
 def _bounded_rows(
-    reader: Path, file: BinaryIO, limits: FileLimits, unread: _Unread
+    reader: Path, file: BinaryIO, limits: FileLimits, omitted: _OmittedColumns
 ) -> Iterator[tuple[int, Any]]:
-    """Yield each row that a reader, in its own bounded process, finds in the file."""
-    columns = {"skip": sorted(unread.skip), "digested": sorted(unread.digested)}
+    """Yields the rows of a file, which a reader reads in a bounded process of its own."""
+    columns = {"skip": sorted(omitted.skip), "digested": sorted(omitted.digested)}
     order = json.dumps({**asdict(limits), **columns})
     command = [sys.executable, "-I", str(_BOUNDED), str(reader), order]
     with tempfile.TemporaryFile() as answer:
@@ -573,11 +586,11 @@ def _bounded_rows(
             yield message[0], message[1]
 
 
-_NAMED = 5
+_MOST_NAMED = 5
 
 
-def told_rows(problem: str, rows: Sequence[int]) -> str:
-    """What is said against rows that are left out, naming the first of them."""
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-    named = ", ".join(map(str, rows[:_NAMED]))
-    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {named}{more}"
+def left_out_rows(problem: str, rows: Sequence[int]) -> str:
+    """Returns the message for rows that are left out; it names the first of them."""
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    numbers = ", ".join(map(str, rows[:_MOST_NAMED]))
+    return f"left out, {problem}: row{'s' if len(rows) > 1 else ''} {numbers}{more}"

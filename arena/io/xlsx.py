@@ -20,20 +20,20 @@ from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 
 CELL_LIMIT = 32_767
-"""Characters that Excel keeps of a cell; writers silently cut longer text there."""
+"""Most characters in a cell of Excel; writers silently cut longer text there."""
 SMALL_PART = 1_000_000
-"""Bytes to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
+"""Bytes up to which a part may unpack at any ratio; real sheets of model outputs shrink 4 to 12 times."""
 
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _REFERS = re.compile(r"[A-Z]\$?[0-9]|[A-Za-z_.][0-9]*\(")
 _ROW_TAG = f"{SHEET_MAIN_NS} row"
 _CONTENT = frozenset(f"{SHEET_MAIN_NS} {name}" for name in ("v", "is", "f"))
-"""Elements of a cell that holds something."""
+"""Elements of a cell with content."""
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
 class SpreadsheetError(ValueError):
-    """A workbook is refused: the fields of `strict_json.RowsError`."""
+    """A workbook is refused; `message` has the fields of `strict_json.RowsError`."""
 
     def __init__(self, problem: str, row: int | None = None, column: str | None = None):
         super().__init__(problem)
@@ -41,13 +41,13 @@ class SpreadsheetError(ValueError):
 
 
 class Workbook(ExcelReader):
-    """openpyxl's reader, but exact in shared strings: there it drops every "x005F_", also one that a person typed.
+    """openpyxl's reader with exact shared strings, where openpyxl drops every "x005F_", also one that a person typed.
 
-    It reads what cells are shown by: no themes and names, and no sheet to its end in search of its size.
+    It does not read themes and names, and does not scan sheets for their size.
     """
 
     def read(self) -> None:
-        """Read which sheets there are, and how dates are written; `read_strings` is for later."""
+        """Reads the list of sheets and the formats of dates; shared strings need `read_strings`."""
         self.read_manifest()
         self.read_workbook()
         apply_stylesheet(self.archive, self.wb)
@@ -69,13 +69,13 @@ class Workbook(ExcelReader):
                     node.clear()
 
     def refuse_more(self, order: dict[str, Any]) -> None:
-        """Refuse sheets that surely hold too much, by a count that checks nothing. Raises SpreadsheetError."""
+        """Raises SpreadsheetError for sheets that certainly hold too much, after a count without checks."""
         for part in self._parts.values():
             with self.archive.open(part) as source:
                 _refuse_more(source, order)
 
     def sheets(self) -> dict[str, Callable[[], "Worksheet"]]:
-        """A function that opens each sheet of cells, by name."""
+        """Returns functions that open the sheets, by name."""
         book: Any = self.wb
         names = ("epoch", "_date_formats", "_timedelta_formats")
         formats = {name.removeprefix("_"): getattr(book, name) for name in names}
@@ -88,13 +88,13 @@ class Workbook(ExcelReader):
 
 
 class Worksheet(WorkSheetParser):
-    """openpyxl's parser of one sheet, but it tells computed formulas from text that merely begins with "="."""
+    """openpyxl's parser of one sheet, which also tells computed formulas from text that merely begins with "="."""
 
     def parse_formula(self, element: Any) -> str | None:
-        """Text that a writer mistook for a formula; None for a real one.
+        """Returns text that a writer stored as a formula by mistake; None for a real formula.
 
         pandas with xlsxwriter stores an answer "= a + b" as a formula with the value 0 (vila_8b_MMT-Bench_VAL.xlsx has
-        four). Text is what nobody has computed and what neither names a cell nor calls a function.
+        four). A formula counts as text if it has no computed value, names no cell and calls no function.
         """
         formula = element.find(FORMULA_TAG)
         computed = element.get("t") is not None or element.findtext(VALUE_TAG) not in (
@@ -133,12 +133,12 @@ def _refuse_more(sheet: IO[bytes], order: dict[str, Any]) -> None:
             raise SpreadsheetError(problem, row=rows)
 
     parser.StartElementHandler = begin
-    with suppress(expat.ExpatError):  # what the reader itself says of it is read by a person
+    with suppress(expat.ExpatError):  # the reader raises its own error for it
         parser.ParseFile(sheet)
 
 
 def check_archive(order: dict[str, Any]) -> None:
-    """Refuse a zip that is no workbook or would unpack to too much. Raises SpreadsheetError."""
+    """Raises SpreadsheetError for a zip that is not a workbook or would unpack to too much."""
     if not zipfile.is_zipfile(sys.stdin.buffer):
         raise SpreadsheetError(
             "expected an .xlsx workbook, found another kind of file (an old .xls, or one locked with a password?); "
@@ -165,7 +165,7 @@ def check_archive(order: dict[str, Any]) -> None:
 
 
 def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
-    """Yield each row that holds something, with its cells by column number. Raises SpreadsheetError."""
+    """Yields the rows with content, with their cells by column number. Raises SpreadsheetError."""
     for row, cells in sheet.parse():
         columns = [cell["column"] for cell in cells]
         if columns != sorted(set(columns)):
@@ -180,19 +180,19 @@ def filled_rows(sheet: Worksheet) -> Iterator[tuple[int, dict[int, dict[str, Any
 
 
 def data_sheet(workbook: Workbook) -> Iterator[tuple[int, dict[int, dict[str, Any]]]]:
-    """Filled rows of the one sheet that holds anything. Raises SpreadsheetError."""
+    """Returns the filled rows of the one sheet with content. Raises SpreadsheetError."""
     sheets = workbook.sheets()
     filled = [name for name, opened in sheets.items() if next(filled_rows(opened()), None)]
     if len(filled) != 1:
-        found = ", ".join(map(repr, filled)) or "none"
+        names = ", ".join(map(repr, filled)) or "none"
         raise SpreadsheetError(
-            f"expected one sheet with data, found {found}; delete the other sheets"
+            f"expected one sheet with data, found {names}; delete the other sheets"
         )
     return filled_rows(sheets[filled[0]]())
 
 
 def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows as text, each as wide as the header; skipped columns stay unread. Raises SpreadsheetError."""
+    """Yields the rows as text, each as wide as the header, with skipped columns empty. Raises SpreadsheetError."""
     skip = set(order["skip"])
     digested = set(order["digested"])
     header: list[str] = []
@@ -213,13 +213,13 @@ def table(workbook: Workbook, order: dict[str, Any]) -> Iterator[tuple[int, list
             if header and name in digested:
                 texts[column - 1] = order["digest"](cell["value"])
             elif not header or name not in skip:
-                texts[column - 1] = shown(cell, row, name)
+                texts[column - 1] = cell_text(cell, row, name)
         header = header or texts
         yield row, texts
 
 
-def shown(cell: dict[str, Any], row: int, column: str) -> str:
-    """A cell's stored value as a person sees it. Raises SpreadsheetError."""
+def cell_text(cell: dict[str, Any], row: int, column: str) -> str:
+    """Returns a cell's stored value as text. Raises SpreadsheetError."""
     value = cell["value"]
     kind = cell["data_type"]
     if value is None:
@@ -238,13 +238,13 @@ def shown(cell: dict[str, Any], row: int, column: str) -> str:
         else _written(value)
     )
     if CELL_LIMIT in (len(text), len(text.encode("utf-16-le", "surrogatepass")) // 2):
-        found = f"found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl"
-        raise SpreadsheetError(f"expected a whole text, {found}", row, column)
+        cut = f"found one cut at Excel's {CELL_LIMIT:,} characters; save it as .csv or .jsonl"
+        raise SpreadsheetError(f"expected a whole text, {cut}", row, column)
     return text
 
 
 def _written(value: Any) -> str:
-    """Text of a value: a whole number without a point, another number shortest, a date as ISO 8601."""
+    """Returns the text of a value: a whole number without a point, another number shortest, a date as ISO 8601."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, float):
@@ -255,7 +255,7 @@ def _written(value: Any) -> str:
 
 
 def rows(order: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
+    """Yields the rows of the workbook on stdin, the header first. Raises SpreadsheetError."""
     if not openpyxl.DEFUSEDXML:
         raise SpreadsheetError(
             "cannot be read safely on this server: defusedxml is not installed; save it as .csv"

@@ -32,17 +32,17 @@ _PARTS = {
         f'{_RELS}Type="{_OFFICE}/worksheet" Target="sheet.xml"/></Relationships>'
     ),
 }
-"""What a workbook of one sheet is besides the sheet."""
+"""Parts of a workbook besides its one sheet."""
 
 
 def xlsx_bytes(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """A workbook of one sheet; texts stay texts, and no cell is a formula."""
+    """Returns a workbook of one sheet; texts stay texts, and no cell is a formula."""
     lines = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in [heads, *rows])
     sheet = f'<worksheet xmlns="{_MAIN}"><sheetData>{lines}</sheetData></worksheet>'
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         for name, part in {**_PARTS, "xl/sheet.xml": sheet}.items():
-            entry = zipfile.ZipInfo(name)  # of 1980, whenever it is
+            entry = zipfile.ZipInfo(name)  # always dated 1980
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, f'<?xml version="1.0" encoding="UTF-8"?>{part}')
     return written.getvalue()

@@ -1,4 +1,4 @@
-"""Zip files of strangers: the files in one, by what really comes out of it and not by what its head says."""
+"""Uploaded zip files: reads the files in one with bounds that do not trust its headers."""
 
 import struct
 import zipfile
@@ -11,10 +11,10 @@ from pathlib import Path
 ZIP = ".zip"
 MOST_MEMBERS = 8
 _LARGEST_READ = 70_000
-"""Bytes that are read at one time: more than the end of a zip may have, so that a long list of members is refused."""
+"""Most bytes of one read: enough for the end of a zip, too few for a long list of members."""
 _AT_A_TIME = 65_536
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Others unpack a few bytes to any number at one time."""
+"""Accepted compressions; others can unpack a few bytes to any number at once."""
 _IS_LOCKED = 1
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -25,7 +25,7 @@ _UNREADABLE = (
     ValueError,
     OSError,
 )
-"""What a damaged zip raises; the OSError is that of a place before the start of the file."""
+"""Errors that a damaged zip raises; OSError is for a position before the start of the file."""
 
 
 class ZipFileError(ValueError):
@@ -33,14 +33,14 @@ class ZipFileError(ValueError):
 
 
 def plain_name(path: str) -> str:
-    """The name of a file without its folders, in signs that can be shown."""
+    """Returns the name of a file without its folders and unprintable characters."""
     name = path.replace("\\", "/").rpartition("/")[2]
-    shown = "".join(sign if sign.isprintable() else " " for sign in name)
-    return " ".join(shown.split())
+    printable = "".join(sign if sign.isprintable() else " " for sign in name)
+    return " ".join(printable.split())
 
 
 class _ShortReads(FileIO):
-    """A file that is read by parts of a bounded length, whatever the file asks for."""
+    """A file whose single reads have a bounded length."""
 
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0:
@@ -53,15 +53,15 @@ class _ShortReads(FileIO):
 
 
 def zip_files(path: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield name and content, in parts, of each file in a zip, whatever folders they are in.
+    """Yields name and content, in parts, of each file in a zip, whatever folders they are in.
 
     Files whose name begins with a dot, which macOS adds, are left out. Raises ZipFileError.
     """
     with _ShortReads(path) as file:
         with _zip_errors():
             archive = zipfile.ZipFile(file)
-        named = [(plain_name(info.filename), info) for info in archive.infolist()]
-        members = [(name, info) for name, info in named if name and not name.startswith(".")]
+        entries = [(plain_name(info.filename), info) for info in archive.infolist()]
+        members = [(name, info) for name, info in entries if name and not name.startswith(".")]
         _check_members(members)
         for name, info in members:
             yield name, _content(archive, info)

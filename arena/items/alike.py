@@ -1,7 +1,7 @@
-"""Alike items: those that hang together, since they are on one picture or near copies of each other.
+"""Alike items: items about the same picture, and near copies of each other.
 
-Answers about one picture are right or wrong together, so that boards take its items for one case. Only an item's first
-picture counts. Near copies are items with the same words about pictures that look alike, or about none.
+Answers about one picture tend to be right or wrong together, so that boards count its items as one case. Only an item's
+first picture counts. Near copies are items with the same words about similar pictures, or without pictures.
 """
 
 from collections.abc import Mapping
@@ -18,39 +18,40 @@ PICTURE_COLUMNS = (
     func.coalesce(IMAGE.c.sha256, IMAGE.c.key).label("picture"),
     IMAGE.c.look,
 )
-"""What `Alike` needs of an item."""
+"""The columns of an item that `Alike` needs."""
 
 
 def items_with_pictures(*columns) -> Select:
-    """A SELECT of items by id with these columns and PICTURE_COLUMNS, the first picture's."""
+    """Returns a SELECT of items by id with these columns and PICTURE_COLUMNS, the first picture's."""
     query = select(ITEM.c.id, *columns, *PICTURE_COLUMNS)
     return query.select_from(ITEM.outerjoin(IMAGE, _FIRST)).order_by(ITEM.c.id)
 
 
 class Alike:
-    """The code of each item, in the order of their ids: the id of the first item that it is alike."""
+    """Codes of items, which have to come in the order of their ids: the id of the first alike item."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
 
     def code(self, row: Row) -> int:
-        """Return the code of an item of `items_with_pictures`."""
+        """Returns the code of an item of `items_with_pictures`."""
         keys = [row.picture] if row.picture else []
         if row.look or not row.picture:
             keys.append(item_key(bare(row.instruction), [row.look or ""]))
-        code = next((self._codes[key] for key in keys if key in self._codes), row.id)
+        known = [self._codes[key] for key in keys if key in self._codes]
+        code = known[0] if known else row.id
         for key in keys:
             self._codes.setdefault(key, code)
         return code
 
 
 def alike_items(connection: Connection) -> Mapping[int, int]:
-    """Return the code of every item of the bank, by its id."""
+    """Returns the code of every item of the bank, by its id."""
     alike = Alike()
     return {row.id: alike.code(row) for row in connection.execute(items_with_pictures())}
 
 
 def alike_keys(connection: Connection) -> Mapping[int, str]:
-    """Return the key of the first item that each item of the bank is alike, by its id."""
+    """Returns the key of the first alike item, for every item of the bank by its id."""
     key = {row.id: row.key for row in connection.execute(select(ITEM.c.id, ITEM.c.key))}
     return {item: key[code] for item, code in alike_items(connection).items()}

@@ -1,6 +1,6 @@
-"""Fact store: the facts of the bank's models, as the operator, routers, the models file and the Hub state them.
+"""Fact store: facts about the bank's models, from the operator, routers, the models file and the Hub.
 
-Each source's facts are kept beside the others', so that one that no longer has a fact uncovers the next.
+Each source's facts are stored separately, so that another source's fact appears when one is removed.
 """
 
 import time
@@ -37,9 +37,9 @@ MODEL_FACT = Table(
     Column("value", Text, nullable=False),
     Column("read_at", Moment, nullable=False),
 )
-"""In the backup. The public export holds votes and no facts; no row leads to a voter, so *forget* leaves them all."""
+"""In the backup, not in the public export. No row leads to a voter, so *forget* leaves all rows."""
 FACTS_VERSION = "facts"
-"""Counter that every change of facts increments, so that running servers see it."""
+"""The counter that every change of facts increments, so that running servers notice it."""
 
 
 class FactError(ValueError):
@@ -56,7 +56,7 @@ class LinkedModel(NamedTuple):
 
 @dataclass(frozen=True)
 class FactsSnapshot:
-    """All facts by the names that models are shown by; of the same version, the same facts."""
+    """All facts by the models' display names; the same version has the same facts."""
 
     version: tuple[int, int]
     models: Mapping[str, ModelFacts]
@@ -77,7 +77,7 @@ class FactStore:
         self._checked = 0.0
 
     def snapshot(self) -> FactsSnapshot:
-        """Return the facts as they are now; changes by other processes are seen within CHECK_SECONDS."""
+        """Returns the facts as they are now; changes by other processes are seen within CHECK_SECONDS."""
         with self._lock:
             if self._snapshot and time.monotonic() - self._checked < self.CHECK_SECONDS:
                 return self._snapshot
@@ -89,12 +89,12 @@ class FactStore:
             return self._snapshot
 
     def by_model(self) -> Mapping[str, ModelFacts]:
-        """Return the facts by the models' own names, as commands take them."""
+        """Returns the facts by the models' own names, as commands take them."""
         with self._database.read() as connection:
             return _by_name(connection, MODEL.c.name)
 
     def state(self, stated: Mapping[str, StatedFacts]) -> None:
-        """Keep what an operator states of models by name, in place of what was stated of these; links to the Hub stay.
+        """Replaces an operator's facts about these models, by name; links to the Hub stay.
 
         Raises FactError for a model that is not here.
         """
@@ -109,20 +109,20 @@ class FactStore:
                 _add(connection, code, "operator", facts.values)
 
     def take_cards(self, cards: Iterable[ModelCard]) -> None:
-        """Keep what the cards of the models file say, in place of all that such cards said before."""
+        """Replaces all facts from the models file by those of its cards."""
         self._take("card", {card.name: _of_card(card) for card in cards})
 
     def take_prices(self, prices: Mapping[str, Price]) -> None:
-        """Keep what routers ask today for models by name, in place of what they asked before."""
+        """Replaces the routers' prices by today's, by the model's name."""
         stated = {name: _of_price(price) for name, price in prices.items()}
         self._take("router", stated, day=now().date())
 
     def _take(
         self, source: FactSource, stated: Mapping[str, Mapping[str, str]], day: date | None = None
     ) -> None:
-        """Replace the facts of a source by those stated of models by name, unless the same are there.
+        """Replaces the facts of a source by those stated, by the model's name, unless they are the same.
 
-        With a `day`, the same are written again if they were read on another.
+        With a `day`, facts that were read on another day are written again.
         """
         of_source = MODEL_FACT.c.source == source
         with self._database.read() as connection:
@@ -142,14 +142,14 @@ class FactStore:
             _drop_unlinked(connection)
 
     def find(self, name: str) -> LinkedModel:
-        """Return a model by its name, with its repository if it has one. Raises FactError if it is not here."""
+        """Returns a model by its name, with its repository if it has one. Raises FactError if it is not here."""
         with self._database.read() as connection:
             code = _code(_codes(connection), name)
             facts = _by_code(connection).get(code, NO_FACTS)
         return LinkedModel(code, name, facts.text("repository") or "")
 
     def link(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
-        """Keep a model's repository as the operator's word, and what the Hub shows there."""
+        """Stores a model's repository as an operator's fact, and the Hub's facts from it."""
         linked = {"repository": model.repository}
         mine = (MODEL_FACT.c.model_id == model.code) & (MODEL_FACT.c.source == "operator")
         with self._changing() as connection:
@@ -158,7 +158,7 @@ class FactStore:
             _take_hub(connection, model.code, facts)
 
     def unlink(self, model: LinkedModel) -> None:
-        """Drop the repository that an operator named, and what the Hub showed."""
+        """Deletes the repository that an operator named, and the Hub's facts."""
         mine = MODEL_FACT.c.model_id == model.code
         linked = (MODEL_FACT.c.source == "operator") & (MODEL_FACT.c.field == "repository")
         with self._changing() as connection:
@@ -166,12 +166,12 @@ class FactStore:
             _take_hub(connection, model.code, {})
 
     def keep_hub_facts(self, model: LinkedModel, facts: Mapping[str, str]) -> None:
-        """Keep what the Hub shows of a model, in place of what it showed before."""
+        """Replaces the Hub's facts about a model."""
         with self._changing() as connection:
             _take_hub(connection, model.code, facts)
 
     def unread(self, since: datetime) -> Sequence[LinkedModel]:
-        """Return the models whose repository was not read since then, or is another one by now."""
+        """Returns the models with a repository that was not read since then, or has changed."""
         of_hub = select(MODEL_FACT).where(
             MODEL_FACT.c.source == "hub",
             MODEL_FACT.c.field == "repository",
@@ -180,17 +180,17 @@ class FactStore:
         with self._database.read() as connection:
             read = {row.model_id: row.value for row in connection.execute(of_hub)}
             names = {code: name for name, code in _codes(connection).items()}
-            found = _by_code(connection)
-        linked = (
-            LinkedModel(code, names[code], repository)
-            for code, facts in found.items()
-            if (repository := facts.text("repository"))
-        )
-        return [model for model in linked if read.get(model.code) != model.repository]
+            all_facts = _by_code(connection)
+        linked = []
+        for code, facts in all_facts.items():
+            repository = facts.text("repository")
+            if repository and read.get(code) != repository:
+                linked.append(LinkedModel(code, names[code], repository))
+        return linked
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:
-        """A transaction that changes facts; the next look reads them anew."""
+        """Opens a transaction that changes facts; the next snapshot reads them again."""
         with self._database.write() as connection:
             take_turn(connection, MODEL_FACT)
             bump_counter(connection, FACTS_VERSION)
@@ -199,7 +199,7 @@ class FactStore:
 
 
 def _of_card(card: ModelCard) -> dict[str, str]:
-    """Return what a card says: its facts, its prices, and the repository that a local model is of."""
+    """Returns a card's facts and prices, and the repository of a local model."""
     price = _of_price(card.price) if card.price else {}
     repository = {"repository": card.model} if card.revision else {}
     return {**price, **repository, **card.facts.values}
@@ -224,7 +224,7 @@ def _by_code(connection: Connection) -> dict[int, ModelFacts]:
     facts = grouped(
         (row.model_id, (row.field, Fact(row.value, row.source, row.read_at))) for row in rows
     )
-    return {code: ModelFacts.of(found) for code, found in facts.items()}
+    return {code: ModelFacts.of(stated) for code, stated in facts.items()}
 
 
 def _by_name(connection: Connection, name: ColumnElement[str]) -> dict[str, ModelFacts]:
@@ -249,7 +249,7 @@ def _take_hub(connection: Connection, code: int, values: Mapping[str, str]) -> N
 
 
 def _drop_unlinked(connection: Connection) -> None:
-    """Drop what the Hub showed of models that nobody links to a repository any more."""
+    """Deletes the Hub's facts about models that are no longer linked to a repository."""
     linked = select(MODEL_FACT.c.model_id).where(
         MODEL_FACT.c.field == "repository", MODEL_FACT.c.source != "hub"
     )

@@ -1,8 +1,8 @@
-"""Rows of item folders: the files that hold them, and each row as a line of `items.jsonl` has it.
+"""Rows of item folders: the files with rows, and each row as a line of `items.jsonl`.
 
-Besides `items.jsonl`, folders as the Hub's library `datasets` reads them: Parquet files with the pictures in them, and
-`metadata.jsonl`, `.csv` or `.parquet` beside its pictures (https://huggingface.co/docs/datasets/image_dataset).
-"""
+Besides `items.jsonl`, these are folders as the Hub's library `datasets` reads them: Parquet files with embedded
+pictures, and `metadata.jsonl`, `.csv` or `.parquet` beside its pictures
+(https://huggingface.co/docs/datasets/image_dataset)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,16 +20,16 @@ IMAGE_COLUMNS = ("images", "image", "image_url", "file_names", "file_name")
 """Columns that name or hold an item's images; the first that a row fills counts."""
 _TEXT_OR_LIST = ("image", "image_url", "file_name")
 _FILE_NAMES = ("_file_name", "_file_names")
-"""Endings of more columns of file names, each an image of the item."""
+"""Endings of other columns with file names, each of which is an image of the item."""
 CREDIT_PARTS = ("creator", "source", "statement")
-"""What credits an image, each in a column of its own."""
+"""The parts of an image's credit, each in a column of its own."""
 _METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 
 Row: TypeAlias = Mapping[str, JSON]
 
 
 class ImageFile(NamedTuple):
-    """A file of an image, with the name or path that it has."""
+    """An image file's content, with its name or path."""
 
     name: str
     data: bytes
@@ -45,7 +45,7 @@ class RowsFile(NamedTuple):
 
 
 def read_folder(folder: Path) -> Iterator[RowsFile]:
-    """Yield the files that hold a folder's rows: `items.jsonl`, else a dataset's; reading one raises RowsError."""
+    """Yields the files with a folder's rows: `items.jsonl`, or else a dataset's. Reading records raises RowsError."""
     for path in _row_files(folder):
         records = read_rows(path) if path.suffix == ".parquet" else read_records(path, COMMAND_LINE)
         names_from = path.parent if path.name in _METADATA else folder
@@ -60,7 +60,11 @@ def _row_files(folder: Path) -> list[Path]:
         (path for path in folder.rglob("metadata.*") if path.name in _METADATA),
         folder.rglob("*.parquet"),
     )
-    return next((paths for group in groups if (paths := sorted(group))), [folder / ITEMS_FILE])
+    for group in groups:
+        paths = sorted(group)
+        if paths:
+            return paths
+    return [folder / ITEMS_FILE]
 
 
 def _lines(path: Path, records: Iterator[Record]) -> Iterator[Record]:
@@ -72,7 +76,7 @@ def _lines(path: Path, records: Iterator[Record]) -> Iterator[Record]:
 
 
 def unread(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the columns that no import reads."""
+    """Returns the columns that no import reads."""
     return tuple(
         column
         for column in columns
@@ -81,16 +85,17 @@ def unread(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def row_images(row: Row) -> tuple[str, Sequence[str | ImageFile]]:
-    """The column of an item's images, and their paths or URLs, or their files if the row holds them.
+    """Returns the column of an item's images, and their paths or URLs, or their files if the row embeds them.
 
     Raises RowsError.
     """
-    column = next((name for name in IMAGE_COLUMNS if row.get(name)), None)
-    if column is None:
-        named = [name for name in row if name.endswith(_FILE_NAMES)]
-        if named:
-            return named[0], [name for each in named for name in _names(row[each], each)]
-        column = next((name for name in IMAGE_COLUMNS if name in row), IMAGE_COLUMNS[0])
+    filled = [name for name in IMAGE_COLUMNS if row.get(name)]
+    if not filled:
+        columns = [name for name in row if name.endswith(_FILE_NAMES)]
+        if columns:
+            return columns[0], [name for each in columns for name in _names(row[each], each)]
+        filled = [name for name in IMAGE_COLUMNS if name in row]
+    column = filled[0] if filled else IMAGE_COLUMNS[0]
     value: Any = row.get(column)
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(part, dict | bytes) for part in parts):
@@ -104,7 +109,7 @@ def _names(value: JSON, column: str) -> list[str]:
 
 
 def _embedded(part: Any, column: str) -> ImageFile:
-    """An image as `datasets` writes it: its bytes beside its path, or alone."""
+    """Returns an image as `datasets` writes it: its bytes, with or without its path."""
     if isinstance(part, bytes):
         return ImageFile("", part)
     if isinstance(part, dict) and isinstance(part.get("bytes"), bytes):
@@ -116,7 +121,7 @@ def _embedded(part: Any, column: str) -> ImageFile:
 
 
 def texts_in(value: JSON, column: str) -> list[str]:
-    """A list of texts. Raises RowsError for anything else."""
+    """Returns a list of texts. Raises RowsError for anything else."""
     if (
         not isinstance(value, list)
         or not value
@@ -127,7 +132,7 @@ def texts_in(value: JSON, column: str) -> list[str]:
 
 
 def _line(values: Row, path: Path) -> Row:
-    """A row of a file as a line of `items.jsonl`: its lists and objects as values, without empty cells."""
+    """Returns a row as a line of `items.jsonl`: lists and objects as values, without empty cells."""
     is_table = path.suffix == ".csv"
     row: dict[str, JSON] = {
         name: _cell(value) if is_table and name != "instruction" else value

@@ -1,6 +1,6 @@
-"""Item importers: VisIT-Bench's files, folders of items and predictions files become drafts for `ingest.py`.
+"""Item importers: they turn VisIT-Bench's files, folders of items and predictions files into drafts for `ingest.py`.
 
-Every file is read whole and checked before anything is stored; errors name file, row and column.
+Every file is read and checked as a whole before anything is stored. Errors name file, row and column.
 """
 
 import ast
@@ -38,9 +38,9 @@ DEMO_FOLDER = Path(__file__).parent / "demo"
 DEMO_SOURCE = "demo bank"
 FETCHED_AT_ONCE = 32
 MOST_NAMED = 10
-"""Wrong rows that one message names, such as those whose pictures cannot be read."""
+"""The most wrong rows that a message names."""
 PREDICTION = " prediction"
-"""Suffix of the answer column's name in VisIT-Bench's submission files."""
+"""The suffix of the answer column's name in VisIT-Bench's submission files."""
 
 _IMAGES = ("images", "image_url", "image", "file_name", "file_names")
 _CAPTIONS = (
@@ -52,7 +52,7 @@ _CAPTIONS = (
     "visual",
 )
 _REFERENCES = ("gpt4_prediction", "output_human_annotated", "reference_output")
-"""Columns under the names that VisIT-Bench's authors used in their files; the first that exists counts."""
+"""_IMAGES, _CAPTIONS, _REFERENCES: column names in VisIT-Bench's files; the first that exists counts."""
 _CREDITS = ("attribution", "creator", "author", "photographer", "credit", "artist", "owner")
 _LICENCES = ("license", "licence", "license_name", "rights", "license_url")
 _LONGEST_RIGHTS = 20_000
@@ -64,17 +64,17 @@ _STRING_OR_NAN = re.compile(r'("(?:[^"\\]|\\.)*+"?)|\bNaN\b')
 
 T = TypeVar("T")
 Progress = Callable[[Iterable[T], str], Iterable[T]]
-"""Iterates under a title, showing progress."""
+"""Returns an iterator that shows progress under a title."""
 
 
 class ImportReport(NamedTuple):
-    """Result of an import."""
+    """The result of an import."""
 
     changes: Changes
     left_out: int = 0
-    """Rows left out by rule: instances rated incorrect, answers to items that are not in the bank."""
+    """The number of excluded rows: instances rated incorrect, answers to items that are not in the bank."""
     problems: tuple[str, ...] = ()
-    """Images that could not be fetched; their items wait."""
+    """Errors of images that could not be fetched; their items wait."""
     unread: tuple[str, ...] = ()
     """Keys of `items.jsonl` that no import reads."""
 
@@ -96,22 +96,22 @@ class ItemImporter:
         return self.folder(DEMO_FOLDER, DEMO_SOURCE, "demo")
 
     def folder(self, folder: Path, name: str, kind: SourceKind = "folder") -> ImportReport:
-        """Import a folder: `items.jsonl` and the images it names, each by a path below the folder or by URL.
+        """Imports a folder: `items.jsonl` and its images, each by a path below the folder or by URL.
 
-        Without such a file, a dataset of the Hub (`folder_rows`); its items are of the family `name` if it has none.
+        Without such a file it imports a dataset of the Hub (`folder_rows`), with the family `name` if rows have none.
         """
-        kept = self.items.kept_pictures()
+        stored = self.items.kept_pictures()
         drafts: list[ItemDraft] = []
         columns: dict[str, None] = {}
         for file in read_folder(folder):
             records = file.records
-            if file.path.suffix != ".parquet":  # one with pictures in it is read row by row
+            if file.path.suffix != ".parquet":  # Files with embedded pictures are read row by row.
                 records = list(records)
                 columns |= dict.fromkeys(column for record in records for column in record.values)
             read = partial(
                 self._folder_draft,
                 folder=file.names_from,
-                kept=kept,
+                stored=stored,
                 kind=kind,
                 family=None if file.path.name == ITEMS_FILE else name,
             )
@@ -119,16 +119,16 @@ class ItemImporter:
         return ImportReport(self.ingest.add_items(name, kind, drafts), unread=unread(columns))
 
     def visit(self, file: Path, name: str, fetch: bool = False) -> ImportReport:
-        """Import one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` its images too.
+        """Imports one of VisIT-Bench's files, single- or multi-image, or `metadata.csv`; with `fetch` also its images.
 
-        The reference is `gpt4_prediction` where `human_ratings_gpt4_correct` is true, else `output_human_annotated`,
-        else `reference_output`; instances rated incorrect are left out, as in the paper (section 3). A
-        `reference_output` beside another reference is the answer of the contestant "dataset answer".
+        The reference is `gpt4_prediction` if `human_ratings_gpt4_correct` is true, else `output_human_annotated`, else
+        `reference_output`. Instances rated incorrect are left out, as in the paper (section 3). A `reference_output`
+        beside another reference is the answer of the contestant "dataset answer".
         """
         records = list(read_records(file, COMMAND_LINE))
-        kept = self.items.kept_pictures()
+        stored = self.items.kept_pictures()
         read = self._each(
-            file, records, "instances", lambda row: self._visit_draft(row, file.parent, kept)
+            file, records, "instances", lambda row: self._visit_draft(row, file.parent, stored)
         )
         drafts = [draft for draft in read if draft is not None]
         left_out = len(records) - len(drafts)
@@ -140,43 +140,43 @@ class ItemImporter:
         )
 
     def answers(self, file: Path, model: str | None = None) -> ImportReport:
-        """Import one model's predictions file.
+        """Imports one model's predictions file.
 
-        Rows name their item by `item` (its key), or by `instruction` and `image` or `images`. The answers stand in
-        "<model name> prediction", or in `prediction` if the caller names the model. Rows of items that are not in the
-        bank are left out and counted; raises RowsError if there are no others.
+        Rows name their item by `item` (its key), or by `instruction` and `image` or `images`. The column of answers is
+        "<model name> prediction", or `prediction` if the caller names the model. Rows of unknown items are left out and
+        counted. Raises RowsError if all items are unknown.
         """
         records = list(read_records(file, COMMAND_LINE))
         column, model = _answer_column(records, file, model)
         known = _KnownItems(self.items.known_items())
-        found: dict[int, str] = {}
+        texts: dict[int, str] = {}
 
         def answer(row: Row) -> bool:
             item = known.find(row)
             text = text_in(row, column, empty=True)
-            if item is not None and found.setdefault(item, text) != text:
+            if item is not None and texts.setdefault(item, text) != text:
                 raise RowsError(
                     "holds a second, different answer to the same item; keep one", column=column
                 )
             return item is not None
 
         matched = self._each(file, records, "answers", answer)
-        if not found:
+        if not texts:
             problem = "no row fits an item of the bank; import the items first (`items list` names their sources)"
             raise RowsError(problem, file.name)
         return ImportReport(
-            self.ingest.add_answers(model, file.name, found), left_out=matched.count(False)
+            self.ingest.add_answers(model, file.name, texts), left_out=matched.count(False)
         )
 
     def _each(
         self, file: Path, records: Iterable[Record], title: str, read: Callable[[Row], T]
     ) -> list[T]:
-        """Read each record, showing progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
-        found = []
+        """Reads each record and shows progress. Raises a RowsError that names every wrong row, up to MOST_NAMED."""
+        results = []
         wrong: list[RowsError] = []
         for record in self.progress(records, title):
             try:
-                found.append(read(record.values))
+                results.append(read(record.values))
             except RowsError as error:
                 wrong.append(error.at(row=record.row))
                 if len(wrong) == MOST_NAMED:
@@ -186,17 +186,17 @@ class ItemImporter:
             rest = ["the rows after these were not checked"] if len(wrong) == MOST_NAMED else []
             problem = "; ".join([first.problem, *map(str, others), *rest])
             raise RowsError(problem, file.name, first.row, first.column)
-        return found
+        return results
 
     def _folder_draft(
         self,
         row: Row,
         folder: Path,
-        kept: Mapping[str, KeptPicture],
+        stored: Mapping[str, KeptPicture],
         kind: SourceKind,
         family: str | None,
     ) -> ItemDraft:
-        """Draft of a folder's row; `family`: that of a row without one, where it may be left out."""
+        """Returns the draft of a folder's row; `family`: the family of rows without one, if it may be left out."""
         column, images = row_images(row)
         captions = (
             texts_in(row["captions"], "captions") if "captions" in row else [""] * len(images)
@@ -205,40 +205,39 @@ class ItemImporter:
             raise RowsError(
                 f"holds {len(captions)} captions for {len(images)} images", column="captions"
             )
-        rights = _credits(row, len(images)) if "credits" in row else _given_rights(row, len(images))
-        found = (
-            self._image(one, column, folder, kept)
-            if isinstance(one, str)
-            else self._image_file(one, f"names the image {shown_name(one.name)}", column, kept)
-            for one in images
+        rights = _credits(row, len(images)) if "credits" in row else _row_rights(row, len(images))
+        drafts = (
+            self._image(image, column, folder, stored)
+            if isinstance(image, str)
+            else self._image_file(
+                image, f"names the image {shown_name(image.name)}", column, stored
+            )
+            for image in images
         )
-        told = _told(found, captions, rights)
+        captioned = _captioned(drafts, captions, rights)
         answers = _answers(row)
         if row.get("reference"):
             answers[REFERENCE] = text_in(row, "reference")
-        named = family if family is not None and "family" not in row else text_in(row, "family")
-        draft = ItemDraft(text_in(row, "instruction"), named, told, answers)
-        if kind == "check" and not (
-            set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))
-        ):
+        if family is None or "family" in row:
+            family = text_in(row, "family")
+        draft = ItemDraft(text_in(row, "instruction"), family, captioned, answers)
+        is_pair = set(answers) == {RIGHT, UNRELATED} and all(map(str.strip, answers.values()))
+        if kind == "check" and not is_pair:
             expected = f"expected two answers, named {RIGHT!r} and {UNRELATED!r}, and no reference"
             raise RowsError(f"is no check item: {expected}", column="answers")
         return draft
 
     def _visit_draft(
-        self, row: Row, folder: Path, kept: Mapping[str, KeptPicture]
+        self, row: Row, folder: Path, stored: Mapping[str, KeptPicture]
     ) -> ItemDraft | None:
-        """Draft of an instance; None if its reference is rated incorrect."""
+        """Returns the draft of an instance; None if its reference is rated incorrect."""
         if not _is_verified(row):
             return None
         column = _image_column(row, "image_url")
         names = list_in(row, column)
-        found = (self._image(name, column, folder, kept) for name in names)
-        images = _told(found, captions_in(row, len(names)), _rights(row, len(names)))
-        there = [name for name in _REFERENCES if name in row]
-        reference = next(
-            (name for name in there if row[name]), there[0] if there else "output_human_annotated"
-        )
+        drafts = (self._image(name, column, folder, stored) for name in names)
+        images = _captioned(drafts, captions_in(row, len(names)), _rights(row, len(names)))
+        reference = _first_column(row, _REFERENCES, "output_human_annotated")
         answers = {REFERENCE: text_in(row, reference)}
         if reference != "reference_output" and str(row.get("reference_output") or "").strip():
             answers[DATASET_ANSWER] = text_in(row, "reference_output")
@@ -247,44 +246,51 @@ class ItemImporter:
         )
 
     def _image(
-        self, name: str, column: str, folder: Path, kept: Mapping[str, KeptPicture]
+        self, name: str, column: str, folder: Path, stored: Mapping[str, KeptPicture]
     ) -> ImageDraft:
-        """Draft of an image named by URL or by path; a file is read and its picture kept."""
+        """Returns the draft of an image named by URL or by path; a file is read and its picture stored."""
         if _is_address(name):
-            known = kept.get(name)
-            held = known if known and self.pictures.has(known.sha256) else None
-            return ImageDraft(name, last_part(name), url=name, **(held._asdict() if held else {}))
-        shown = shown_name(name)
+            known = stored.get(name)
+            is_stored = known is not None and self.pictures.has(known.sha256)
+            picture = known._asdict() if known and is_stored else {}
+            return ImageDraft(name, last_part(name), url=name, **picture)
+        image_name = shown_name(name)
         if is_data_url(name):
             try:
                 content = data_url_content(name)
             except ValueError as error:
-                raise RowsError(f"holds {shown}: {error}", column=column) from error
-            return self._image_file(ImageFile("", content), f"holds {shown}", column, kept)
+                raise RowsError(f"holds {image_name}: {error}", column=column) from error
+            return self._image_file(ImageFile("", content), f"holds {image_name}", column, stored)
         try:
             path = named_file(folder, name).resolve()
             if not path.is_relative_to(folder.resolve()):
-                raise RowsError(f"names an image outside the folder: {shown}", column=column)
+                raise RowsError(f"names an image outside the folder: {image_name}", column=column)
             data = path.read_bytes()
         except OSError as error:
-            raise RowsError(f"names the image {shown}: {error.strerror}", column=column) from error
+            raise RowsError(
+                f"names the image {image_name}: {error.strerror}", column=column
+            ) from error
         except RuntimeError as error:
-            raise RowsError(f"names the image {shown}: a link to itself", column=column) from error
-        return self._image_file(ImageFile(name, data), f"names the image {shown}", column, kept)
+            raise RowsError(
+                f"names the image {image_name}: a link to itself", column=column
+            ) from error
+        return self._image_file(
+            ImageFile(name, data), f"names the image {image_name}", column, stored
+        )
 
     def _image_file(
-        self, file: ImageFile, told: str, column: str, kept: Mapping[str, KeptPicture]
+        self, file: ImageFile, subject: str, column: str, stored: Mapping[str, KeptPicture]
     ) -> ImageDraft:
-        """Draft of an image by its file's bytes, whose picture is kept; `told`: how an error begins."""
+        """Returns the draft of an image from its file's bytes, and stores its picture; errors begin with `subject`."""
         key = hashlib.sha256(file.data).hexdigest()
         try:
-            known = kept.get(key)
+            known = stored.get(key)
             if known is None or not self.pictures.has(known.sha256):
                 known = self._keep(file.data)
         except PictureError as error:
-            raise RowsError(f"{told}: {error}", column=column) from error
+            raise RowsError(f"{subject}: {error}", column=column) from error
         except OSError as error:
-            raise RowsError(f"{told}: {error.strerror}", column=column) from error
+            raise RowsError(f"{subject}: {error.strerror}", column=column) from error
         return ImageDraft(key, PurePosixPath(file.name).name, **known._asdict())
 
     def _keep(self, data: bytes) -> KeptPicture:
@@ -293,7 +299,7 @@ class ItemImporter:
         return KeptPicture(picture.sha256, picture.suffix, difference_hash(picture))
 
     def _fetched(self, drafts: Sequence[ItemDraft]) -> tuple[list[ItemDraft], tuple[str, ...]]:
-        """Fetch the remote images that are not kept yet; returns the drafts with them, and what failed."""
+        """Fetches the remote images that are not stored yet; returns the drafts with them, and the errors."""
         missing = sorted(
             {
                 image.url
@@ -319,13 +325,14 @@ class ItemImporter:
                     problems.append(f"{url}: {error}")
 
         def with_picture(image: ImageDraft) -> ImageDraft:
-            return (
-                replace(image, **pictures[image.key]._asdict()) if image.key in pictures else image
-            )
+            if image.key not in pictures:
+                return image
+            return replace(image, **pictures[image.key]._asdict())
 
-        return [
+        with_pictures = [
             replace(draft, images=tuple(map(with_picture, draft.images))) for draft in drafts
-        ], tuple(problems)
+        ]
+        return with_pictures, tuple(problems)
 
 
 class _KnownItems:
@@ -339,7 +346,9 @@ class _KnownItems:
             self._by_names[name] = None if name in self._by_names else item.id
 
     def find(self, row: Row) -> int | None:
-        """Id of the item by its key, by instruction and URLs, or by instruction and file names; None if unknown."""
+        """Returns the item's id by its key, by instruction and URLs, or by instruction and file names; None if
+        unknown.
+        """
         if "item" in row:
             return self._by_key.get(text_in(row, "item"))
         instruction = text_in(row, "instruction")
@@ -350,30 +359,32 @@ class _KnownItems:
 
 
 def _is_verified(row: Row) -> bool:
-    """Whether an instance's reference was verified: not rated incorrect."""
+    """Returns whether an instance's reference was verified: not rated incorrect."""
     column = "human_ratings_gpt4_correct"
     rating = row.get(column, True)
-    told = str(rating).strip().lower()
-    if rating is not None and told not in ("true", "false"):
+    word = str(rating).strip().lower()
+    if rating is not None and word not in ("true", "false"):
         raise RowsError(f"holds {rating!r}; expected True or False", column=column)
-    return told != "false"
+    return word != "false"
 
 
 def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> tuple[str, str]:
-    """Column of the answers, and the model's name. Raises RowsError."""
+    """Returns the column of the answers, and the model's name. Raises RowsError."""
     if not records:
         raise RowsError("holds no rows", file.name)
     columns = list(records[0].values)
     model = model and model.strip()
-    named = [column for column in columns if column.endswith(PREDICTION) and column != PREDICTION]
+    answer_columns = [
+        column for column in columns if column.endswith(PREDICTION) and column != PREDICTION
+    ]
     if model == "":
         raise RowsError("the model's name is empty; give one with --model", file.name, 1)
-    if model is not None and f"{model}{PREDICTION}" in named:
+    if model is not None and f"{model}{PREDICTION}" in answer_columns:
         return f"{model}{PREDICTION}", model
     if model is not None and "prediction" in columns:
         return "prediction", model
-    if len(named) == 1:
-        return named[0], model or named[0].removesuffix(PREDICTION).strip()
+    if len(answer_columns) == 1:
+        return answer_columns[0], model or answer_columns[0].removesuffix(PREDICTION).strip()
     expected = 'expected one column "<model name> prediction", or "prediction" and --model'
     raise RowsError(f"{expected}; found {', '.join(columns)}", file.name, 1)
 
@@ -381,20 +392,26 @@ def _answer_column(records: Sequence[Record], file: Path, model: str | None) -> 
 def text_in(row: Row, column: str, empty: bool = False) -> str:
     value = row.get(column)
     if not isinstance(value, str):
-        found = "it is missing" if value is None else f"it holds {type(value).__name__}"
-        raise RowsError(f"expected text; {found} (columns: {', '.join(row)})", column=column)
+        problem = "it is missing" if value is None else f"it holds {type(value).__name__}"
+        raise RowsError(f"expected text; {problem} (columns: {', '.join(row)})", column=column)
     if not (empty or value.strip()):
         raise RowsError("is empty; expected text", column=column)
     return value
 
 
 def _image_column(row: Row, default: str = "image") -> str:
-    there = [name for name in _IMAGES if name in row]
-    return next((name for name in there if row[name]), there[0] if there else default)
+    return _first_column(row, _IMAGES, default)
+
+
+def _first_column(row: Row, columns: Sequence[str], default: str) -> str:
+    """Returns the first of these columns with a value, else the first that exists, else the default."""
+    existing = [name for name in columns if name in row]
+    filled = [name for name in existing if row[name]]
+    return [*filled, *existing, default][0]
 
 
 def list_in(row: Row, column: str) -> list[str]:
-    """List in a cell, as JSON text or as a single plain string."""
+    """Returns the list in a cell, which is JSON text or a single plain string."""
     value: Any = row.get(column)
     if isinstance(value, str):
         with row_errors(column=column):
@@ -403,33 +420,35 @@ def list_in(row: Row, column: str) -> list[str]:
 
 
 def credit_line(credit: Mapping[str, JSON]) -> str:
-    """Whom to name for an image, by its creator, source and statement."""
+    """Returns an image's credit line: its creator, source and statement."""
     return ", ".join(str(credit[name]) for name in CREDIT_PARTS if credit.get(name))
 
 
 def _credits(row: Row, count: int) -> list[tuple[str, str]]:
-    """Credit and licence of each image in `credits`, a list of objects."""
-    told: Any = row["credits"]
+    """Returns the credit and the licence of each image in `credits`, a list of objects."""
+    cell: Any = row["credits"]
     if (
-        not isinstance(told, list)
-        or len(told) != count
-        or not all(isinstance(one, dict) for one in told)
+        not isinstance(cell, list)
+        or len(cell) != count
+        or not all(isinstance(image_credit, dict) for image_credit in cell)
     ):
         raise RowsError(f"expected a list of {count} credits, one an image", column="credits")
-    return [(credit_line(one), str(one.get("licence") or "")) for one in told]
+    return [
+        (credit_line(image_credit), str(image_credit.get("licence") or "")) for image_credit in cell
+    ]
 
 
-def _given_rights(row: Row, count: int) -> list[tuple[str, str]]:
-    """Credit and licence of each image in `credit` and `licence`: a text for all, or a list of one an image."""
-    credits_given = _text_of_each(row, "credit", count)
+def _row_rights(row: Row, count: int) -> list[tuple[str, str]]:
+    """Returns the credit and the licence of each image in `credit` and `licence`: a text for all, or one an image."""
+    image_credits = _text_of_each(row, "credit", count)
     licences = _text_of_each(row, "licence", count)
-    return list(zip(credits_given, licences, strict=True))
+    return list(zip(image_credits, licences, strict=True))
 
 
 def _text_of_each(row: Row, column: str, count: int) -> list[str]:
-    """The text of a column for each image."""
-    told = row.get(column) or ""
-    each = [str(one) for one in told] if isinstance(told, list) else [str(told)] * count
+    """Returns the text of a column for each image."""
+    cell = row.get(column) or ""
+    each = [str(text) for text in cell] if isinstance(cell, list) else [str(cell)] * count
     if len(each) != count:
         raise RowsError(
             f"holds {len(each)} texts for {count} images; give one text, or one an image",
@@ -438,10 +457,10 @@ def _text_of_each(row: Row, column: str, count: int) -> list[str]:
     return each
 
 
-def _told(
+def _captioned(
     images: Iterable[ImageDraft], captions: Sequence[str], rights: Sequence[tuple[str, str]]
 ) -> tuple[ImageDraft, ...]:
-    """Images with what is told of each: its caption, credit and licence."""
+    """Returns the images with their captions, credits and licences."""
     return tuple(
         replace(image, caption=caption, credit=credit, licence=licence)
         for image, caption, (credit, licence) in zip(images, captions, rights, strict=True)
@@ -449,14 +468,15 @@ def _told(
 
 
 def captions_in(row: Row, count: int) -> list[str]:
-    """An instance's captions, one an image, under any of the names that its authors used; "" without."""
-    column = next((name for name in _CAPTIONS if row.get(name)), None)
-    if column is None:
+    """Returns an instance's captions, one an image, from any of the columns that its authors used; "" without."""
+    columns = [name for name in _CAPTIONS if row.get(name)]
+    if not columns:
         return [""] * count
+    column = columns[0]
     captions: Any = row[column]
     if isinstance(captions, str):
-        # VisIT-Bench's file fills its lists of ten captions up with NaN, which is no JSON.
-        filled = _STRING_OR_NAN.sub(lambda found: found[1] or "null", captions)
+        # VisIT-Bench's file fills its lists of ten captions with NaN, which is no JSON.
+        filled = _STRING_OR_NAN.sub(lambda match: match[1] or "null", captions)
         listed = column.startswith("images") or _LIST_START.match(filled)
         with row_errors(column=column):
             captions = parse_json(filled) if listed else [captions]
@@ -466,30 +486,38 @@ def captions_in(row: Row, count: int) -> list[str]:
 
 
 def _rights(row: Row, count: int) -> list[tuple[str, str]]:
-    """Credit and licence of each image in `public_images_metadata`: an object, or one an image; "" if not told."""
-    told: Any = row.get("public_images_metadata")
-    if isinstance(told, str) and len(told) <= _LONGEST_RIGHTS:
+    """Returns the credit and the licence of each image in `public_images_metadata`; "" if it has none.
+
+    The cell is an object for all images, or has one object an image.
+    """
+    metadata: Any = row.get("public_images_metadata")
+    if isinstance(metadata, str) and len(metadata) <= _LONGEST_RIGHTS:
+        literal = _STRING_OR_NULL.sub(lambda match: match[1] or "None", metadata)
         with contextlib.suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            told = ast.literal_eval(_STRING_OR_NULL.sub(lambda found: found[1] or "None", told))
+            metadata = ast.literal_eval(literal)
     if (
-        isinstance(told, dict)
-        and len(told) == count
-        and all(isinstance(one, dict) for one in told.values())
+        isinstance(metadata, dict)
+        and len(metadata) == count
+        and all(isinstance(entry, dict) for entry in metadata.values())
     ):
-        told = list(told.values())
-    each = told if isinstance(told, list) and len(told) == count else [told] * count
-    return [(_first(one, _CREDITS), _first(one, _LICENCES)) for one in each]
+        metadata = list(metadata.values())
+    is_each = isinstance(metadata, list) and len(metadata) == count
+    entries = metadata if is_each else [metadata] * count
+    return [(_first(entry, _CREDITS), _first(entry, _LICENCES)) for entry in entries]
 
 
-def _first(told: Any, names: Iterable[str]) -> str:
-    """The first of these entries that is told, in whatever case its name is written, on one line."""
-    given = told.items() if isinstance(told, dict) else ()
-    texts = {str(name).lower(): text for name, text in given if _storable(text)}
-    return next((" ".join(texts[name].split())[:500] for name in names if texts.get(name)), "")
+def _first(entry: Any, names: Iterable[str]) -> str:
+    """Returns the first of these fields with a text, on one line; the case of field names doesn't matter."""
+    fields = entry.items() if isinstance(entry, dict) else ()
+    texts = {str(name).lower(): text for name, text in fields if _storable(text)}
+    for name in names:
+        if texts.get(name):
+            return " ".join(texts[name].split())[:500]
+    return ""
 
 
 def _storable(text: object) -> TypeGuard[str]:
-    """Whether it is a text that a database takes; a literal may hold what no file may."""
+    """Returns whether it is a text that a database can store; unlike a file, a literal may have other signs."""
     return isinstance(text, str) and "\0" not in text and text.isprintable()
 
 
@@ -499,16 +527,16 @@ def _answers(row: Row) -> dict[str, str]:
         isinstance(answers[name], str) and name.strip() for name in answers
     ):
         raise RowsError("expected an object of answers by model name", column="answers")
-    found = {name.strip(): str(text) for name, text in answers.items()}
-    if len(found) < len(answers):
+    texts = {name.strip(): str(text) for name, text in answers.items()}
+    if len(texts) < len(answers):
         raise RowsError(
             "names one model twice, but for blanks around its name; keep one", column="answers"
         )
-    return found
+    return texts
 
 
 def last_part(name: str) -> str:
-    """File name at the end of a URL or path."""
+    """Returns the file name at the end of a URL or path."""
     return PurePosixPath(unquote(_PARAMETERS.split(name)[0] if "://" in name else name)).name
 
 

@@ -1,7 +1,7 @@
 """Item bank ingest: adds items and answers, withdraws predictions, renames and retires models.
 
-Each change is one transaction: all of it or nothing. Of a known item an import corrects captions, credits and
-licences; the rest stays as it is. The same import twice changes nothing.
+Each change is one transaction. An import corrects the captions, credits and licences of known items; the rest stays
+unchanged. Importing the same file twice changes nothing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,11 +15,11 @@ from arena.thinking import parted
 from arena.types import SourceKind, item_key
 
 _CORRECTED = ("caption", "credit", "licence")
-"""What an import corrects of a known item's images."""
+"""The fields of a known item's images that an import corrects."""
 
 
 class IngestError(ValueError):
-    """A change to the bank is wrong; the message says what and how to mend it."""
+    """A change to the bank is wrong; the message says why and how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +27,18 @@ class ImageDraft:
     """An incoming image of an item."""
 
     key: str
-    """Source key: the URL, else the sha256 of the file's bytes."""
+    """The source key: the URL, or else the sha256 of the file's bytes."""
     name: str
-    """Last part of the URL or path, by which predictions files may name the image."""
+    """The last part of the URL or path; predictions files may name the image by it."""
     url: str | None = None
     sha256: str | None = None
-    """Hash of the kept picture, if one is kept."""
+    """The hash of the stored picture, if there is one."""
     suffix: str = ""
     caption: str = ""
     credit: str = ""
     licence: str = ""
     look: str | None = None
-    """Perceptual hash of the kept picture."""
+    """The perceptual hash of the stored picture."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class ItemDraft:
 
 @dataclass
 class Changes:
-    """Counts of what an import changed and what was there already."""
+    """The counts of an import: changes, and known items and answers."""
 
     items_new: int = 0
     items_known: int = 0
     items_corrected: int = 0
-    """Known items whose images got another caption, credit or licence."""
+    """Known items with a changed caption, credit or licence."""
     answers_new: int = 0
     answers_known: int = 0
     pictures_new: int = 0
@@ -75,9 +75,9 @@ class Ingest:
         self._database = database
 
     def add_items(self, source: str, kind: SourceKind, drafts: Sequence[ItemDraft]) -> Changes:
-        """Add items with answers; known ones get pictures they lacked, and other captions, credits and licences.
+        """Adds items with answers; known ones get pictures they lacked, and other captions, credits and licences.
 
-        Of drafts of one item the first counts. Raises IngestError for another answer, family or source.
+        The first of several drafts of an item counts. Raises IngestError for another answer, family or source.
         """
         changes = Changes()
         with self._database.write() as connection:
@@ -102,9 +102,9 @@ class Ingest:
     def add_answers(
         self, model: str, file: str, answers: Mapping[int, str], cut: Collection[int] = ()
     ) -> Changes:
-        """Add a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item.
+        """Adds a model's answers by item id, as a predictions file. Raises IngestError for another answer to an item.
 
-        `cut`: items whose answers ended at the limit of tokens.
+        `cut`: items with answers that ended at the limit of tokens.
         """
         changes = Changes()
         with self._database.write() as connection:
@@ -122,7 +122,10 @@ class Ingest:
         return changes
 
     def withdraw(self, file: str, model: str | None = None) -> int:
-        """Take a predictions file's answers out of sampling; return how many. Raises IngestError for none or many."""
+        """Takes a predictions file's answers out of sampling; returns their number.
+
+        Raises IngestError for no or two files.
+        """
         with self._database.write() as connection:
             query = select(PREDICTIONS.c.id, MODEL.c.name).join(
                 MODEL, MODEL.c.id == PREDICTIONS.c.model_id
@@ -151,7 +154,7 @@ class Ingest:
         return gone
 
     def rename(self, model: str, display: str) -> None:
-        """Show a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
+        """Shows a model under another name. Raises IngestError for a bad or taken one, or an unknown model."""
         display = display.strip()
         if not display:
             raise IngestError("The new name is empty; give the model a name to show")
@@ -168,7 +171,7 @@ class Ingest:
             bump_counter(connection, BANK_VERSION)
 
     def retire(self, model: str) -> None:
-        """Take a model out of sampling; its votes and board rows stay. Raises IngestError for an unknown model."""
+        """Takes a model out of sampling; its votes and board rows stay. Raises IngestError for an unknown model."""
         with self._database.write() as connection:
             _change_model(connection, model, retired_at=now())
             bump_counter(connection, BANK_VERSION)
@@ -187,7 +190,7 @@ def _source(connection: Connection, name: str, kind: SourceKind) -> int:
 
 
 def _codes(connection: Connection, table: Table, names: Sequence[str]) -> dict[str, int]:
-    """Integer codes of names in a table of names; new names get the next codes."""
+    """Returns the integer codes of names in a table of names; new names get the next codes."""
     known = {
         row.name: row.id for row in connection.execute(select(table).where(table.c.name.in_(names)))
     }
@@ -206,15 +209,15 @@ def _check_model_name(connection: Connection, name: str) -> None:
     if not name.strip():
         raise IngestError("A model has no name; name the model of every answer")
     _check_readable(name)
-    shown = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
-    if shown:
+    owner = connection.scalar(select(MODEL.c.name).where(MODEL.c.display == name))
+    if owner:
         raise IngestError(
-            f"The name {name!r} is already shown for the model {shown!r}; give this one another name"
+            f"The name {name!r} is already shown for the model {owner!r}; give this one another name"
         )
 
 
 def _check_readable(name: str) -> None:
-    """Refuse a name that a page shows like another, or that cannot stand in an address."""
+    """Raises IngestError for a name that looks like another on a page, or that cannot be part of an address."""
     if not name.isprintable() or name in (".", ".."):
         raise IngestError(
             f"The model name {name!r} has signs that are not seen, or only dots; write it without them"
@@ -229,7 +232,7 @@ def _item(
     changes: Changes,
     corrects: bool,
 ) -> int:
-    """Add an item, or what a known one lacks; with `corrects`, it is corrected too. Returns its id."""
+    """Adds an item, or a known item's missing pictures; with `corrects`, corrects it too. Returns its id."""
     key = draft.key
     known = connection.execute(
         select(ITEM.c.id, ITEM.c.source_id).where(ITEM.c.key == key)
@@ -277,7 +280,7 @@ def _item(
 
 
 def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Changes) -> None:
-    """Store the captions, credits and licences of a draft that differ; an empty one changes nothing."""
+    """Stores the captions, credits and licences of a draft that differ; an empty one changes nothing."""
     family = connection.scalar(select(FAMILY.c.name).join(ITEM).where(ITEM.c.id == item_id))
     if family != draft.family:
         raise IngestError(
@@ -286,13 +289,13 @@ def _correct(connection: Connection, item_id: int, draft: ItemDraft, changes: Ch
         )
     corrected = 0
     for position, image in enumerate(draft.images):
-        given = {name: text for name in _CORRECTED if (text := getattr(image, name))}
-        if given:
-            differs = or_(*(IMAGE.c[name] != text for name, text in given.items()))
-            other = update(IMAGE).where(
+        texts = {name: getattr(image, name) for name in _CORRECTED if getattr(image, name)}
+        if texts:
+            differs = or_(*(IMAGE.c[name] != text for name, text in texts.items()))
+            stored = update(IMAGE).where(
                 IMAGE.c.item_id == item_id, IMAGE.c.position == position, differs
             )
-            corrected += connection.execute(other.values(given)).rowcount
+            corrected += connection.execute(stored.values(texts)).rowcount
     changes.items_corrected += corrected > 0
 
 
@@ -303,9 +306,9 @@ def _add_answers(
     changes: Changes,
     cut: Collection[int] = (),
 ) -> None:
-    """Add answers that are not there already, each with the ids of its item and model before it.
+    """Adds new answers (item id, model id, text). Raises IngestError if another answer exists.
 
-    Thinking in them is kept apart; `cut`: items whose answers ended at the limit of tokens.
+    Thinking is stored separately; `cut`: items with answers that ended at the limit of tokens.
     """
     items = [item_id for item_id, _, _ in answers]
     near = ANSWER.c.item_id.between(

@@ -1,7 +1,6 @@
-"""Item bank store: items, their images and the answers that models gave to them.
+"""Item bank store: items, their images and the models' answers.
 
-The same content is the same item, whatever file it came from (`types.item_key`). `ingest.py` changes the bank; this
-file reads it.
+The same content is the same item in any file (`types.item_key`). `ingest.py` changes the bank; this file reads it.
 """
 
 import time
@@ -98,7 +97,7 @@ ANSWER = Table(
     Column("model_id", ForeignKey("model.id"), nullable=False),
     Column("predictions_id", ForeignKey("predictions.id")),
     Column("text", Text, nullable=False),
-    Column("thinking", Text),  # what stood in the text before it
+    Column("thinking", Text),  # split from the start of the text
     Column("cut", Boolean, nullable=False, server_default=false()),  # at the limit of tokens
     Column("withdrawn_at", Moment),
 )
@@ -125,11 +124,11 @@ _ANSWERS = select(ANSWER.c.id, ANSWER.c.text, ANSWER.c.thinking, ANSWER.c.cut).w
 )
 
 BANK_VERSION = "bank"
-"""Counter that every change of the bank increments, so that running servers see it."""
+"""The counter that every change of the bank increments, so that running servers notice it."""
 
 
 ItemState = Literal["ready", "hidden", "without picture", "without pair"]
-"""Whether an item can be voted on, or why not: hidden by an operator, an image missing, no two answers."""
+"""Whether an item can be voted on, or the reason: hidden by an operator, a missing image, fewer than two answers."""
 
 
 class Source(NamedTuple):
@@ -141,7 +140,7 @@ class Source(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """Answers that one predictions file brought."""
+    """The answers from a predictions file."""
 
     file: str
     model: str
@@ -183,9 +182,9 @@ class Bank:
     sources: tuple[Source, ...]
     items: Mapping[int, Item]
     states: Mapping[int, Counter[ItemState]]
-    """How many items of each source are in each state, by the source's id."""
+    """The number of items in each state, by the source's id."""
     hidden_pictures: frozenset[str]
-    """Hashes of pictures that hidden items have, and no other item."""
+    """The hashes of pictures that only hidden items have."""
 
     @property
     def missing(self) -> int:
@@ -193,7 +192,7 @@ class Bank:
         return sum(states["without picture"] for states in self.states.values())
 
     def states_of(self, kinds: Sequence[SourceKind]) -> Counter[ItemState]:
-        """How many items of all sources of these kinds are in each state."""
+        """Returns the number of items in each state, of all sources of these kinds."""
         total: Counter[ItemState] = Counter()
         for source in self.sources:
             if source.kind in kinds:
@@ -204,9 +203,13 @@ class Bank:
         return next((item for item in self.items.values() if item.key == key), None)
 
     def checks(self, source: str = "") -> list[Item]:
-        """The check items of a source or, without its name, of all."""
-        named = {one.id for one in self.sources if one.kind == "check" and source in ("", one.name)}
-        return [item for item in self.items.values() if item.source in named]
+        """Returns the check items of a source, or of all sources without its name."""
+        ids = {
+            origin.id
+            for origin in self.sources
+            if origin.kind == "check" and source in ("", origin.name)
+        }
+        return [item for item in self.items.values() if item.source in ids]
 
 
 class ItemBank:
@@ -237,21 +240,21 @@ class ItemBank:
             return self._bank
 
     def answer_texts(self, answers: Sequence[int]) -> tuple[str, ...]:
-        """Texts of answers by id, in the order asked."""
+        """Returns the texts of answers by id, in the same order."""
         with self._database.read() as connection:
             rows = connection.execute(_ANSWERS, {"answers": answers})
             texts = {row.id: row.text for row in rows}
         return tuple(texts[answer] for answer in answers)
 
     def shown_answers(self, answers: Sequence[int]) -> tuple[ShownAnswer, ...]:
-        """Answers by id as people read them, in the order asked."""
+        """Returns answers by id as people read them, in the same order."""
         with self._database.read() as connection:
             rows = connection.execute(_ANSWERS, {"answers": answers})
-            shown = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
-        return tuple(shown[answer] for answer in answers)
+            by_id = {row.id: ShownAnswer(row.text, row.thinking or "", row.cut) for row in rows}
+        return tuple(by_id[answer] for answer in answers)
 
     def kept_pictures(self) -> dict[str, KeptPicture]:
-        """The kept pictures by their images' source keys."""
+        """Returns the stored pictures by their images' source keys."""
         columns = (IMAGE.c.key, IMAGE.c.sha256, IMAGE.c.suffix, IMAGE.c.look)
         query = select(*columns).where(IMAGE.c.sha256.is_not(None))
         with self._database.read() as connection:
@@ -261,7 +264,7 @@ class ItemBank:
             }
 
     def known_items(self) -> list[KnownItem]:
-        """Every item, shown or waiting, as a predictions file may name it; check items take no predictions."""
+        """Returns every item with the names in predictions files; check items take no predictions."""
         images = select(IMAGE.c.item_id, IMAGE.c.name).order_by(IMAGE.c.position)
         with self._database.read() as connection:
             names = grouped(connection.execute(images))
@@ -274,13 +277,15 @@ class ItemBank:
         return [KnownItem(row.id, row.key, row.instruction, tuple(names[row.id])) for row in rows]
 
     def models(self) -> list[KnownModel]:
-        """Every model in order of arrival."""
+        """Returns every model in order of arrival."""
         with self._database.read() as connection:
             rows = connection.execute(select(MODEL).order_by(MODEL.c.id)).all()
         return [KnownModel(row.name, row.display, row.retired_at is not None) for row in rows]
 
     def is_model(self, name: str, closed: Collection[str]) -> bool:
-        """Whether a model has this name, or is shown under it; not one that answers in `closed` sources alone."""
+        """Returns whether a model has this name or display name; a model that only answers in `closed` sources doesn't
+        count.
+        """
         models = select(MODEL.c.id).where((MODEL.c.name == name) | (MODEL.c.display == name))
         sources = (
             select(SOURCE.c.name)
@@ -296,14 +301,14 @@ class ItemBank:
         return not answers_in or not answers_in <= set(closed)
 
     def answered_by(self, model: str) -> frozenset[int]:
-        """Ids of the items to which a model has an answer in use."""
+        """Returns the ids of items with an answer in use by a model."""
         query = select(ANSWER.c.item_id).join(MODEL, MODEL.c.id == ANSWER.c.model_id)
         with self._database.read() as connection:
             in_use = query.where(MODEL.c.name == model, ANSWER.c.withdrawn_at.is_(None))
             return frozenset(connection.scalars(in_use))
 
     def contributions(self) -> list[Contribution]:
-        """Contribution of each predictions file, in the order of import."""
+        """Returns the contribution of each predictions file, in the order of import."""
         query = (
             select(
                 PREDICTIONS.c.file,
@@ -328,18 +333,18 @@ class ItemBank:
 
 
 def model_names(connection: Connection) -> dict[int, str]:
-    """The models' names by their codes."""
+    """Returns the models' names by their codes."""
     return {code: name for code, name in connection.execute(select(MODEL.c.id, MODEL.c.name))}
 
 
 def sources_of(connection: Connection) -> tuple[Source, ...]:
-    """Every source, in the order of its first import."""
+    """Returns every source, in the order of its first import."""
     rows = connection.execute(_SOURCES)
     return tuple(Source(id=row.id, name=row.name, kind=row.kind) for row in rows)
 
 
 def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
-    """Read the bank as it is now; `hosts`: those whose images a browser may load."""
+    """Reads the current bank; `hosts`: the hosts that a browser may load images from."""
     version = counter(connection, BANK_VERSION)
     families = {row.id: row.name for row in connection.execute(select(FAMILY))}
     images = grouped(
@@ -359,7 +364,7 @@ def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
     hidden_pictures = {
         image.sha256 for item in hidden for image in images.pop(item) if image.sha256
     }
-    hidden_pictures.difference_update(image.sha256 for shown in images.values() for image in shown)
+    hidden_pictures.difference_update(image.sha256 for item in images.values() for image in item)
     states: defaultdict[int, Counter[ItemState]] = defaultdict(Counter)
     items = {}
     for row in connection.execute(select(ITEM).order_by(ITEM.c.id)):
@@ -389,14 +394,33 @@ def load_bank(connection: Connection, hosts: Sequence[str]) -> Bank:
 
 
 def _state(item: Item, hosts: Sequence[str]) -> ItemState:
-    """The state of an item that no operator hid."""
+    """Returns the state of an item that isn't hidden."""
     if not all(can_show(image, hosts) for image in item.images):
         return "without picture"
     return "ready" if len(item.contestants) > 1 else "without pair"
 
 
 def can_show(image: Image, hosts: Sequence[str]) -> bool:
-    """Whether a browser can be shown the image: it is kept here, or lies on a host that the operator allows."""
+    """Returns whether a browser can show the image: it is stored here, or on a host that the operator allows."""
     return image.sha256 is not None or (
         image.url is not None and urlsplit(image.url).hostname in hosts
     )
+
+
+_LACKS: Mapping[ItemState, str] = {
+    "without picture": "without pictures (import with --fetch-images, or set IMAGE_HOSTS)",
+    "without pair": "without answers from two models (python -m arena items answers FILE)",
+    "hidden": "hidden by operators",
+}
+
+
+def shown_text(states: Counter[ItemState]) -> str:
+    """Returns a sentence with the number of items that can be shown, and the needs of the others."""
+    count = f"{states['ready']:,} of {states.total():,} can be shown"
+    lacks = lacks_text(states)
+    return f"{count}: {lacks}." if lacks else f"{count}."
+
+
+def lacks_text(states: Counter[ItemState]) -> str:
+    """Returns the number of items in each state that hides them from voters, in words; empty if there are none."""
+    return "; ".join(f"{states[state]:,} {text}" for state, text in _LACKS.items() if states[state])

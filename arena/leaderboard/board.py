@@ -1,7 +1,7 @@
 """Board: from win counts to one line for each model, with the uncertainty of each number.
 
-A rating is Bradley-Terry's with the stated prior. What takes longer than a request is in `Statistics`, joined to newer
-counts.
+A rating is Bradley-Terry's with the stated prior. Numbers that take longer than a request come from `Statistics`, which
+may be older than the counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ class BoardKey:
     unflagged: bool = True
     """Whether flagged voters are excluded, as on the default board."""
     everyone: bool = False
-    """Whether votes that the counted board excludes are included; False where there is one board only."""
+    """Whether votes that the counted board excludes are included; False if there is only one board."""
 
     @property
     def dated(self) -> bool:
@@ -71,7 +71,7 @@ class Counts:
     left: Floats
     """The part of `wins` that was won on the left."""
     ties: Floats
-    """Votes without a winner, which `wins` has as half a win for each: symmetric."""
+    """Votes without a winner, symmetric; `wins` has each as half a win for both sides."""
 
     @property
     def votes(self) -> int:
@@ -109,7 +109,7 @@ class ImportSummary(NamedTuple):
     repeated: int
     """Excluded votes that their voter gave again on the same conversation."""
     named: int
-    """Votes cast with the names in view."""
+    """Votes cast with the model names visible."""
     no_item: int
     no_voter: int
     no_time: int
@@ -126,28 +126,30 @@ class Span(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """One model's line on a board; None is a number that does not exist, says too little, or is not computed yet."""
+    """A model's line on a board; None is a number that does not exist, means too little, or is not computed yet."""
 
     code: int
     model: str
     trust: Trust
     status: Status
     rank: Span | None
-    """1 + the comparable trusted models whose interval lies above; its range over draws, widened to include it."""
+    """1 + the number of comparable trusted models with an interval above its own, and the range over draws, widened to
+    include the rank."""
     rating: Span | None
     elo: Span | None
     """Median over seeded orders, with the spread over these orders: no confidence interval."""
     votes: int
     """Battles of this model (the paper's "matches", Table 3)."""
     win_rate: Share | None
-    """Of its decided battles with the reference (Table 3); None for the reference itself and without such battles."""
+    """The share of its decided battles with the reference that it won (Table 3); None for the reference itself, or
+    without such battles."""
     mean_win_rate: float | None
     """Predicted share of wins against a comparable model drawn uniformly."""
     left: Share | None
-    """How often the answer on the left won in its decided battles."""
+    """The share of its decided battles that the answer on the left won."""
     retired: bool
     ties: int
-    """Its battles without a winner."""
+    """The model's battles without a winner."""
     order: Order | None = None
     """The order of it and the next model, by code; None for provisional models and on boards without a record."""
 
@@ -156,21 +158,21 @@ class ExcludedVotes(NamedTuple):
     """This arena's stored votes that a board excludes."""
 
     voters: int = 0
-    """Flagged voters, whom the default board excludes; a board that includes them shows their number too."""
+    """Flagged voters, excluded from the default board; a board that includes them shows their number too."""
     flagged: int = 0
     """Votes of flagged voters."""
     of_crowd: int = 0
-    """Votes of others that are like a crowd's."""
+    """Votes of unflagged voters that look like a crowd's."""
     crowd_models: frozenset[int] = frozenset()
     """The models of the crowds, by code."""
     uncounted: int = 0
-    """Votes of voters who do not count, by the operator's rule."""
+    """Votes of voters who don't count by the operator's rule."""
     stopped: int = 0
     """Live votes on answers that were stopped."""
     named: int = 0
-    """Live votes where an answer revealed its model."""
+    """Live votes with an answer that revealed its model."""
     rule: CountRule = "everyone"
-    """Whose votes the board includes."""
+    """The rule for voters that the board includes."""
 
 
 NONE_LEFT_OUT = ExcludedVotes()
@@ -178,7 +180,7 @@ NONE_LEFT_OUT = ExcludedVotes()
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One board: groups of comparable models, the largest first, in each by rank, then the provisional ones."""
+    """A board: groups of comparable models, the largest first; each by rank, with provisional models last."""
 
     key: BoardKey
     votes: int
@@ -205,80 +207,83 @@ def board(
     left_out: ExcludedVotes = NONE_LEFT_OUT,
     before: Board | None = None,
 ) -> Board:
-    """Return the board of these counts, with the statistics available so far.
+    """Returns the board of these counts, with the statistics available so far.
 
     The fit starts from that of the board before, if it has the same models.
     """
     same = before if before and before.counts.codes == counts.codes else None
     fit = bradley_terry(counts.wins, start=same.fit.strengths if same else None)
-    kept = same.ranking if same and same.statistics is statistics else None
-    found = kept or _Ranking(counts.codes, statistics)  # statistics stay the same over many votes
-    lines = _lines(counts, fit, entrants, found)
+    # Statistics stay the same over many votes, and so does the ranking made from them.
+    is_same_ranking = same is not None and same.statistics is statistics
+    ranking = same.ranking if same and is_same_ranking else _Ranking(counts.codes, statistics)
+    lines = _lines(counts, fit, entrants, ranking)
     best_first = np.argsort(-fit.ratings, kind="stable")
     members = [
         best_first[fit.components[best_first] == group].tolist()
         for group in np.unique(fit.components)
     ]
-    ordered = [sorted(places, key=lambda place: _order(lines[place])) for places in members]
+    groups = []
+    for places in members:
+        ordered = sorted(places, key=lambda place: _order(lines[place]))
+        groups.append(tuple(_with_orders([lines[place] for place in ordered], ranking)))
+    won_left = np.array([counts.left.sum()])
+    decided = np.array([counts.decided.sum()])
+    (left,) = _shares(won_left, decided, ranking.left_effect)
     return Board(
         key=key,
         votes=counts.votes,
-        left=_shares(
-            np.array([counts.left.sum()]), np.array([counts.decided.sum()]), found.left_effect
-        )[0],
-        groups=tuple(
-            tuple(_with_orders([lines[place] for place in places], found)) for places in ordered
-        ),
+        left=left,
+        groups=tuple(groups),
         statistics=statistics,
         counts=counts,
         fit=fit,
-        ranking=found,
+        ranking=ranking,
         import_summary=import_summary,
         left_out=left_out,
     )
 
 
 def _order(line: Standing) -> tuple[float, ...]:
-    """Return what a group is sorted by before the ratings: trusted models by rank, provisional ones without by Elo."""
+    """Returns the sort key of a line within its group: trusted models by rank, unrated ones by Elo."""
     rank = line.rank.value if line.rank else 0
     elo = line.elo.value if line.elo and not line.rating else 0
     return line.trust == "provisional", rank, line.rating is None, -elo
 
 
-def _with_orders(lines: Sequence[Standing], found: "_Ranking") -> Iterator[Standing]:
+def _with_orders(lines: Sequence[Standing], ranking: "_Ranking") -> Iterator[Standing]:
     for line, following in zip_longest(lines, lines[1:]):
         if following is not None and line.trust == following.trust == "trusted":
-            line = line._replace(order=found.order(line.code, following.code))
+            line = line._replace(order=ranking.order(line.code, following.code))
         yield line
 
 
 def _lines(
-    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], found: "_Ranking"
+    counts: Counts, fit: Strengths, entrants: Mapping[int, Entrant], ranking: "_Ranking"
 ) -> list[Standing]:
-    """Return a line for each model, by place; columns are lists, since a hundred models have a thousand cells."""
+    """Returns a line for each model, by place; columns are computed whole, since lines have a thousand cells."""
     decided = counts.decided
     played = counts.wins.sum(1) + counts.wins.sum(0)
-    reach = np.where(played >= FLOOR, found.reach, np.nan)
+    reach = np.where(played >= FLOOR, ranking.reach, np.nan)
     bounds = Bounds(fit.ratings - reach, fit.ratings + reach)
-    trusted = trusted_models(fit, np.nan_to_num(reach, nan=np.inf if found.known else 0.0))
+    trusted = trusted_models(fit, np.nan_to_num(reach, nan=np.inf if ranking.known else 0.0))
     ranked = trusted & ~np.isnan(reach)
     ranked_bounds = Bounds(
         low=np.where(ranked, bounds.low, np.nan), high=np.where(ranked, bounds.high, np.nan)
     )
     rank = ranks(fit, ranked_bounds)
-    shown = (played >= FLOOR).tolist()
+    has_numbers = (played >= FLOOR).tolist()
     votes = played.astype(int).tolist()
     is_trusted = trusted.tolist()
-    spans_of_rank = _blanked(found.ranks(rank), ranked.tolist())
+    spans_of_rank = _blanked(ranking.ranks(rank), ranked.tolist())
     ratings = _blanked(_spans(fit.ratings, bounds.low, bounds.high), (played > 0).tolist())
-    win_rates = _against_reference(counts, entrants, found.effects)
-    mean_win_rates = _blanked(mean_win_chances(fit).tolist(), shown)
+    win_rates = _against_reference(counts, entrants, ranking.effects)
+    mean_win_rates = _blanked(mean_win_chances(fit).tolist(), has_numbers)
     left = _shares(
         counts.left.sum(1) + counts.left.sum(0),
         decided.sum(1) + decided.sum(0),
-        found.left_effects,
+        ranking.left_effects,
     )
-    left_shown = _blanked(left, shown)
+    left_shown = _blanked(left, has_numbers)
     ties = counts.ties.sum(1).astype(int).tolist()
     return [
         Standing(
@@ -288,7 +293,7 @@ def _lines(
             status=fit.statuses[place],
             rank=spans_of_rank[place],
             rating=ratings[place],
-            elo=found.elo[place],
+            elo=ranking.elo[place],
             votes=votes[place],
             win_rate=win_rates[place],
             mean_win_rate=mean_win_rates[place],
@@ -300,8 +305,8 @@ def _lines(
     ]
 
 
-def _blanked(values: Iterable[Value], shown: Sequence[bool]) -> list[Value | None]:
-    return [value if show else None for value, show in zip(values, shown, strict=True)]
+def _blanked(values: Iterable[Value], is_shown: Sequence[bool]) -> list[Value | None]:
+    return [value if show else None for value, show in zip(values, is_shown, strict=True)]
 
 
 def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[Share | None]:
@@ -311,48 +316,45 @@ def _shares(hits: Floats, votes: Floats, effects: Floats | float = 1.0) -> list[
 def _against_reference(
     counts: Counts, entrants: Mapping[int, Entrant], effects: Floats
 ) -> list[Share | None]:
-    """Return each model's share of its battles with the reference; None for the reference itself and without any."""
-    reference = next(
-        (place for code, place in counts.places.items() if entrants[code].is_reference), None
-    )
-    if reference is None:
+    """Returns each model's share of its battles with the reference; None for the reference itself and without any."""
+    references = [place for code, place in counts.places.items() if entrants[code].is_reference]
+    if not references:
         return [None] * len(counts.codes)
+    reference = references[0]
     won = counts.decided[:, reference]
     lost = counts.decided[reference]
     return _shares(won, won + lost, effects)
 
 
 class _Ranking:
-    """Statistics by the places of newer counts, which may have models that the statistics lack."""
+    """Statistics by the places of newer counts, which may have additional models."""
 
     def __init__(self, codes: tuple[int, ...], statistics: Statistics | None) -> None:
         known = {code: place for place, code in enumerate(statistics.codes)} if statistics else {}
         self._known = known
         self._statistics = statistics
-        # The place after the last stands for models that the statistics lack.
+        # Models that the statistics lack get the place after the last.
         self._places = np.array([known.get(code, len(known)) for code in codes], np.intp)
         nothing = np.full(len(known), np.nan)
         self.reach = self._placed(statistics.reach if statistics else nothing)
-        best, worst = (
-            self._placed(bound)
-            for bound in (statistics.ranks if statistics else (nothing, nothing))
-        )
+        best = self._placed(statistics.ranks.low if statistics else nothing)
+        worst = self._placed(statistics.ranks.high if statistics else nothing)
         self._ranked = ~np.isnan(best)
-        self._best, self._worst = (np.nan_to_num(bound).astype(int) for bound in (best, worst))
-        elo = statistics and statistics.elo
-        spans = (
-            _spans(self._placed(elo.median), self._placed(elo.low), self._placed(elo.high))
-            if elo
-            else [None] * len(codes)
-        )
+        self._best = np.nan_to_num(best).astype(int)
+        self._worst = np.nan_to_num(worst).astype(int)
+        spans: list[Span] | list[None] = [None] * len(codes)
+        if statistics:
+            elo = statistics.elo
+            median = self._placed(elo.median)
+            spans = _spans(median, self._placed(elo.low), self._placed(elo.high))
         self.known = statistics is not None
         against = statistics and statistics.against
         lefts = statistics.left_effects if statistics else np.full(1, np.inf)
-        # A share of which nobody knows how its votes hang together could be any.
+        # Without a known effect the votes of a share may depend on each other in any way.
         self.effects = np.nan_to_num(
             self._placed(against.effects if against else nothing), nan=np.inf
         )
-        """By how much the shares against the reference vary more than if votes were independent."""
+        """The factor by which the shares against the reference vary more than if votes were independent."""
         self.left_effects = np.nan_to_num(self._placed(lefts[:-1]), nan=np.inf)
         self.left_effect = float(lefts[-1])
         self.elo = [
@@ -361,28 +363,27 @@ class _Ranking:
         """Elo's median and spread over orders."""
 
     def ranks(self, ranks: Codes) -> list[Span]:
-        """Return ranks with their ranges, widened to include them: a rank counts only models that are surely better."""
+        """Returns ranks with their ranges, widened to include them: a rank counts only models that are surely
+        better.
+        """
         best = _listed(np.minimum(ranks, self._best), self._ranked)
         worst = _listed(np.maximum(ranks, self._worst), self._ranked)
         return list(map(Span, ranks.tolist(), best, worst))
 
     def order(self, above: int, below: int) -> Order | None:
-        """Return the order of two models by code, as of the last look; None without one or without these models."""
-        if not (
-            self._statistics and self._statistics.look and {above, below} <= self._known.keys()
-        ):
-            return None
-        settled = self._statistics.settled
+        """Returns the order of two models by code, as of the last look; None without one or without these models."""
+        statistics = self._statistics
         places = self._known
-        ways = [
-            (one, other)
-            for one, other in ((above, below), (below, above))
-            if (one, other) in settled
-        ]
+        if statistics is None or statistics.look is None:
+            return None
+        if above not in places or below not in places:
+            return None
         record = [
-            Settlement(places[one], places[other], settled[one, other]) for one, other in ways
+            Settlement(places[first], places[second], statistics.settled[first, second])
+            for first, second in ((above, below), (below, above))
+            if (first, second) in statistics.settled
         ]
-        (order,) = orders(self._statistics.look, [(places[above], places[below])], record)
+        (order,) = orders(statistics.look, [(places[above], places[below])], record)
         return order._replace(above=above, below=below)
 
     def _placed(self, values: Floats) -> Floats:
@@ -390,7 +391,7 @@ class _Ranking:
 
 
 def _spans(value: Floats, low: Floats, high: Floats) -> list[Span]:
-    """Return numbers with their ranges, which are NaN when unknown."""
+    """Returns numbers with their ranges, which are NaN when unknown."""
     lowest = _listed(low, ~np.isnan(low))
     highest = _listed(high, ~np.isnan(high))
     return list(map(Span, value.tolist(), lowest, highest))

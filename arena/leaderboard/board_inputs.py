@@ -1,4 +1,4 @@
-"""Board inputs: what boards need to know beside the votes cast here, read anew where it has changed."""
+"""Board inputs: everything that boards need beside the votes cast here, read again when it changes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,14 +21,14 @@ from arena.types import REFERENCE
 
 @dataclass(frozen=True, eq=False)
 class BoardInputs:
-    """What boards need to know beside the votes cast here, at one moment."""
+    """Everything that boards need beside the votes cast here, at one moment."""
 
     bank: int = -1
     flags: int = 0
     forgotten: int = 0
     """Versions of the bank, of the flags, and the number of erased voters."""
     eligible: Mapping[CountSettings, tuple[int, ...]] = field(default_factory=dict)
-    """By rule, numbers that change when somebody's votes begin to count."""
+    """Numbers by rule, which change when somebody's votes begin to count."""
     marks: Mapping[CountSettings, VoterMarks] = field(default_factory=dict)
     entrants: Mapping[int, Entrant] = field(default_factory=dict)
     families: Mapping[int, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class BoardInputs:
 
 
 class InputReader:
-    """Reader of the inputs of boards by some rules of whose votes count."""
+    """Reader of the inputs of boards; `rules` are the rules for voters that count."""
 
     def __init__(self, rules: Collection[CountSettings]) -> None:
         self.last = BoardInputs()
@@ -46,9 +46,9 @@ class InputReader:
         self._lock = Lock()
 
     def read(self, connection: Connection) -> BoardInputs:
-        """Return what is known now; to be called first in a transaction.
+        """Returns the current inputs; has to be the first read of a transaction.
 
-        Its snapshot begins under the lock: an older one could take the place of what was read since.
+        The transaction's snapshot begins under the lock, so that older inputs cannot replace newer ones.
         """
         with self._lock:
             known = self.last
@@ -81,6 +81,6 @@ def _bank_of(connection: Connection) -> dict[str, Any]:
             for row in models
         },
         "families": {row.id: row.name for row in connection.execute(select(FAMILY))},
-        "imported_sources": {one.id: one for one in sources},
+        "imported_sources": {source.id: source for source in sources},
         "imported": read_imported(connection) if sources else None,
     }

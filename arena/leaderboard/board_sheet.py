@@ -132,20 +132,20 @@ class BoardLine(NamedTuple):
     order_votes: int | None
     order_progress: float | None
     interval_votes: int | None
-    """How many votes the board had when its intervals, ranges and Elo were computed."""
+    """The number of the board's votes when its intervals, ranges and Elo were computed."""
     interval_for: str | None
-    """Whose choices the intervals hold for."""
+    """The voters that the intervals are for, in words."""
     organisation: str | None
     licence: str | None
     parameters: int | None
     released: str | None
-    """What is known of the model."""
+    """organisation, licence, parameters, released: facts about the model."""
 
 
 def board_sheet(
     board: Board, title: str = "Elo ranking", facts: Mapping[str, ModelFacts] | None = None
 ) -> Sheet:
-    """Return a board's table, without the columns that have nothing to say there; `facts` are by model."""
+    """Returns a board's table without its empty columns; `facts` are by model."""
     return Sheet(
         "board",
         title,
@@ -162,18 +162,20 @@ def has_orders(board: Board) -> bool:
 
 
 def has_intervals(board: Board) -> bool:
-    """Return whether a rating has an interval; also while they are being computed."""
+    """Returns whether a rating has an interval; also while they are being computed."""
     if board.statistics is None:
         return board.votes > 0
     return any(line.rating and line.rating.low is not None for line in board.standings)
 
 
 def _columns(board: Board) -> Iterator[Column]:
-    """Yield the columns; their heads say so where intervals hold for the voters of these votes only."""
+    """Yields the columns; the heads show if intervals are for these voters only."""
     only = only_for(board)
     meets_reference = any(line.win_rate for line in board.standings)
     for column in COLUMNS:
-        if column is ORDER and not has_orders(board) or column is WIN_RATE and not meets_reference:
+        if column is ORDER and not has_orders(board):
+            continue
+        if column is WIN_RATE and not meets_reference:
             continue
         if only and column in (RATING, WIN_RATE):
             head = f"{column.head}, {only}"
@@ -184,14 +186,14 @@ def _columns(board: Board) -> Iterator[Column]:
 
 def _lines(board: Board, facts: Mapping[str, ModelFacts]) -> Iterator[BoardLine]:
     votes = board.statistics and board.statistics.votes
-    whose = board.statistics and (only_for(board) or "for voters like these")
+    voters = board.statistics and (only_for(board) or "for voters like these")
     for number, group in enumerate(board.groups, 1):
         for line in group:
-            yield _line(number, line, votes, whose, facts.get(line.model, NO_FACTS))
+            yield _line(number, line, votes, voters, facts.get(line.model, NO_FACTS))
 
 
 def _line(
-    group: int, line: Standing, votes: int | None, whose: str | None, facts: ModelFacts
+    group: int, line: Standing, votes: int | None, voters: str | None, facts: ModelFacts
 ) -> BoardLine:
     rate = line.win_rate
     order = line.order
@@ -215,7 +217,7 @@ def _line(
         order_votes=order and order.settled_at,
         order_progress=order and order.progress,
         interval_votes=votes,
-        interval_for=whose,
+        interval_for=voters,
         organisation=facts.organisation,
         licence=facts.licence,
         parameters=facts.parameters,
@@ -224,7 +226,7 @@ def _line(
 
 
 def _span(name: str, span: Span | Share | None, key: str = "") -> dict[str, Any]:
-    """Return a number and its range by their columns."""
+    """Returns a number and its range by their columns."""
     return {
         key or name: span and span.value,
         f"{name}_low": span and span.low,

@@ -1,4 +1,4 @@
-"""Board state: what the leaderboard service keeps of each board, and how that stands, for operators."""
+"""Board state: a board in the leaderboard service with its inputs, and its health, for operators."""
 
 import math
 import time
@@ -23,45 +23,45 @@ from arena.leaderboard.statistics import FamilyRatings, History, Statistics
 
 
 class Version(NamedTuple):
-    """What a board's counts depend on beside new votes; an erased voter makes another edition."""
+    """Versions that a board's counts depend on, beside new votes; an erased voter makes another edition."""
 
     edition: int
-    """Of the vote table."""
+    """The edition of the vote table."""
     bank: int
     flags: int
     eligible: tuple[int, ...]
-    """Numbers by which it is known whose votes count."""
+    """Numbers that change with the voters who count."""
 
 
 class BoardHealth(NamedTuple):
-    """How a board stands that somebody looked at; times are counted back from now, None: not yet."""
+    """The health of a board that somebody opened; times are ages, None: not yet."""
 
     source: str
     key: BoardKey
     votes: int
     computed: timedelta | None
-    """When its statistics were."""
+    """The age of its statistics."""
     waits: bool
-    """Whether they are being computed anew."""
+    """Whether they are being computed again."""
     checked: timedelta | None
-    """When the votes in memory were last compared with the stored ones."""
+    """The time since the votes in memory were last compared with the stored ones."""
     mended: int
-    """How often they differed, and were read anew."""
+    """The number of times that they differed and were read again."""
     problem: str
 
 
 @dataclass(eq=False)
 class BoardState:
-    """A board with what it was made of."""
+    """A board with its inputs."""
 
     turn: Lock = field(default_factory=Lock)
     """Held while computing for this board, so that others wait for the result."""
     tally: Tally = NO_TALLY
-    """Of the first `seen` votes of the vote table."""
-    seen: int = 0
+    """The tally of the first `tallied` votes of the vote table."""
+    tallied: int = 0
     version: Version | None = None
     counts: Counts = NOTHING
-    """The tally's, with imported votes where some count."""
+    """The tally's counts, with imported votes if any count."""
     imported: Counts = NOTHING
     import_summary: ImportSummary | None = None
     left_out: ExcludedVotes = NONE_LEFT_OUT
@@ -69,10 +69,10 @@ class BoardState:
     basis: tuple[object, ...] = ()
     """The inputs of `board`."""
     statistics: Statistics | None = None
-    found_for: Counts | None = None
-    found_bank: int = -1
-    """The counts and the version of the bank that `statistics` are of."""
-    found_at: float = -math.inf
+    counted_for: Counts | None = None
+    bank_version: int = -1
+    """counted_for, bank_version: the counts and the bank's version that `statistics` were computed for."""
+    scheduled_at: float = -math.inf
     computed_at: float = -math.inf
     computing: "Future[None] | None" = None
     renewing: "Future[Board] | None" = None
@@ -88,13 +88,10 @@ class BoardState:
 
     @property
     def problem(self) -> str:
-        """What kept its statistics from being computed; "": nothing."""
-        done = (
-            self.computing
-            if self.computing and self.computing.done() and not self.computing.cancelled()
-            else None
-        )
-        error = done and done.exception()
+        """The error that prevented its statistics; "": none."""
+        if self.computing is None or not self.computing.done() or self.computing.cancelled():
+            return ""
+        error = self.computing.exception()
         return f"{type(error).__name__}; the log has more" if error else ""
 
     def health(self, source: str, key: BoardKey, checks: TableChecks) -> BoardHealth:

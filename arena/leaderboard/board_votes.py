@@ -1,7 +1,7 @@
-"""Board votes: which votes a board counts, by masks on the vote table, and what is counted by them.
+"""Board votes: masks on the vote table for the votes that a board counts, and the counts of these votes.
 
-Whose votes count and who is flagged tell the marks (`fraud/flags.py`). `service.py` keeps the counts of each board up
-to date, and `board.py` rates the models by them.
+The marks (`fraud/flags.py`) know the voters who count and those who are flagged. `service.py` keeps the counts of each
+board up to date, and `board.py` rates the models by them.
 """
 
 from collections.abc import Mapping
@@ -33,20 +33,20 @@ class BoardFrames(NamedTuple):
     """The votes that a board may count."""
 
     cast: pd.DataFrame
-    """Those cast here; none for a board of imported votes."""
+    """Votes cast here; none for a board of imported votes."""
     imported: pd.DataFrame | None
-    """Imported ones, where some count."""
+    """Imported votes, if any count."""
 
 
 def frames_of(cast: pd.DataFrame, imported: ImportedVotes | None, key: BoardKey) -> BoardFrames:
-    """Return the votes of a board's kind."""
+    """Returns the votes of a board's kind."""
     if key.kind == "imported":
         return BoardFrames(cast.iloc[:0], imported and imported.own_boards)
     return BoardFrames(cast, imported.beside if imported and key.kind == "bank" else None)
 
 
 def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
-    """Return which votes are of a board's source, kind of images, family and days."""
+    """Returns the mask of votes on a board's source, kind of images, family and days."""
     mask = values(votes, "source") == key.source
     mask &= values(votes, "multi") == key.multi
     if key.family is not None:
@@ -62,13 +62,15 @@ def of_board(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 
 def counted(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Mask:
-    """Return which of the votes cast here a board counts."""
+    """Returns the mask of the votes cast here that a board counts."""
     mask = of_board(votes, key) & (values(votes, "outside") == 0) & marks.counting(votes)
-    return mask & ~marks.flagged(votes) & ~marks.of_crowd(votes).votes if key.unflagged else mask
+    if key.unflagged:
+        mask &= ~marks.flagged(votes) & ~marks.of_crowd(votes).votes
+    return mask
 
 
 def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
-    """Return which imported votes a board counts."""
+    """Returns the mask of imported votes that a board counts."""
     mask = of_board(votes, key)
     for note in ("alone", "out", "repeated"):
         mask &= ~values(votes, note)
@@ -76,18 +78,18 @@ def counted_imported(votes: pd.DataFrame, key: BoardKey) -> Mask:
 
 
 def families_of(frames: BoardFrames, key: BoardKey) -> set[int]:
-    """Return the families with ranked votes on a board of all families, whoever cast them."""
+    """Returns the families with ranked votes on a board of all families, from any voter."""
     mask = of_board(frames.cast, key) & (values(frames.cast, "outside") == 0)
-    found = set(np.flatnonzero(np.bincount(values(frames.cast, "family")[mask])).tolist())
+    families = set(np.flatnonzero(np.bincount(values(frames.cast, "family")[mask])).tolist())
     if frames.imported is not None:
         also = values(frames.imported, "family")[counted_imported(frames.imported, key)]
-        found |= set(np.unique(also).tolist())
-    return found - {0}
+        families |= set(np.unique(also).tolist())
+    return families - {0}
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """What a board counts and leaves out of some votes cast here; tallies of other votes can be added."""
+    """The counted and excluded votes of a board, among some votes cast here; tallies of other votes can be added."""
 
     counts: Counts
     flagged_voters: frozenset[int] = frozenset()
@@ -127,7 +129,7 @@ NO_TALLY = Tally(NOTHING)
 
 
 def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
-    """Count some of the votes cast here for a board."""
+    """Counts some of the votes cast here, for a board."""
     here = of_board(votes, key)
     outside = values(votes, "outside")
     ranked = here & (outside == 0)
@@ -148,7 +150,7 @@ def tally(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks) -> Tally:
 
 
 def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
-    """Count the wins of each pair of models in the votes of a mask."""
+    """Counts the wins of each pair of models in the votes of a mask."""
     winner = values(votes, "winner")[mask]
     loser = values(votes, "loser")[mask]
     tied = values(votes, "tied")[mask]
@@ -164,24 +166,24 @@ def counts_of(votes: pd.DataFrame, mask: Mask) -> Counts:
 
 
 def _codes(winner: Codes, loser: Codes) -> Codes:
-    """Return the models that played, ascending."""
+    """Returns the models that played, ascending."""
     size = int(max(winner.max(initial=0), loser.max(initial=0))) + 1
     battles = np.bincount(winner, minlength=size) + np.bincount(loser, minlength=size)
     return np.flatnonzero(battles)
 
 
 def _grid(pair: Codes, models: int) -> Floats:
-    """Return the number of each pair, coded as place of the winner * models + place of the loser."""
+    """Returns the number of each pair, coded as place of the winner * models + place of the loser."""
     number = np.bincount(pair, minlength=models * models)
     return number.reshape(models, models).astype(np.float64)
 
 
-def added_counts(one: Counts, other: Counts) -> Counts:
+def added_counts(counts: Counts, other: Counts) -> Counts:
     if not other.codes:
-        return one
-    codes = np.union1d(one.codes, other.codes).astype(np.int64)
+        return counts
+    codes = np.union1d(counts.codes, other.codes).astype(np.int64)
     wins, left, ties = np.zeros((3, len(codes), len(codes)))
-    for part in (one, other):
+    for part in (counts, other):
         places = np.searchsorted(codes, part.codes)
         grid = np.ix_(places, places)
         wins[grid] += part.wins
@@ -190,15 +192,19 @@ def added_counts(one: Counts, other: Counts) -> Counts:
     return Counts(tuple(codes.tolist()), wins, left, ties)
 
 
-def same_counts(one: Counts, other: Counts) -> bool:
-    pairs = ((one.wins, other.wins), (one.left, other.left), (one.ties, other.ties))
-    return one.codes == other.codes and all(np.array_equal(this, that) for this, that in pairs)
+def same_counts(counts: Counts, other: Counts) -> bool:
+    return (
+        counts.codes == other.codes
+        and np.array_equal(counts.wins, other.wins)
+        and np.array_equal(counts.left, other.left)
+        and np.array_equal(counts.ties, other.ties)
+    )
 
 
 def import_summary(
     votes: pd.DataFrame, key: BoardKey, sources: Mapping[int, ImportedSource]
 ) -> ImportSummary | None:
-    """Return the summary of a board's imported votes; None without any. `sources` are the imported ones by code."""
+    """Returns the summary of a board's imported votes; None if it has none. `sources` are imported ones by code."""
     here = rows_of(votes, of_board(votes, key))
     if here.empty:
         return None
@@ -211,8 +217,8 @@ def import_summary(
     both_bad = values(counts, "both_bad")
     return ImportSummary(
         votes=len(counts),
-        sources=tuple(sorted(one.name for one in origins)),
-        judge=any(one.judge for one in origins),
+        sources=tuple(sorted(source.name for source in origins)),
+        judge=any(source.judge for source in origins),
         ties=int((values(counts, "tied") & ~both_bad).sum()),
         both_bad=int(both_bad.sum()),
         both_bad_out=int((last & out).sum()),
@@ -227,15 +233,15 @@ def import_summary(
 
 
 def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool) -> BoardVotes:
-    """Return a board's votes; those without a voter may be one person's. `judged`: a judge cast them, not people."""
+    """Returns a board's votes; those without a voter count as one person's. `judged`: a judge model cast them."""
     votes = _all_counted(frames, key, marks)
     item = values(votes, "item")
     picture = values(votes, "picture")
     voter = values(votes, "voter")
     tied = values(votes, "tied")
     codes = _codes(values(votes, "winner"), values(votes, "loser"))
-    told = voter != NOT_TOLD
-    people, cast = np.unique(voter[told], return_counts=True)
+    has_voter = voter != NOT_TOLD
+    people, cast = np.unique(voter[has_voter], return_counts=True)
     is_known = (item > 0) | (values(votes, "source") == LIVE_OWN)
     columns = Votes(
         a=np.searchsorted(codes, values(votes, "winner")),
@@ -243,7 +249,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
         outcome=np.where(tied, Outcome.TIE, Outcome.A).astype(np.int8),
         models=len(codes),
         items=item,
-        voters=None if judged else np.where(told, voter, voter.max(initial=0) + 1),
+        voters=None if judged else np.where(has_voter, voter, voter.max(initial=0) + 1),
         pictures=picture,
     )
     return BoardVotes(
@@ -263,7 +269,7 @@ def votes_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks, judged: bool
 
 
 def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History:
-    """Return the ratings of a board day by day, from the votes that have a time."""
+    """Returns the ratings of a board day by day, from the votes that have a time."""
     votes = _all_counted(frames, key, marks)
     votes = rows_of(votes, values(votes, "voted_at") != NOT_TOLD)
     days, on = np.unique(values(votes, "voted_at") // _DAY, return_inverse=True)
@@ -283,7 +289,7 @@ def history_of(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> History
 
 
 def lost_by(votes: pd.DataFrame, key: BoardKey, marks: VoterMarks, model: int) -> pd.DataFrame:
-    """Return the votes cast here by which a model lost on a board, the last battle first."""
+    """Returns the votes cast here by which a model lost on a board, the last battle first."""
     mask = counted(votes, key, marks) & (values(votes, "loser") == model)
     lost = rows_of(votes, mask & ~values(votes, "tied"))
     return lost.take(np.argsort(values(lost, "battle"))[::-1])
@@ -294,11 +300,12 @@ def _all_counted(frames: BoardFrames, key: BoardKey, marks: VoterMarks) -> pd.Da
     if frames.imported is None:
         return cast
     imported = rows_of(frames.imported, counted_imported(frames.imported, key))
-    return pd.DataFrame(
-        {name: np.concatenate([values(cast, name), values(imported, name)]) for name in COLUMNS}
-    )
+    columns = {}
+    for name in COLUMNS:
+        columns[name] = np.concatenate([values(cast, name), values(imported, name)])
+    return pd.DataFrame(columns)
 
 
 def _midnight(day: date) -> int:
-    """Return when a day begins (UTC), in microseconds since 1970."""
+    """Returns the start of a day (UTC), in microseconds since 1970."""
     return (datetime.combine(day, time.min, UTC) - EPOCH) // timedelta(microseconds=1)

@@ -1,6 +1,7 @@
-"""Board chart: ratings with their intervals, best first; below a line, in words, what other models still need."""
+"""Board chart: ratings with their intervals, best first; below a line, the needs of other models in words."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import wrap
 
 from arena.drawing_png import png
@@ -31,7 +32,7 @@ _PREVIEW_WAITING = 0
 
 
 def board_chart(board: Board) -> Drawing:
-    """Return the chart of a board's main group, as wide as its place on the page."""
+    """Returns the chart of a board's main group, as wide as its place on the page."""
     marks, height = _bars(board, 720, 0, MOST_BARS, MOST_WAITING)
     only = only_for(board)
     title = f"Elo ratings with 95% intervals{f' {only}' if only else ''}, best first"
@@ -39,7 +40,7 @@ def board_chart(board: Board) -> Drawing:
 
 
 def chart_png(board: Board, title: str = "") -> bytes:
-    """Return a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
+    """Returns a board's title, sentence and chart as a PNG of 1200 x 630 pixels, the size of a link's preview."""
     width, height = _PREVIEW
     lines = wrap(headline(board), 62)[:3]
     marks: list[Mark] = [TextMark(20, 32, "Stereoscope", tone="accent", size=14)]
@@ -51,14 +52,16 @@ def chart_png(board: Board, title: str = "") -> bytes:
 
 
 def _moved(mark: Mark, by: float) -> Mark:
-    places = {"x": mark.x + by, **({"to_x": mark.to_x + by} if isinstance(mark, LineMark) else {})}
-    return type(mark)(**{**vars(mark), **places})
+    """Returns a mark moved to the right."""
+    if isinstance(mark, LineMark):
+        return replace(mark, x=mark.x + by, to_x=mark.to_x + by)
+    return replace(mark, x=mark.x + by)
 
 
 def _bars(
     board: Board, width: float, top: float, most: int, most_waiting: int
 ) -> tuple[list[Mark], float]:
-    """Return the marks of the rows and of the axis, and where they end."""
+    """Returns the marks of the rows and of the axis, and the height at their end."""
     group = main_group(board)
     ranked = [line for line in group if line.trust == "trusted" and line.rating is not None]
     waiting = [line for line in group if line not in ranked]
@@ -72,10 +75,13 @@ def _bars(
     if waiting and most_waiting:
         marks += _still_gathering(waiting[:most_waiting], width, y)
         y += RATING_ROW * (1 + min(len(waiting), most_waiting))
-    hidden = max(len(ranked) - most, 0) + max(len(waiting) - most_waiting, 0) * bool(most_waiting)
+    hidden = max(len(ranked) - most, 0)
+    if most_waiting:
+        hidden += max(len(waiting) - most_waiting, 0)
     if hidden:
         marks.append(more_models(hidden, y))
-    return marks, y + RATING_ROW * bool(hidden)
+        y += RATING_ROW
+    return marks, y
 
 
 def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
@@ -88,7 +94,7 @@ def _rows(lines: Sequence[Standing]) -> Iterator[RatingRow]:
 
 
 def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[Mark], float]:
-    """Return lines between neighbours whose order is settled or contradicted, their legend, and where it ends."""
+    """Returns lines between neighbours with a settled or contradicted order, their legend, and its end."""
     tones: dict[str, Tone] = {"settled": "grid", "contradicted": "warm"}
     states = [line.order.state for line in lines[:-1] if line.order]
     heights = [
@@ -97,7 +103,7 @@ def _settled(lines: Sequence[Standing], width: float, top: float) -> tuple[list[
     marks: list[Mark] = [LineMark(0, y, width, y, tones[state], 1.5) for y, state in heights]
     legend = [state for state in tones if state in states]
     y = top + RATING_ROW * len(lines) + 18
-    # dashes are text: on a phone distances shrink, letters do not
+    # Dashes are text, since distances shrink on a phone and letters don't.
     for place, state in enumerate(legend):
         tone = "quiet" if state == "settled" else tones[state]
         marks.append(

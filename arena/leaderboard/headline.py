@@ -1,6 +1,6 @@
-"""Headline: what a board's votes tell in plain words.
+"""Headline: a board's results in plain words.
 
-Who leads is said by the table's own test: by settled orders where the board has a record of them, else by its ranks.
+The leader is found as in the table: by settled orders if the board has a record of them, else by ranks.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,34 +26,32 @@ _LETTERS = 48
 
 
 def headline(board: Board) -> str:
-    """Return who leads and who still gathers votes; then which places are clear."""
+    """Returns sentences with the leader and the models still gathering votes, then the clear places."""
     if not board.votes:
-        out = board.left_out
-        left_out = out.flagged or out.of_crowd or out.uncounted
-        return (
-            "No vote counts on this board yet."
-            if left_out
-            else "Nobody has voted on this board yet."
-        )
+        excluded = board.left_out
+        if excluded.flagged or excluded.of_crowd or excluded.uncounted:
+            return "No vote counts on this board yet."
+        return "Nobody has voted on this board yet."
     ranked = _ranked(board)
     if board.statistics is None:
-        told = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
+        sentence = f"{plural(board.votes, 'vote')}; ranks follow in a moment"
     elif len(ranked) < 2:
-        told = f"Not enough votes to rank yet: {_votes_needed(board)}"
+        sentence = f"Not enough votes to rank yet: {_votes_needed(board)}"
     else:
-        one_of = f"n one of {len(board.groups)} groups that never met, "
-        one_of = ("i" if _whose(board) else "I") + one_of if len(board.groups) > 1 else ""
-        told = one_of + "; ".join([*_leads(board, ranked), *_gathering(board.standings)])
-    return f"{_whose(board)}{told}. {orders_in_words(ranked)}".rstrip()
+        sentence = "; ".join([*_leads(board, ranked), *_gathering(board.standings)])
+        if len(board.groups) > 1:
+            start = "in" if _voters(board) else "In"
+            sentence = f"{start} one of {len(board.groups)} groups that never met, {sentence}"
+    return f"{_voters(board)}{sentence}. {orders_in_words(ranked)}".rstrip()
 
 
 def votes_for(models: int) -> int:
-    """Return about how many votes give so many models their ranks: each vote is of two models."""
+    """Returns the approximate number of votes that rank this many models; each vote is for two models."""
     return (TRUSTED * models + 1) // 2
 
 
 def _ranked(board: Board) -> list[Standing]:
-    """Return the models with a rank of the group that the headline is about, the best first."""
+    """Returns the ranked models of the main group, best first."""
     return [line for line in main_group(board) if line.rank is not None]
 
 
@@ -67,7 +65,7 @@ def _leads(board: Board, ranked: Sequence[Standing]) -> list[str]:
 
 
 def _votes_needed(board: Board) -> str:
-    """Say how many votes there are, of about how many that give every model of the board its rank."""
+    """Returns the number of votes and about how many rank every model, in words."""
     lacking = sum(max(0, TRUSTED - line.votes) for line in board.standings)
     if not lacking:
         return "intervals are too wide, or a model has not won or lost"
@@ -75,7 +73,7 @@ def _votes_needed(board: Board) -> str:
 
 
 def only_for(board: Board) -> str:
-    """Return words that mark intervals which hold for the voters of these votes only; "" where they hold for others."""
+    """Returns words for intervals that are for these voters only; "" if they include new voters."""
     statistics = board.statistics
     judged = board.import_summary is not None and board.import_summary.judge
     holds = statistics is None or statistics.for_new_voters or judged
@@ -83,34 +81,40 @@ def only_for(board: Board) -> str:
 
 
 def main_group(board: Board) -> Sequence[Standing]:
-    """Return the group of models that sentence and chart are about: the largest with ranks, else the largest."""
-    ranked = (group for group in board.groups if sum(line.rank is not None for line in group) > 1)
-    return next(ranked, board.groups[0] if board.groups else ())
+    """Returns the group of models for the headline and the chart: the largest with ranks, else the largest."""
+    for group in board.groups:
+        if sum(line.rank is not None for line in group) > 1:
+            return group
+    return board.groups[0] if board.groups else ()
 
 
 def orders_in_words(ranked: Sequence[Standing]) -> str:
-    """Say which places are clear of their neighbours, and which are not; "" while no order is settled."""
+    """Returns a sentence with the places that are clear of their neighbours and those that aren't.
+
+    It is "" while no order is settled.
+    """
     states = [line.order.state for line in ranked if line.order]
     if "settled" not in states:
         return ""
-    found: dict[str, list[str]] = {state: [] for state in ORDER_WORDS}
+    places_of: dict[str, list[str]] = {state: [] for state in ORDER_WORDS}
     place = 1
     for state, run in groupby(states):
         first = place
         last = place + len(list(run))
         place = last
-        if state == "settled":  # a place at the edge of a run is settled to one side alone
+        if state == "settled":  # A place at the edge of a run is settled to one side only.
             first = first + (first > 1)
             last = last - (last <= len(states))
         if first <= last:
-            found[state].append(str(first) if first == last else f"{first}\u2013{last}")
-    apart = "" if found["settled"] or found["contradicted"] else ", clear of each other"
-    said = [
-        f"{names(places)} {_be(places)} {ORDER_WORDS[state]}"
-        for state, places in found.items()
-        if places
-    ]
-    return f"Place{'' if _be(next(filter(None, found.values()))) == 'is' else 's'} {'; '.join(said)}{apart}."
+            places_of[state].append(str(first) if first == last else f"{first}\u2013{last}")
+    apart = "" if places_of["settled"] or places_of["contradicted"] else ", clear of each other"
+    clauses = []
+    for state, places in places_of.items():
+        if places:
+            clauses.append(f"{names(places)} {_be(places)} {ORDER_WORDS[state]}")
+    first_places = next(filter(None, places_of.values()))
+    noun = "Place" if _be(first_places) == "is" else "Places"
+    return f"{noun} {'; '.join(clauses)}{apart}."
 
 
 def _be(places: Sequence[str]) -> str:
@@ -118,9 +122,9 @@ def _be(places: Sequence[str]) -> str:
 
 
 def leaders(board: Board) -> list[str]:
-    """Return the first model and those that it is not clear of, by settled orders where there is a record of them.
+    """Returns the first model and those that it is not clear of, by settled orders if there is a record of them.
 
-    Else the models of the first rank. None while fewer than two have a rank.
+    Without a record it returns the models of the first rank. Empty while fewer than two have a rank.
     """
     ranked = _ranked(board)
     if len(ranked) < 2:
@@ -134,7 +138,7 @@ def leaders(board: Board) -> list[str]:
 
 
 def places_in_words(rank: Span | None) -> str:
-    """Return the places that a model may have, as a rank's range gives them; "" where it is not known."""
+    """Returns the possible places of a model, from its rank's range; "" if that is unknown."""
     if rank is None or rank.low is None or rank.high is None:
         return ""
     if rank.low == rank.high:
@@ -143,7 +147,7 @@ def places_in_words(rank: Span | None) -> str:
 
 
 def needs(line: Standing) -> str:
-    """Return what a model without a rank still lacks, in a few words; "" for one with a rank."""
+    """Returns a few words on what an unranked model still needs; "" for a ranked one."""
     if line.trust == "trusted":
         return ""
     if line.votes < TRUSTED:
@@ -154,18 +158,19 @@ def needs(line: Standing) -> str:
 
 
 def written(models: Iterable[str]) -> frozenset[str]:
-    """Return names as sentences write them: whole, or shortened."""
+    """Returns names in both forms that sentences use: whole and shortened."""
     return frozenset(form for name in models for form in (name, shortened(name, _LETTERS)))
 
 
-def _whose(board: Board) -> str:
+def _voters(board: Board) -> str:
+    """Returns the start of a headline that names the voters; "" if the board's votes are everyone's."""
     if board.key.everyone:
         return "By everyone's votes: "
     return "By counted votes: " if board.left_out.rule != "everyone" else ""
 
 
 def ranks_in_words(ranks: Mapping[str, float]) -> list[str]:
-    """Say who has the first rank and who the next: models of one rank are those whose intervals overlap the best."""
+    """Returns clauses with the models of the first rank and of the next; models share a rank if intervals overlap."""
     first = [model for model, rank in ranks.items() if rank == 1]
     rest = [model for model in ranks if model not in first]
     if len(first) > 1 or not rest:
@@ -186,13 +191,20 @@ def _gathering(standings: Sequence[Standing]) -> list[str]:
     others = [line.model for line in young if line.model not in unbeaten]
     has = "has" if len(unbeaten) == 1 else "have"
     gathers = "gathers" if len(others) == 1 else "gather"
-    told = [f"{names(unbeaten)} {has} not lost yet, and so no rank"] if unbeaten else []
-    return told + ([f"{names(others)} still {gathers} votes"] if others else [])
+    clauses = []
+    if unbeaten:
+        clauses.append(f"{names(unbeaten)} {has} not lost yet, and so no rank")
+    if others:
+        clauses.append(f"{names(others)} still {gathers} votes")
+    return clauses
 
 
 def names(models: Sequence[str]) -> str:
-    """Return up to three names, and how many more there are."""
-    shown = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
-    more = len(models) - len(shown)
-    shown += [f"{more} more"] if more else []
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    """Returns up to three names and the number of others, as an enumeration."""
+    parts = [shortened(name, _LETTERS) for name in models[:MOST_NAMES]]
+    more = len(models) - len(parts)
+    if more:
+        parts.append(f"{more} more")
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,4 +1,4 @@
-"""Model results: one model's wins and losses on a board, in all, by family, against each other model, and by item."""
+"""Model results: a model's wins and losses on a board, in all, by family, by opponent and by item."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from arena.ratings.shares import Share
 from arena.ratings.votes import Outcome
 
 LEAST_VOTES = 2
-"""Votes on an item from which on it may be among the best or the worst."""
+"""The least votes on an item among a model's best or worst."""
 MOST_ITEMS = 3
 
 
@@ -25,55 +25,63 @@ class ItemShare(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelResults:
-    """What a board's votes tell of one model; shares are of its decided battles."""
+    """The results of a model on a board; shares are of its decided battles."""
 
     standing: Standing
     wins: int
     losses: int
     families: Mapping[str, Share]
     opponents: Mapping[str, Share]
-    """By the other model's name, in the board's order."""
+    """The shares by the other model's name, in the board's order."""
     best: tuple[ItemShare, ...]
     worst: tuple[ItemShare, ...]
     votes: int
-    """Votes of the board that families, opponents and items are of: 0 until its statistics are there."""
+    """The board's votes that families, opponents and items are computed from; 0 until it has statistics."""
 
 
 def model_results(board: Board, model: str, families: Mapping[int, str]) -> ModelResults | None:
-    """Return a model's results; None where it is not on the board. `families` are names by code."""
-    line = next((line for line in board.standings if line.model == model), None)
-    if line is None:
+    """Returns a model's results; None if it is not on the board. `families` are names by code."""
+    lines = [line for line in board.standings if line.model == model]
+    if not lines:
         return None
+    (line,) = lines
     place = board.counts.places[line.code]
     decided = board.counts.decided
-    found = ModelResults(
-        line, int(decided[place].sum()), int(decided[:, place].sum()), {}, {}, (), (), 0
+    results = ModelResults(
+        standing=line,
+        wins=int(decided[place].sum()),
+        losses=int(decided[:, place].sum()),
+        families={},
+        opponents={},
+        best=(),
+        worst=(),
+        votes=0,
     )
-    return _with_statistics(found, board, families)
+    return _with_statistics(results, board, families)
 
 
 def _with_statistics(
-    found: ModelResults, board: Board, families: Mapping[int, str]
+    results: ModelResults, board: Board, families: Mapping[int, str]
 ) -> ModelResults:
     statistics = board.statistics
-    code = found.standing.code
+    code = results.standing.code
     if statistics is None or code not in statistics.codes:
-        return found
+        return results
     cast = statistics.of
     place = statistics.codes.index(code)
-    names, family = np.unique(cast.family, return_inverse=True)
-    of_families = dict(zip(names.tolist(), shares_of(cast, place, family, len(names)), strict=True))
-    other = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)
-    against = dict(
-        zip(statistics.codes, shares_of(cast, place, other, len(statistics.codes)), strict=True)
-    )
+    family_codes, family = np.unique(cast.family, return_inverse=True)
+    family_shares = shares_of(cast, place, family, len(family_codes))
+    of_families = dict(zip(family_codes.tolist(), family_shares, strict=True))
+    opponent = np.where(cast.votes.a == place, cast.votes.b, cast.votes.a)
+    opponent_shares = shares_of(cast, place, opponent, len(statistics.codes))
+    against = dict(zip(statistics.codes, opponent_shares, strict=True))
     best, worst = _extremes(board, place)
     return replace(
-        found,
+        results,
         families={
-            families[one]: share
-            for one, share in of_families.items()
-            if one in families and share.n
+            families[code]: share
+            for code, share in of_families.items()
+            if code in families and share.n
         },
         opponents={
             line.model: against[line.code]
@@ -90,7 +98,7 @@ _NONE = Share(0, 0, 0.0, 1.0)
 
 
 def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[ItemShare, ...]]:
-    """Return the items that it surely does best on, and worst: by the nearer end of each share's interval."""
+    """Returns the items with its best and its worst shares, by the nearer end of each share's interval."""
     assert board.statistics is not None
     cast = board.statistics.of
     votes = cast.votes
@@ -102,17 +110,14 @@ def _extremes(board: Board, place: int) -> tuple[tuple[ItemShare, ...], tuple[It
         & (votes.items > 0)
     )
     items, item = np.unique(np.where(mine, votes.items, 0), return_inverse=True)
-    found = [
+    shares = shares_of(cast, place, item, len(items))
+    candidates = [
         ItemShare(code, share)
-        for code, share in zip(
-            items.tolist(), shares_of(cast, place, item, len(items)), strict=True
-        )
+        for code, share in zip(items.tolist(), shares, strict=True)
         if code and share.n >= LEAST_VOTES
     ]
-    best = sorted(
-        (one for one in found if 2 * one.share.hits > one.share.n), key=lambda one: -one.share.low
-    )
-    worst = sorted(
-        (one for one in found if 2 * one.share.hits < one.share.n), key=lambda one: one.share.high
-    )
-    return tuple(best[:MOST_ITEMS]), tuple(worst[:MOST_ITEMS])
+    won = [item for item in candidates if 2 * item.share.hits > item.share.n]
+    lost = [item for item in candidates if 2 * item.share.hits < item.share.n]
+    won.sort(key=lambda item: -item.share.low)
+    lost.sort(key=lambda item: item.share.high)
+    return tuple(won[:MOST_ITEMS]), tuple(lost[:MOST_ITEMS])

@@ -11,21 +11,21 @@ from arena.leaderboard.selection import BoardSelection
 from arena.leaderboard.service import Leaderboard
 
 SECONDS = 10.0
-"""How long the list of boards is kept: every visitor reads it, and each board in it costs a reading."""
+"""The age at which the list of boards is read again: every visitor needs it, and each board costs a reading."""
 EARLY_SECONDS = 2.0
 """The same while ranks are being computed."""
 MOST_SOURCES = 40
 
 
 class BoardEntry(NamedTuple):
-    """One board of the overview: a source's items with one picture, or with several."""
+    """A board of the overview: a source's items with one picture, or with several."""
 
     source: str
     images: str
     """As `Leaderboard.choose` takes it: single or multiple."""
     votes: int
     leader: str | None
-    """Who is first, in words; "" where nobody has a rank, None while ranks are being computed."""
+    """The first models in words; "" if no model has a rank, None while ranks are being computed."""
     models: frozenset[str]
 
 
@@ -41,7 +41,7 @@ class Overview:
 
     def entries(self) -> tuple[BoardEntry, ...]:
         with self._lock:
-            early = any(one.leader is None for one in self._entries)
+            early = any(entry.leader is None for entry in self._entries)
             keep = min(self._seconds, EARLY_SECONDS) if early else self._seconds
             if self._read_at is None or time.monotonic() - self._read_at >= keep:
                 self._entries = tuple(self._read())
@@ -49,47 +49,44 @@ class Overview:
             return self._entries
 
     def health(self) -> list[BoardHealth]:
-        """Return how every board stands that has votes."""
+        """Returns the health of every board with votes."""
         self.entries()
         return self._leaderboard.health()
 
     def choose(
         self, source: str = "", images: str = "", model: str | None = None, **narrowed: str
     ) -> BoardSelection | None:
-        """Return the board of these names as `Leaderboard.choose` does.
+        """Returns the board of these names as `Leaderboard.choose` does.
 
-        It is the one with most votes where they do not say, or name a source that is not here; `model`: of the boards
-        on which this model stands. Raises BoardSelectionError.
+        Without names, or with an unknown source, it is the board with most votes; `model`: among this model's boards.
+        Raises BoardSelectionError.
         """
         if not (source and images):
-            among = [
-                one
-                for one in self.entries()
-                if source in ("", one.source) and images in ("", one.images)
-            ]
-            first = next((one for one in among if model is None or model in one.models), None)
-            source, images = (first.source, first.images) if first else (source, images)
+            for entry in self.entries():
+                is_match = source in ("", entry.source) and images in ("", entry.images)
+                if is_match and (model is None or model in entry.models):
+                    source = entry.source
+                    images = entry.images
+                    break
         choice = self._leaderboard.choose(source, images, **narrowed)
-        return (
-            choice
-            if choice is None or source in ("", choice.source)
-            else self.choose("", images, model, **narrowed)
-        )
+        if choice is None or source in ("", choice.source):
+            return choice
+        return self.choose("", images, model, **narrowed)
 
     def _read(self) -> list[BoardEntry]:
-        found = []
+        entries = []
         first = self._leaderboard.choose("", "single")
         for source in first.sources[-MOST_SOURCES:] if first else ():
             for images in ("single", "multiple"):
                 choice = self._leaderboard.choose(source, images)
                 board = choice and self._leaderboard.board(choice.key)
                 if board and board.votes:
-                    found.append(_entry(source, images, board))
-        return sorted(found, key=lambda entry: -entry.votes)
+                    entries.append(_entry(source, images, board))
+        return sorted(entries, key=lambda entry: -entry.votes)
 
 
 def _entry(source: str, images: str, board: Board) -> BoardEntry:
     first = leaders(board)
-    leader = None if board.statistics is None else names(first) if first else ""
+    leader = None if board.statistics is None else names(first)
     models = frozenset(line.model for line in board.standings)
     return BoardEntry(source, images, board.votes, leader, models)

@@ -38,7 +38,7 @@ def _chances(board: Board, _: Leaderboard) -> Plot:
 
 
 def _battles(board: Board, _: Leaderboard) -> Plot:
-    """Plot the counts of all models, including those with too few votes for a rating."""
+    """Plots the counts of all models, including those with too few votes for a rating."""
     places = [board.counts.places[line.code] for line in board.standings]
     return battle_count_plot(
         [line.model for line in board.standings], board.counts.wins[np.ix_(places, places)]
@@ -47,32 +47,29 @@ def _battles(board: Board, _: Leaderboard) -> Plot:
 
 def _history(board: Board, leaderboard: Leaderboard) -> Plot:
     past = leaderboard.history(board.key)
-    column = {code: at for at, code in enumerate(past.codes)}
+    column = {code: place for place, code in enumerate(past.codes)}
     lines = []
     for line in _largest(board)[:MOST_OVER_TIME]:
         if line.votes >= FLOOR and line.code in column:
             ratings = past.ratings[:, column[line.code]]
-            lines.append(
-                RatingLine(
-                    line.model, [None if np.isnan(one) else round(one, 1) for one in ratings]
-                )
-            )
+            rounded = [None if np.isnan(rating) else round(rating, 1) for rating in ratings]
+            lines.append(RatingLine(line.model, rounded))
     plot = history_plot([str(day) for day in past.days], lines)
     if len(lines) < len(board.standings):
-        shown = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
-        plot = replace(plot, note=f"{plot.note} Shown: {shown}, the first with a rating.")
+        count = f"{plural(len(lines), 'model')} of {len(board.standings):,}"
+        plot = replace(plot, note=f"{plot.note} Shown: {count}, the first with a rating.")
     plot = _or_in_words(plot, bool(past.days), "These votes do not say when they were cast.")
     return _or_in_words(plot, bool(lines or not past.days), f"No model has {FLOOR} votes yet.")
 
 
 def _against_reference(board: Board, leaderboard: Leaderboard) -> Plot:
-    """Plot the win rates against the reference by family of the models that met it."""
-    found = leaderboard.reference_shares(board)
-    met = {code for rates in found.values() for code, share in rates.items() if share.n}
-    families = sorted(found, key=str.casefold)
-    shown = [line for line in board.standings if line.code in met]
-    cells = [[_win_rate(found[family][line.code]) for line in shown] for family in families]
-    plot = family_win_rate_plot(families, [line.model for line in shown], cells)
+    """Plots the win rates against the reference by family of the models that met it."""
+    shares = leaderboard.reference_shares(board)
+    met = {code for rates in shares.values() for code, share in rates.items() if share.n}
+    families = sorted(shares, key=str.casefold)
+    lines = [line for line in board.standings if line.code in met]
+    cells = [[_win_rate(shares[family][line.code]) for line in lines] for family in families]
+    plot = family_win_rate_plot(families, [line.model for line in lines], cells)
     plot = _marked(plot, board)
     return _or_in_words(
         plot, bool(met), "No battle with the human-verified reference has been decided."
@@ -84,45 +81,49 @@ def _win_rate(share: Share) -> WinRateCell | None:
 
 
 def _families(board: Board, leaderboard: Leaderboard) -> Plot:
-    """Plot the ratings by family of the models that have one in any."""
-    found = leaderboard.family_ratings(board)
-    place = {code: at for at, code in enumerate(board.statistics.codes)} if board.statistics else {}
-    shown = [
-        line
-        for line in board.standings
-        if line.code in place
-        and any(not np.isnan(family.ratings[place[line.code]]) for family in found.values())
-    ]
-    families = sorted(found, key=str.casefold)
-    cells = [[_rating(found[family], place[line.code]) for line in shown] for family in families]
-    plot = family_rating_plot(families, [line.model for line in shown], cells)
+    """Plots the ratings by family, of models with a rating in any family."""
+    ratings = leaderboard.family_ratings(board)
+    codes = board.statistics.codes if board.statistics else ()
+    place = {code: number for number, code in enumerate(codes)}
+
+    def is_rated(line: Standing) -> bool:
+        return line.code in place and any(
+            not np.isnan(family.ratings[place[line.code]]) for family in ratings.values()
+        )
+
+    lines = [line for line in board.standings if is_rated(line)]
+    families = sorted(ratings, key=str.casefold)
+    cells = [[_rating(ratings[family], place[line.code]) for line in lines] for family in families]
+    plot = family_rating_plot(families, [line.model for line in lines], cells)
     plot = _marked(plot, board)
     plot = _or_in_words(
         plot, bool(families), "These votes do not say of which family their items are."
     )
     return _or_in_words(
-        plot, bool(shown or not families), f"No model has {FLOOR} votes in one family yet."
+        plot, bool(lines or not families), f"No model has {FLOOR} votes in one family yet."
     )
 
 
 def _marked(plot: Plot, board: Board) -> Plot:
-    """Return a plot whose note says so where its intervals hold for the voters of these votes only."""
+    """Returns a plot with a note if its intervals are for these voters only."""
     only = only_for(board)
     return replace(plot, note=f"{plot.note} Intervals are {only}.") if only else plot
 
 
 def _or_in_words(plot: Plot, has_data: bool, words: str) -> Plot:
-    """Return a plot, or a sentence in its place where it would be empty."""
+    """Returns a plot, or a sentence in its place if it has no data."""
     return plot if has_data else replace(plot, note=words, drawing=None, table=None)
 
 
-def _rating(family: FamilyRatings, at: int) -> RatingCell | None:
-    if np.isnan(family.ratings[at]):
+def _rating(family: FamilyRatings, place: int) -> RatingCell | None:
+    if np.isnan(family.ratings[place]):
         return None
-    rating, low, high = (
-        round(float(value[at]), 1) for value in (family.ratings, family.low, family.high)
+    return RatingCell(
+        round(float(family.ratings[place]), 1),
+        round(float(family.low[place]), 1),
+        round(float(family.high[place]), 1),
+        int(family.votes[place]),
     )
-    return RatingCell(rating, low, high, int(family.votes[at]))
 
 
 def _largest(board: Board) -> tuple[Standing, ...]:
@@ -136,4 +137,4 @@ PLOTS: Mapping[str, Callable[[Board, Leaderboard], Plot]] = {
     "Families": _families,
     "Families vs. reference": _against_reference,
 }
-"""Each plot's function, by the name under which people choose it."""
+"""The functions of the plots, by the names that people choose."""

@@ -1,4 +1,4 @@
-"""Board selection: the boards there are, and the one somebody chose."""
+"""Board selection: the available boards, and a visitor's choice among them."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,11 +21,11 @@ _NEWEST: tuple[VoteKind, ...] = ("imported", "live", "bank")
 
 
 class BoardSelectionError(ValueError):
-    """A mistake in the requested board; says which."""
+    """A mistake in the requested board, named by the message."""
 
 
 class BoardSource(NamedTuple):
-    """A source of votes that has boards, with the label that people choose it by."""
+    """A source of votes with boards, and the label that people choose it by."""
 
     label: str
     kind: VoteKind
@@ -34,22 +34,22 @@ class BoardSource(NamedTuple):
 
 @dataclass(frozen=True)
 class BoardSelection:
-    """A board that somebody chose, with its names and the other choices."""
+    """A chosen board, with its names and the other choices."""
 
     key: BoardKey
     source: str
     family: str | None
     votes: BoardVoters | None
-    """Whose votes are shown; None where there is one board."""
+    """The voters that are shown; None if there is only one board."""
     sources: tuple[str, ...]
     families: tuple[str, ...]
-    """Those with votes on this source and kind of images."""
+    """The families with votes on this source and kind of images."""
 
 
 def bank_sources(connection: Connection) -> list[BoardSource]:
-    """Return the bank's sources that have a board.
+    """Returns the bank's sources that have a board.
 
-    Check items have none, and a source has none while a campaign on it is running: nobody may see how it stands.
+    Check items have none. A source has none while a campaign on it is running, so that nobody sees the standings.
     """
     closed = closed_sources(connection)
     return [
@@ -60,14 +60,16 @@ def bank_sources(connection: Connection) -> list[BoardSource]:
 
 
 def board_sources(connection: Connection, votes: pd.DataFrame) -> list[BoardSource]:
-    """Return every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
-    live = [BoardSource(one.label, "live", one.code) for one in live_sources(votes)]
-    imported = [BoardSource(one.label, "imported", one.id) for one in imported_sources(connection)]
+    """Returns every source of votes: the bank's, live ones (of the votes cast here), then imported ones."""
+    live = [BoardSource(source.label, "live", source.code) for source in live_sources(votes)]
+    imported = [
+        BoardSource(source.label, "imported", source.id) for source in imported_sources(connection)
+    ]
     return [*bank_sources(connection), *live, *imported]
 
 
 def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
-    """Return what boards are called that are not shown while a campaign on their source runs."""
+    """Returns the labels of boards that are hidden while a campaign on their source runs."""
     closed = closed_sources(connection)
     return {
         ("bank", source.id): f"{source.name} (closed while its campaign runs)"
@@ -77,12 +79,12 @@ def closed_labels(connection: Connection) -> dict[tuple[str, int], str]:
 
 
 def first_source(sources: Sequence[BoardSource]) -> BoardSource:
-    """Return the default: the newest of the bank, else of live votes, else of imported ones."""
-    return max(sources, key=lambda one: (_NEWEST.index(one.kind), one.code))
+    """Returns the default source: the newest of the bank, else of live votes, else of imported ones."""
+    return max(sources, key=lambda source: (_NEWEST.index(source.kind), source.code))
 
 
 def day_of(text: object) -> date | None:
-    """Parse a day; None for a blank. Raises BoardSelectionError for anything else."""
+    """Parses a day; None for a blank. Raises BoardSelectionError for anything else."""
     if not isinstance(text, str) or not text.strip():
         return None
     with suppress(ValueError):

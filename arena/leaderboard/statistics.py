@@ -1,6 +1,6 @@
 """Board statistics: intervals, rank ranges, Elo over orders and the fragility of the first place.
 
-They take longer than a request may, so they are computed in the background from a board's votes. Beside them are
+They take longer than a request may, so they are computed in the background from a board's votes. There are also
 breakdowns: ratings at the end of each day, and in each family of instructions.
 """
 
@@ -31,10 +31,10 @@ WIDE = 200.0
 ORDERS = 100
 """Orders of the votes for Elo's median."""
 GROWTH = 0.01
-"""Share by which the votes must grow before Elo is computed anew: its orders cost most, and move least."""
+"""The share that the votes must grow by before Elo is computed anew: its orders cost most and change least."""
 SEED = 0
 POINTS_IN_TIME = 30
-"""Most days of a history."""
+"""The most days of a history."""
 
 
 class Crowd(NamedTuple):
@@ -42,36 +42,36 @@ class Crowd(NamedTuple):
 
     voters: int
     busiest: int
-    """Votes of the voter with most."""
+    """The votes of the busiest voter."""
     items: int
     pictures: int
-    """Pictures that the items are on, near copies taken for one."""
+    """Pictures of the items; near copies count as one."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoardVotes:
-    """The votes of a board, each with its family; the winner stands on side a."""
+    """The votes of a board, each with its family; the winner is side a."""
 
     codes: tuple[int, ...]
     """Models, by place in `votes`."""
     family: Codes
     left: np.ndarray
-    """Mask of the votes that the left answer won."""
+    """The mask of votes that the left answer won."""
     votes: Votes
     crowd: Crowd
     items_known: bool = True
-    """Whether every vote tells which item it is about."""
+    """Whether the item of every vote is known."""
     judged: bool = False
     """Whether a judge model cast them, not people."""
 
     def ties(self) -> Floats:
-        """Return the votes of each pair without a winner: models x models, symmetric."""
+        """Returns the votes of each pair without a winner: models x models, symmetric."""
         ties = outcome_counts(self.votes)[Outcome.TIE]
         return ties + ties.T
 
 
 class Overturn(NamedTuple):
-    """The fewest votes found whose removal changes the first place; its holder and the next, by code."""
+    """The fewest votes that change the first place when removed; its holder and the next model, by code."""
 
     leader: int
     rival: int
@@ -79,13 +79,13 @@ class Overturn(NamedTuple):
 
 
 class Takeover(NamedTuple):
-    """The fewest new voters who put another model first, by always choosing it; models by code."""
+    """The fewest new voters that put another model first by always choosing it; models by code."""
 
     leader: int
     rival: int
     voters: int
     is_noticed: bool
-    """Whether the fraud tests find such a crowd, however it is spread."""
+    """Whether the fraud tests find such a crowd, even if it votes from many places."""
     votes: int
     """Votes of the board."""
 
@@ -95,7 +95,7 @@ class AgainstReference:
     """The models' shares of their decided battles with the reference, by place in the statistics' codes."""
 
     effects: Floats
-    """By how much a share varies more than if its battles were independent."""
+    """The factor by which each share varies more than if its battles were independent."""
     families: Mapping[int, Sequence[Share]]
     """Shares with intervals for new items and voters, by family."""
 
@@ -108,28 +108,30 @@ class Statistics:
     votes: int
     clusters: int
     reach: Floats
-    """Half-width of the ratings' intervals, clustered by picture, and by voter where that is wider."""
+    """The half-width of the ratings' intervals, clustered by picture, or by voter if that is wider."""
     for_new_voters: bool
-    """Whether intervals hold for new voters like these; else for these voters only."""
+    """Whether intervals are for new voters like these; otherwise they are for these voters only."""
     ranks: Bounds
-    """First and last place that each model may have, all at once; NaN for provisional models."""
+    """The first and last possible place of each model, jointly; NaN for provisional models."""
     lack_of_fit: LackOfFit | None
-    """By place; None where no pair can differ from Bradley-Terry."""
+    """The lack of fit by place; None if no pair can differ from Bradley-Terry."""
     elo: EloOrders
     elo_votes: int
     crowd: Crowd
     overturn: Overturn | None
     left_effects: Floats
-    """By how much the shares won on the left vary more than if votes were independent, by place; the last of all."""
+    """The factor by which the shares won on the left vary more than if votes were independent, by place; the last
+    one is for all votes.
+    """
     against: AgainstReference | None
-    """None where the reference takes no part."""
+    """None if the reference has no battles."""
     of: BoardVotes
     look: Look | None
-    """Last look at the orders of all models, by place; None without a record, or votes that tell item and voter."""
+    """The last look at the orders of all models, by place; None without a record, or if items or voters are unknown."""
     settled: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    """The votes that the board had when the first model, by code, was settled above the second, in its record."""
+    """The board's votes when the first model, by code, was settled above the second, from its record."""
     takeover: Takeover | None = None
-    """None also where nobody can vote any more, or on boards that somebody narrowed."""
+    """The takeover; None as in `takeover`, and also if voting has ended, and on narrowed boards."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,16 +158,16 @@ def compute_statistics(
     cast: BoardVotes,
     before: Statistics | None,
     reference: int | None = None,
-    shown: int | None = None,
+    ever: int | None = None,
 ) -> Statistics:
-    """Compute a board's statistics; the Elo of `before` is kept while the votes hardly grow.
+    """Computes a board's statistics; the Elo of `before` is kept while the votes hardly grow.
 
-    `reference` is the code of the reference; `shown` the number of models that the board ever had, None where orders
-    are not to be settled.
+    `reference` is the code of the reference; `ever` the number of models that the board ever had, None if orders are
+    not settled.
     """
     fit = bradley_terry(win_matrix(cast.votes))
-    found = intervals(fit, cast.votes, "picture")
-    reach = (found.high - found.low) / 2
+    bounds = intervals(fit, cast.votes, "picture")
+    reach = (bounds.high - bounds.low) / 2
     votes = len(cast.votes)
     ranked = trusted_models(fit, reach)
     keeps = (
@@ -176,10 +178,10 @@ def compute_statistics(
     return Statistics(
         codes=cast.codes,
         votes=votes,
-        clusters=found.clusters,
+        clusters=bounds.clusters,
         reach=reach,
-        for_new_voters=found.for_new_voters,
-        ranks=rank_sets(fit, found, ranked),
+        for_new_voters=bounds.for_new_voters,
+        ranks=rank_sets(fit, bounds, ranked),
         lack_of_fit=lack_of_fit(fit, cast.votes, "picture"),
         elo=before.elo if before and keeps else elo_orders(cast.votes, ORDERS, SEED),
         elo_votes=before.elo_votes if before and keeps else votes,
@@ -190,44 +192,46 @@ def compute_statistics(
         if reference in cast.codes
         else None,
         of=cast,
-        look=_look(fit, found, cast, before, shown),
+        look=_look(fit, bounds, cast, before, ever),
     )
 
 
 def trusted_models(fit: Strengths, reach: Floats) -> np.ndarray:
-    """Return the mask of the models whose rating is not provisional, by the half-width of their intervals."""
+    """Returns the mask of models with a rating that isn't provisional, by the half-width of their intervals."""
     rated = np.array([status is Status.RATED for status in fit.statuses], bool)
     return rated & ((fit.wins + fit.wins.T).sum(1) >= TRUSTED) & (reach <= WIDE)
 
 
 def _look(
-    fit: Strengths, found: Intervals, cast: BoardVotes, before: Statistics | None, shown: int | None
+    fit: Strengths, bounds: Intervals, cast: BoardVotes, before: Statistics | None, ever: int | None
 ) -> Look | None:
-    """Look at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
-    tells = cast.items_known and (found.for_new_voters or cast.judged)
-    if shown is None or not tells:
+    """Looks at the orders of all pairs, anew only every LOOK_EVERY votes or among other models."""
+    tells = cast.items_known and (bounds.for_new_voters or cast.judged)
+    if ever is None or not tells:
         return None
     last = before.look if before and before.codes == cast.codes else None
     is_due = last is None or last.votes // LOOK_EVERY != len(cast.votes) // LOOK_EVERY
-    return look(fit, found, cast.votes, shown, judged=cast.judged) if is_due else last
+    return look(fit, bounds, cast.votes, ever, judged=cast.judged) if is_due else last
 
 
 def _overturn(fit: Strengths, cast: BoardVotes, ranked: np.ndarray) -> Overturn | None:
-    """Return the votes that overturn the first place among the models with a rank."""
-    shown = np.flatnonzero(ranked)
+    """Returns the votes that overturn the first place among the models with a rank."""
+    places = np.flatnonzero(ranked)
     codes = cast.codes
-    grid = np.ix_(shown, shown)
-    found = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
-    return found and Overturn(codes[shown[found.leader]], codes[shown[found.rival]], found.votes)
+    grid = np.ix_(places, places)
+    change = fragility(bradley_terry(fit.wins[grid]), cast.ties()[grid])
+    return change and Overturn(
+        codes[places[change.leader]], codes[places[change.rival]], change.votes
+    )
 
 
 def _by_voter(cast: BoardVotes, votes: Votes) -> list[Codes]:
-    """Return the voters of some of a board's votes as clusters, if the board's can tell of others."""
+    """Returns the voters of some of a board's votes as clusters; empty if the board has too few voters."""
     return [cluster_codes(votes, "voter")] if are_several(cast.votes.voters) else []
 
 
 def _left_effects(cast: BoardVotes) -> Floats:
-    """Return the effects for each model and for all: a voter may lean to a side."""
+    """Returns the design effects for each model and for all votes, since a voter may prefer a side."""
     decided = np.flatnonzero(cast.votes.outcome != Outcome.TIE)
     votes = cast.votes.take(decided)
     left = cast.left[decided]
@@ -238,7 +242,7 @@ def _left_effects(cast: BoardVotes) -> Floats:
 
 
 def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
-    """Return the shares won against the model at place `reference`."""
+    """Returns the shares won against the model at place `reference`."""
     met = ((cast.votes.a == reference) | (cast.votes.b == reference)) & (
         cast.votes.outcome != Outcome.TIE
     )
@@ -246,37 +250,37 @@ def against_reference(cast: BoardVotes, reference: int) -> AgainstReference:
     models = len(cast.codes)
     lost = votes.a == reference  # side a won
     model = np.where(lost, votes.b, votes.a)
-    together = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
+    clusters = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
     families, family = np.unique(cast.family[met], return_inverse=True)
     cell = family * models + model
     cells = len(families) * models
-    rates = clustered_shares(~lost, cell, cells, together)
-    of_families = {
-        code: rates[at * models : (at + 1) * models] for at, code in enumerate(families.tolist())
-    }
-    return AgainstReference(design_effects(~lost, model, models, together), of_families)
+    rates = clustered_shares(~lost, cell, cells, clusters)
+    of_families = {}
+    for row, code in enumerate(families.tolist()):
+        of_families[code] = rates[row * models : (row + 1) * models]
+    return AgainstReference(design_effects(~lost, model, models, clusters), of_families)
 
 
 def shares_of(cast: BoardVotes, model: int, group: Codes, groups: int) -> list[Share]:
-    """Return the shares of its decided battles that the model at this place won, by the group of each vote."""
+    """Returns the shares of its decided battles that the model at this place won, by the group of each vote."""
     decided = ((cast.votes.a == model) | (cast.votes.b == model)) & (
         cast.votes.outcome != Outcome.TIE
     )
     votes = cast.votes.take(np.flatnonzero(decided))
     cell = group[decided]
-    won = votes.a == model  # the winner stands on side a
-    together = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
-    return clustered_shares(won, cell, groups, together)
+    won = votes.a == model  # The winner is side a.
+    clusters = [cluster_codes(votes, "picture"), *_by_voter(cast, votes)]
+    return clustered_shares(won, cell, groups, clusters)
 
 
 def history(days: Sequence[date], codes: Sequence[int], wins: Floats) -> History:
-    """Return the ratings at the end of each day, from the wins since the day before (days x models x models)."""
+    """Returns the ratings at the end of each day, from the wins since the day before (days x models x models)."""
     ratings = [_largest_group(bradley_terry(total)) for total in np.cumsum(wins, axis=0)]
     return History(tuple(days), tuple(codes), np.array(ratings).reshape(len(days), len(codes)))
 
 
 def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
-    """Return the models' ratings in each family, with intervals as on the board."""
+    """Returns the models' ratings in each family, with intervals as on the board."""
     return tuple(
         _family(cast.votes.take(cast.family == family), int(family))
         for family in np.unique(cast.family)
@@ -286,8 +290,8 @@ def family_ratings(cast: BoardVotes) -> tuple[FamilyRatings, ...]:
 def _family(votes: Votes, family: int) -> FamilyRatings:
     fit = bradley_terry(win_matrix(votes))
     ratings = _largest_group(fit)
-    found = intervals(fit, votes, "picture")
-    reach = (found.high - found.low) / 2
+    bounds = intervals(fit, votes, "picture")
+    reach = (bounds.high - bounds.low) / 2
     played = (fit.wins + fit.wins.T).sum(1).astype(np.int64)
     return FamilyRatings(family, ratings, ratings - reach, ratings + reach, played)
 

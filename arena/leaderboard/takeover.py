@@ -1,4 +1,4 @@
-"""Takeover: how many new voters can put another model first on a board, and whether they would be noticed."""
+"""Takeover: the new voters that could put another model first on a board, and whether they would be noticed."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ from arena.ratings.votes import Outcome
 EACH = 10
 """Votes of a new voter."""
 _GROWTH = 0.01
-"""Share by which the votes must grow before the number is computed anew."""
+"""The share that the votes must grow by before the number is computed anew."""
 
 
 def takeover(cast: BoardVotes, statistics: Statistics, before: Takeover | None) -> Takeover | None:
-    """Return the takeover of a board; None while fewer than two models have a rank, or if it takes a majority."""
+    """Returns the takeover of a board; None while fewer than two models have a rank, or if it takes a majority."""
     if before and abs(len(cast.votes) - before.votes) < _GROWTH * before.votes:
         return before
     ranked = np.flatnonzero(~np.isnan(statistics.ranks.low))

@@ -1,8 +1,7 @@
-"""Credits: the keys with which visitors have their own live battles answered, at their own cost.
+"""Credits: visitors' own keys, which pay for the answers in their live battles.
 
-A key is in this process's memory alone, by visitor, until logout, expiry, erasure or the server's end. It is never
-stored, copied or logged, and a battle of one visitor is never asked with the key of another.
-"""
+A key is only in this process's memory, by visitor, until logout, expiry, erasure or the server's end. It is never
+stored, copied or logged, and never used for a battle of another visitor."""
 
 import re
 import time
@@ -27,19 +26,19 @@ _REFUSALS: Mapping[int | None, str] = {
     404: UNSERVED,
     429: BUSY,
 }
-"""What a visitor is told by the status that a router answers. None names a model or a side."""
+"""The words for a visitor by the status of a router's answer; they never name a model or a side."""
 OF_ROUTER = frozenset((404, 429))
-"""Of these, those that may be the router's or a provider's: the operator sees them beside the model's failures."""
+"""The statuses that may be the router's or a provider's fault; the operator sees them among the model's failures."""
 _TOKEN = re.compile(r"[!-~]{8,2000}")
 
 
-class _Kept(NamedTuple):
+class _Lent(NamedTuple):
     key: Secret
     until: float
 
 
 class Credits:
-    """Visitors' keys, or the operator's own where nobody can log in: there the operator is the visitor."""
+    """Visitors' keys, or the operator's own if nobody can log in, since the operator is the visitor then."""
 
     def __init__(
         self,
@@ -49,51 +48,51 @@ class Credits:
         """`operator_key` returns the operator's key, empty if there is none; None: each visitor brings one."""
         self._operator_key = operator_key
         self._clock = clock
-        self._kept: dict[int, _Kept] = {}
+        self._lent: dict[int, _Lent] = {}
 
     @property
     def are_visitors(self) -> bool:
-        """Whether visitors pay, and not the operator."""
+        """Whether visitors pay, not the operator."""
         return self._operator_key is None
 
     def key(self, voter: int) -> Secret | None:
-        """Return the key for a visitor's battles; None if there is none, or not any more."""
+        """Returns the key for a visitor's battles; None if there is none, or it has expired."""
         if self._operator_key is not None:
             return self._operator_key() or None
-        kept = self._kept.get(voter)
-        return kept.key if kept and kept.until > self._clock() else None
+        lent = self._lent.get(voter)
+        return lent.key if lent and lent.until > self._clock() else None
 
     def keep(self, voter: int, key: Secret, seconds: float) -> None:
-        """Keep a visitor's key for so long. What is no key is not kept."""
+        """Keeps a visitor's key for this time; malformed keys are ignored."""
         if _TOKEN.fullmatch(key.reveal()):
-            self._kept[voter] = _Kept(key, self._clock() + min(seconds, LONGEST_SECONDS))
+            self._lent[voter] = _Lent(key, self._clock() + min(seconds, LONGEST_SECONDS))
 
     def drop(self, voter: int, key: Secret | None = None) -> None:
-        """Drop a visitor's key; with `key`, only if it is still that one."""
-        kept = self._kept.get(voter)
-        if kept and key in (None, kept.key):
-            self._kept.pop(voter, None)
+        """Drops a visitor's key; with `key`, only if it is still this one."""
+        lent = self._lent.get(voter)
+        if lent and key in (None, lent.key):
+            self._lent.pop(voter, None)
 
     @property
     def voters(self) -> tuple[int, ...]:
-        """The visitors whose keys are in memory."""
-        return tuple(self._kept)
+        """The visitors with keys in memory."""
+        return tuple(self._lent)
 
     def tidy(self, logged_in: Callable[[Collection[int]], Collection[int]]) -> None:
-        """Drop what has expired, and the keys of visitors who are not logged in any more.
+        """Drops expired keys, and the keys of visitors who are no longer logged in.
 
-        `logged_in` returns those of some visitors who are. A key that comes meanwhile is kept.
+        `logged_in` returns the logged-in visitors among some. A key that arrives meanwhile stays.
         """
-        kept = dict(self._kept)
-        there = logged_in(tuple(kept))
-        for voter, (key, until) in kept.items():
+        lent = dict(self._lent)
+        there = logged_in(tuple(lent))
+        for voter, (key, until) in lent.items():
             if until <= self._clock() or voter not in there:
                 self.drop(voter, key)
 
 
 @asynccontextmanager
 async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
-    """Lend a model as it is asked with a visitor's key, for one answer; any other model is lent as it is."""
+    """Lends a model that uses a visitor's key, for one answer; a model without visitors' keys is lent unchanged."""
     if key is None or not vlm.card.visitor_key:
         yield vlm
         return
@@ -105,5 +104,5 @@ async def with_key(vlm: VLM, key: Secret | None) -> AsyncIterator[VLM]:
 
 
 def refusal_of(vlm: VLM, error: ModelError) -> str | None:
-    """What to tell a visitor whose key was refused; None for a failure of the model."""
+    """Returns the words for a visitor after a refused key; None for a failure of the model."""
     return _REFUSALS.get(error.status) if vlm.card.visitor_key else None

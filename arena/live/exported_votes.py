@@ -1,4 +1,4 @@
-"""Exported votes: the final votes cast here, on the bank's items and on live answers, as an export tells them."""
+"""Exported votes: the final votes cast here, on the bank's items and on live answers, in the form of an export."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ _CONFIRMED = select(SEAT.c.id).where(SEAT.c.confirmation == "confirmed")
 
 
 def bank_votes() -> Select:
-    """A SELECT of the final votes on stored answers, in the order they came, without those on check items.
+    """Returns a SELECT of the final votes on stored answers, in order, without those on check items.
 
-    Those of a platform's workers come once its list confirms them.
+    Votes of a platform's workers are included once its list confirms them.
     """
     query = select(
         *_COMMON,
@@ -56,7 +56,7 @@ def bank_votes() -> Select:
 
 
 def live_votes() -> Select:
-    """A SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
+    """Returns a SELECT of the ranked live votes in the same columns; their key is the bank's item, if there is one."""
     own, items = (source.label for source in LIVE_SOURCES)
     turns = select(func.count()).where(TURN.c.battle_id == BATTLE.c.id).correlate(BATTLE)
     query = select(
@@ -74,7 +74,7 @@ def live_votes() -> Select:
 
 
 class AnswerMarks(NamedTuple):
-    """What an export tells of an answer, whose text it does not hold."""
+    """An export's facts about an answer, which has no text there."""
 
     words_thought: int = 0
     cut: bool = False
@@ -82,15 +82,15 @@ class AnswerMarks(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedMarks:
-    """The marks of all answers that have any."""
+    """The marks of all answers with marks."""
 
     stored: Mapping[int, AnswerMarks]
-    """By the answer's id."""
+    """The marks of stored answers, by the answer's id."""
     live: Mapping[int, tuple[AnswerMarks, AnswerMarks]]
-    """By the battle, over all its turns."""
+    """The marks of live answers, by the battle, over all its turns."""
 
     def of(self, row: Row) -> tuple[AnswerMarks, AnswerMarks]:
-        """Both sides' marks, for a row of `bank_votes` or `live_votes`."""
+        """Returns both sides' marks, for a row of `bank_votes` or `live_votes`."""
         nothing = AnswerMarks()
         if row.kind == "live":
             return self.live.get(row.battle_id, (nothing, nothing))
@@ -127,9 +127,9 @@ def exported_vote(
     voter: str | None,
     conversation: str,
 ) -> Vote:
-    """The vote of a row of `bank_votes` or `live_votes`.
+    """Returns the vote of a row of `bank_votes` or `live_votes`.
 
-    `models` are the names by code, `pictures` what `items.alike.alike_keys` returns.
+    `models` are the names by code, `pictures` the result of `items.alike.alike_keys`.
     """
     left, right = (row.winner, row.loser) if row.choice == "a" else (row.loser, row.winner)
     return Vote(

@@ -1,8 +1,7 @@
 """Identity leaks: whether an answer reveals the model that wrote it.
 
 Only a speaker that names itself counts ("I am ...", "as a model trained by ..."), never a maker or a model as the
-topic: a palm tree, a Google logo and a llama in a picture do not identify the speaker.
-"""
+topic: a palm tree, a Google logo and a llama in a picture do not identify the speaker."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +30,7 @@ _STEMS = (
     " pixtral mixtral grok molmo fuyu phi kosmos yivl yi-vl emu aya command nova ernie doubao kimi"
     " hunyuan step1v step-1v bunny moondream florence 通义千问 文心一言 豆包 混元"
 ).split()
-"""A part of each maker's and model's name. Few answers hold one, and only these are searched with the slow patterns."""
+"""A part of each maker's and model's name. Few answers have one, and only these are searched with slow patterns."""
 _SORT = r"(?:large|small|multi-?modal|visual|vision(?:-language)?|language|generative|artificial intelligence|ai|chat)"
 _KIND = rf"(?:{_SORT}[ -]){{0,4}}(?:model|assistant|chat-?bot|ai|vlm|llm|mllm|system)"
 _MADE = r"(?:trained|made|created|developed|built|designed|fine-?tuned|powered|provided|released)"
@@ -55,38 +54,39 @@ _ALWAYS = (
 )
 _PART = 1_000
 _SPAN = 400
-"""Characters of an answer searched at one go, and the reach of a match beyond them: `re` blocks all other work."""
+"""_PART, _SPAN: the characters of an answer searched at once, and a match's reach beyond them, since `re` blocks all
+other work."""
 
 
 def names_itself(text: str, models: Sequence[str]) -> bool:
-    """Whether an answer reveals its model; `models` are the names of the models here.
+    """Returns whether an answer reveals its model; `models` are the names of the models here.
 
-    An answer that is such a name and nothing else counts too, unless the name is an ordinary word ("Otter").
+    An answer that is only such a name counts too, unless the name is an ordinary word ("Otter").
     """
-    said = " ".join(text.split())
+    line = " ".join(text.split())
     names = tuple(models)
-    if not _mentions(said.lower(), names):
+    if not _mentions(line.lower(), names):
         return False
-    speaks, bare = _kept.of(names, lambda: _patterns(names))
-    if len(said) <= _SPAN and bare.fullmatch(said):
+    speaks, bare = _CACHE.of(names, lambda: _patterns(names))
+    if len(line) <= _SPAN and bare.fullmatch(line):
         return True
-    for start in range(0, len(said), _PART):
-        match = speaks.search(said, start, start + _PART + _SPAN)
+    for start in range(0, len(line), _PART):
+        match = speaks.search(line, start, start + _PART + _SPAN)
         if match and match.start() < start + _PART:
             return True
     return False
 
 
 def _mentions(text: str, names: Sequence[str]) -> bool:
-    """Whether a text in lower case holds a part of any name; without one it cannot reveal a model."""
+    """Returns whether a text in lower case contains a part of any name; without one it cannot reveal a model."""
     return any(stem in text for stem in _STEMS) or any(name.lower() in text for name in names)
 
 
-_kept: Kept[tuple[re.Pattern[str], re.Pattern[str]]] = Kept(8)
+_CACHE: Kept[tuple[re.Pattern[str], re.Pattern[str]]] = Kept(8)
 
 
 def _patterns(models: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The pattern of a speaker that names itself, and the pattern of a bare name."""
+    """Returns the pattern of a speaker that names itself, and the pattern of a bare name."""
     names = "|".join([*(re.escape(name) for name in models if len(name) > 2), _MODELS])
     bare = "|".join(re.escape(name) for name in models if not name.isalpha()) or "(?!)"
     patterns = (

@@ -1,7 +1,7 @@
 """Own images: visitors' uploads for live battles, private to their owner and deleted soon unless the owner agrees.
 
-A file is stored as re-encoded by `io/images.py`, never as uploaded. It lies under an unguessable name, and its row
-holds its owner; for anybody else there is no such image.
+A file is stored re-encoded by `io/images.py`, never as uploaded. It has an unguessable name, and its row has its owner;
+for anybody else the image doesn't exist.
 """
 
 import asyncio
@@ -46,22 +46,22 @@ OWN_IMAGE = Table(
     Column("arrived_at", Moment, nullable=False),
     Column("gone_at", Moment),
 )
-"""`battle_id`: none while only attached. The row outlives the file."""
+"""`battle_id`: none before the battle. The row outlives the file."""
 MOST_IMAGES = 10
 MOST_WAITING = 30
-"""Images that a visitor may have without a battle."""
+"""The most images of a visitor without a battle."""
 KEPT_FOR = timedelta(hours=24)
 MOST_TOGETHER = 5_000
-"""Images in all that may be stored and not for good."""
+"""The most temporary images in all."""
 MOST_OF_NETWORK = 1_000
-"""Images that one network may upload within a day (UTC), so that none takes all the room."""
+"""The most images that a network may upload in a day (UTC), so that none takes all the room."""
 AT_ONCE = 2
-"""Files checked at one time: a check may take 400 MB."""
+"""The files that are checked at once: a check may take 400 MB."""
 GONE = "An image is no longer here; take it out and add it again"
 
 
 class OwnImageError(VoterError):
-    """An image that is refused or gone; says why, and what its owner can do."""
+    """An image is refused or gone; the message says why, and what its owner can do."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class OwnImage:
     """A visitor's image."""
 
     token: str
-    """Its unguessable name, by which the page requests it."""
+    """The unguessable name that the page requests it by."""
     still: bool
     """Whether only the first frame of an animation was taken."""
 
@@ -88,7 +88,7 @@ class OwnImages:
     async def receive(
         self, voter: int, chunks: AsyncIterator[bytes], network: str | None = None
     ) -> OwnImage:
-        """Check and store an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
+        """Checks and stores an upload, buffered on disk. Raises OwnImageError, PictureError, LimitError."""
         if full := no_room(self._folder, self._votes_room):
             raise OwnImageError(full)
         with disk_errors(OwnImageError), TemporaryFile(dir=self._folder) as file:
@@ -102,13 +102,13 @@ class OwnImages:
                 return await asyncio.to_thread(self._keep, voter, network, file)
 
     def path(self, voter: int, token: str) -> Path | None:
-        """The path of a visitor's image; None for another visitor's and for a deleted one."""
+        """Returns the path of a visitor's image; None for another visitor's and for a deleted one."""
         return self._there(_mine(voter, token))
 
     def attach(
         self, voter: int, tokens: Sequence[str], battle: int, keep: bool
     ) -> tuple[bytes, ...]:
-        """Assign images to a battle in this order and return their files. Raises OwnImageError."""
+        """Assigns images to a battle in this order and returns their files. Raises OwnImageError."""
         with self._database.write() as connection:
             for position, token in enumerate(tokens):
                 waiting = OWN_IMAGE.update().where(
@@ -121,7 +121,7 @@ class OwnImages:
         return self.files(voter, tokens)
 
     def of_battle(self, voter: int, battle: int) -> tuple[str, ...]:
-        """The tokens of a battle's images in order, deleted ones included."""
+        """Returns the tokens of a battle's images in order, including deleted ones."""
         mine = select(OWN_IMAGE.c.token).where(
             OWN_IMAGE.c.battle_id == battle, OWN_IMAGE.c.voter_id == voter
         )
@@ -129,14 +129,14 @@ class OwnImages:
             return tuple(connection.scalars(mine.order_by(OWN_IMAGE.c.position)))
 
     def files(self, voter: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
-        """The files of a visitor's images in this order. Raises OwnImageError when one is gone."""
-        paths = [path for token in tokens if (path := self.path(voter, token))]
+        """Returns the files of a visitor's images in this order. Raises OwnImageError when one is gone."""
+        paths = [path for path in (self.path(voter, token) for token in tokens) if path]
         if len(paths) < len(tokens):
             raise OwnImageError(GONE)
         return tuple(path.read_bytes() for path in paths)
 
     def forget(self, battle: int) -> None:
-        """Delete the images of a finished battle, except those that may be kept."""
+        """Deletes the images of a finished battle, except those that may be kept."""
         self._delete(OWN_IMAGE.c.battle_id == battle)
 
     def discard(self, voter: int, tokens: Sequence[str]) -> None:
@@ -147,17 +147,17 @@ class OwnImages:
         )
 
     def sweep(self, moment: datetime) -> int:
-        """Delete images over 24 hours old at a moment that may not be kept; return their number."""
+        """Deletes images over 24 hours old at a moment that may not be kept; returns their number."""
         return self._delete(OWN_IMAGE.c.arrived_at < moment - KEPT_FOR)
 
     def kept_path(self, image: int) -> Path | None:
-        """The path of an image that its owner lets us keep, for operators; None for any other."""
+        """Returns the path of an image that its owner lets us keep, for operators; None for any other."""
         return self._there(
             (OWN_IMAGE.c.id == image) & OWN_IMAGE.c.kept & OWN_IMAGE.c.gone_at.is_(None)
         )
 
     def take_down(self, which: ColumnElement[bool]) -> int:
-        return self._delete(which, kept=True)
+        return self._delete(which, with_kept=True)
 
     def _keep(self, voter: int, network: str | None, file: BinaryIO) -> OwnImage:
         file.seek(0)
@@ -186,17 +186,15 @@ class OwnImages:
                 raise OwnImageError(
                     "There are too many images here at the moment; try again in an hour"
                 )
-            if (
-                network is not None
-                and self._days.more(connection, network, "images") > MOST_OF_NETWORK
-            ):
+            brought = 0 if network is None else self._days.more(connection, network, "images")
+            if brought > MOST_OF_NETWORK:
                 raise LimitError(
                     "Your network has brought its images for today. There is room from midnight (UTC)."
                 )
             connection.execute(OWN_IMAGE.insert().values(values))
-        try:  # after its row: a file without one would stay for ever
+        try:  # After its row, since a file without one would stay for ever.
             path.write_bytes(picture.data)
-            if self.path(voter, token) is None:  # taken down meanwhile
+            if self.path(voter, token) is None:  # It was taken down meanwhile.
                 raise OwnImageError(GONE)
         except BaseException:
             path.unlink(missing_ok=True)
@@ -208,18 +206,21 @@ class OwnImages:
         return self._folder / f"{row.token}.{row.suffix}"
 
     def _there(self, which: ColumnElement[bool]) -> Path | None:
-        """The path of one image, if its file is there."""
+        """Returns the path of an image, if its file exists."""
         with self._database.read() as connection:
             row = connection.execute(select(OWN_IMAGE).where(which)).one_or_none()
-        return path if row is not None and (path := self._path(row)).is_file() else None
+        if row is None:
+            return None
+        path = self._path(row)
+        return path if path.is_file() else None
 
-    def _delete(self, which: ColumnElement[bool], kept: bool = False) -> int:
-        """Delete the files before marking their rows: a file without a row would stay for ever.
+    def _delete(self, which: ColumnElement[bool], with_kept: bool = False) -> int:
+        """Deletes files before marking their rows, since a file without a row would stay for ever.
 
-        And once more after it, where one was still being written.
+        It deletes them again afterwards, in case one was still being written.
         """
         here = select(OWN_IMAGE).where(OWN_IMAGE.c.gone_at.is_(None), which)
-        mine = here if kept else here.where(OWN_IMAGE.c.kept.is_(False))
+        mine = here if with_kept else here.where(OWN_IMAGE.c.kept.is_(False))
         with self._database.read() as connection:
             rows = connection.execute(mine).all()
         paths = [self._path(row) for row in rows]
@@ -243,7 +244,7 @@ def _mine(voter: int, token: str) -> ColumnElement[bool]:
 
 
 def _moves(data: bytes) -> bool:
-    """Whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
+    """Returns whether a picture is an animation: a WebP or GIF of several frames, or an animated PNG.
 
     A GIF's blocks are walked to its second frame (GIF89a, 15 to 26); not every frame has a graphic control.
     """
@@ -265,5 +266,5 @@ def _moves(data: bytes) -> bool:
 
 
 def _colours(flags: int) -> int:
-    """Length of a GIF's colour table, in bytes."""
+    """Returns the length of a GIF's colour table, in bytes."""
     return 3 * (2 << (flags & 7)) if flags & 0x80 else 0

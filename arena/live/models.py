@@ -1,7 +1,8 @@
-"""Live models: the models of the catalogue that answer in live battles, and which of them can now."""
+"""Live models: the models of the catalogue that answer in live battles, their state, and the pairs that may meet."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import combinations
 
 from arena.inference.weights import Downloads, Progress, WeightsError
 from arena.live.routed_models import RoutedModels
@@ -17,57 +18,57 @@ class LiveModels:
         downloads: Downloads,
         take_prices: Callable[[Mapping[str, Price]], None],
     ) -> None:
-        """`downloads` gets the weights of those that run here and are on the Hub; `take_prices` what routers ask."""
+        """`downloads` gets the weights of local models from the Hub; `take_prices` stores the routers' prices."""
         self.vlms = tuple(vlms)
         self._downloads = downloads
         routed = [vlm for vlm in vlms if vlm.card.visitor_key]
         self.routed = RoutedModels(routed, take_prices)
-        """Those that are asked with visitors' keys."""
+        """The models that need visitors' keys."""
 
     @property
     def usable(self) -> tuple[VLM, ...]:
-        """Those that can answer now, some of them with a visitor's key alone."""
+        """The models that can answer now, some of them only with a visitor's key."""
         own = [vlm for vlm in self.vlms if not vlm.card.visitor_key]
         return (*(vlm for vlm in own if self._state(vlm) == "ready"), *self.routed.usable)
 
     def usable_with(self, key: Secret | None) -> tuple[VLM, ...]:
-        """Those that can answer a visitor who has this key, or none."""
+        """Returns the models that can answer a visitor with this key, or without a key."""
         return tuple(vlm for vlm in self.usable if key or not vlm.card.visitor_key)
 
     @property
     def loading(self) -> Progress | None:
-        """How far the downloads are; None when nothing is awaited."""
+        """The progress of the downloads; None if nothing is being loaded."""
         is_loading = any(self._state(vlm) == "loading" for vlm in self.vlms)
         return self._downloads.progress if is_loading or self.routed.is_reading else None
 
     @property
     def error(self) -> WeightsError | None:
-        """Why the first model that failed did."""
+        """The error of the first model that failed."""
         errors = [self._downloads.standing(vlm.card).error for vlm in self.vlms]
         return next(filter(None, errors), None)
 
     @property
     def failed(self) -> Mapping[str, str]:
-        """Why models that run here couldn't be loaded, by the model's name."""
+        """The reasons why local models couldn't be loaded, by the model's name."""
         standings = {vlm.card.name: self._downloads.standing(vlm.card) for vlm in self.vlms}
         return {name: str(at.error) for name, at in standings.items() if at.error}
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why models can't answer, each in a line for the operator."""
+        """The reasons why models can't answer, each in a line for the operator."""
         failed = [f"{name}: {problem}" for name, problem in self.failed.items()]
         loading = [vlm.card.name for vlm in self.vlms if self._state(vlm) == "loading"]
         being_loaded = [f"Being loaded: {', '.join(loading)}."] if loading else []
         return (*failed, *being_loaded, *self.routed.problems)
 
     def try_again(self) -> None:
-        """Try once more what has failed."""
+        """Tries failed models again."""
         self._downloads.start()
         self.routed.read_soon()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Make models ready in the background while the server runs."""
+        """Makes models ready in the background while the server runs."""
         self._downloads.start()
         try:
             async with self.routed.running():
@@ -77,3 +78,21 @@ class LiveModels:
 
     def _state(self, vlm: VLM) -> str:
         return self._downloads.standing(vlm.card).state
+
+
+def fitting_pairs(able: Mapping[str, VLM], are_visitors: bool) -> list[tuple[str, str]]:
+    """Returns the pairs of models, by name, to draw from; `are_visitors`: whether visitors lend keys.
+
+    A key that is taken back, expired or refused ends each battle that needs it. So that such an end reveals nothing
+    about the two models, every battle that begins with a key needs it: at least one of its models uses it.
+    """
+    pairs = list(combinations(able, 2))
+    if not are_visitors:
+        return pairs
+    lent = [pair for pair in pairs if any(able[name].card.visitor_key for name in pair)]
+    return lent or pairs
+
+
+def can_replace(failed: VLM, other: VLM) -> bool:
+    """Returns whether a battle still needs the visitor's key if it did before."""
+    return other.card.visitor_key or not failed.card.visitor_key

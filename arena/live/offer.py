@@ -1,4 +1,4 @@
-"""Offer: whether a battle about a visitor's own picture can begin now, and what it waits for."""
+"""Offer: whether a battle about a visitor's own picture can begin now, or the reason for a wait."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -22,31 +22,32 @@ OfferState = Literal[
 ]
 _ORDINARY = (1_300, 300)
 _LARGE = (12_000, 512)
-"""Tokens of a question and its answer: a picture and a sentence; four pictures, or a long conversation."""
+"""_ORDINARY, _LARGE: tokens of a question and its answer: a picture and a sentence; four pictures, or a long
+conversation."""
 
 
 class Dollars(NamedTuple):
-    """What a battle costs a visitor, in US dollars: an ordinary one and a large one."""
+    """A visitor's cost of an ordinary battle and of a large one, in US dollars."""
 
     ordinary: float
     large: float
 
 
 class Offer(NamedTuple):
-    """What a visitor can begin now."""
+    """The battles that a visitor can begin now."""
 
     state: OfferState
-    """"unset": the operator has named no models; "none", "one": so many models are ready, and no more will be.
+    """"unset": the operator has named no models; "none", "one": no model or one is ready, and no more will be.
 
-    "login": the visitor has not lent a key yet, "own_login": nor has the operator, whose machine it is; "unserved": a
+    "login": the visitor has not lent a key yet; "own_login": nor has the operator, whose machine it is; "unserved": a
     router has too few models.
     """
     progress: Progress | None = None
-    """Of the downloads, while they are loading."""
+    """The progress of the downloads, while they are loading."""
     trouble: Trouble | None = None
-    """Why they failed."""
+    """The reason why they failed."""
     hub: str = ""
-    """Where they come from; or the router that could not be reached, when "unserved"."""
+    """The host that they come from, or the unreachable router when "unserved"."""
     cost: Dollars | None = None
     """None: a battle costs the visitor nothing."""
 
@@ -54,9 +55,10 @@ class Offer(NamedTuple):
 def offer_of(
     models: LiveModels, key: Secret | None, keyless: OfferState, has_catalogue: bool
 ) -> Offer:
-    """Return what a visitor with this key can begin.
+    """Returns the offer for a visitor with this key.
 
-    `keyless`: where a visitor stands who has none and needs one. `has_catalogue`: whether the operator has named any.
+    `keyless`: the state of a visitor who needs a key and has none. `has_catalogue`: whether the operator has named
+    models.
     """
     usable = models.usable_with(key)
     if len(usable) > 1:
@@ -76,7 +78,7 @@ def offer_of(
 
 
 def _cost(vlms: Sequence[VLM]) -> Dollars | None:
-    """Return what the dearest two models cost a visitor."""
+    """Returns a visitor's cost of the two most expensive models."""
     cards = [vlm.card for vlm in vlms if vlm.card.visitor_key]
     return Dollars(_dearest(cards, *_ORDINARY), _dearest(cards, *_LARGE)) if cards else None
 

@@ -21,7 +21,7 @@ PAUSED = (
 
 
 def check_pause(database: Database) -> None:
-    """Raise LiveError while live answers are paused, DatabaseError when that cannot be read."""
+    """Raises LiveError while live answers are paused, DatabaseError when that cannot be read."""
     with database.read() as connection:
         if paused_since(connection):
             raise LiveError(PAUSED)

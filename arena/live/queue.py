@@ -1,4 +1,4 @@
-"""Generation queue: live answers in progress, as many at one time as the operator allows, each watched by a page."""
+"""Generation queue: live answers in progress, as many at once as the operator allows, each watched by a page."""
 
 import asyncio
 import logging
@@ -13,25 +13,25 @@ from arena.live.streaming import SideBySide
 from arena.types import VLM, Conversation, ModelError, Secret, Side, Usage, pass_over
 
 MOST_WAITING = 200
-"""Visitors who may wait, and as many again who are the first of their network; others are asked to come back."""
+"""The most waiting visitors; as many again may wait if they are the first of their network."""
 MOST_OF_NETWORK = 40
-"""Visitors of one network who may be answered or wait, so that none takes the whole queue."""
+"""The most visitors of a network who are answered or wait, so that none takes the whole queue."""
 DISCONNECT_SECONDS = 5.0
-"""Grace period of answers whose page is gone: a page that is loaded again comes back, on slow lines too."""
+"""The grace period of answers without a page, since a reloaded page comes back, even on slow lines."""
 KEEPALIVE_SECONDS = 15.0
-"""Longest silence towards a page, so that no proxy takes the connection for dead."""
+"""The longest silence towards a page, so that no proxy takes the connection for dead."""
 OPENING_SECONDS = 10.0
-"""How long answers run before a page shows them."""
+"""The longest time that answers run before a page shows them."""
 
 log = logging.getLogger(__name__)
 
 
 class LiveError(VoterError):
-    """A question that is refused; says why, and what the visitor can do."""
+    """A question is refused; the message says why, and what the visitor can do."""
 
 
 class ElsewhereError(RuntimeError):
-    """A battle whose answers are in the memory of another server."""
+    """A battle's answers are in the memory of another server."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -41,10 +41,10 @@ class ElsewhereError(RuntimeError):
 
 
 class LiveBudget:
-    """Who pays for one visitor's battle.
+    """The payer of a visitor's battle.
 
-    The most an answer may cost the operator is reserved before it is asked. What is asked with the visitor's key costs
-    the operator nothing, unless that is the operator's own.
+    The most that an answer may cost the operator is reserved before the request. A request with the visitor's key costs
+    the operator nothing, unless it is the operator's own key.
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class LiveBudget:
         key: Callable[[], Secret | None] = lambda: None,
         visitor_pays: bool = True,
     ) -> None:
-        """`network` is the code of the network that pays beside the visitor.
+        """`network` is the code of the network that shares the visitor's limit.
 
-        `key` returns the visitor's key, if there is one: before each answer, for a logout may come while it waits.
+        `key` returns the visitor's key, if there is one; it is called before each answer, after a possible logout.
         """
         self._budget = budget.for_job(battle, str(voter), network=network)
         self._key = key
         self._visitor_pays = visitor_pays
         self.closed: str | None = None
-        """Why nothing more is paid for, if so; it tells no model and no side."""
+        """The reason why nothing more is paid for, if any, without a model or a side."""
 
     async def stream_answer(
         self, vlm: VLM, turns: Conversation, tell: Callable[[Usage], None] = pass_over
     ) -> AsyncGenerator[str, None]:
-        """Yield a model's answer. Raises ModelError, also when the budget has no room for it."""
+        """Yields a model's answer. Raises ModelError, also when the budget has no room for it."""
         settings = vlm.card.generation
         key = await asyncio.to_thread(self._key) if vlm.card.visitor_key else None
         if vlm.card.visitor_key and key is None:
@@ -85,8 +85,8 @@ class LiveBudget:
         try:
             async with (
                 reserved(self._budget if most else None, most) as held,
-                with_key(vlm, key) as asked,
-                aclosing(asked.stream(turns, settings, note)) as pieces,
+                with_key(vlm, key) as paid_vlm,
+                aclosing(paid_vlm.stream(turns, settings, note)) as pieces,
             ):
                 async for piece in pieces:
                     yield piece
@@ -106,10 +106,10 @@ class LiveBudget:
 
 
 class GenerationQueue:
-    """A limit of concurrent generation tasks; of others, each network's first wait before any network's second."""
+    """A limit of concurrent generation tasks; each network's first task waits before any network's second."""
 
     def __init__(self, at_once: int, check: Callable[[], None] = lambda: None) -> None:
-        """`check` is called before a question is asked, and raises LiveError while none may be."""
+        """`check` is called before each question, and raises LiveError while none is allowed."""
         self._at_once = at_once
         self._check = check
         self._generations: list[GenerationTask] = []
@@ -120,7 +120,7 @@ class GenerationQueue:
         return sum(not generation.is_running for generation in self._generations)
 
     async def check_room(self, network: str | None = None) -> None:
-        """Raise LiveError when too many wait, of this network or of all, or while nothing may be asked."""
+        """Raises LiveError when too many wait, of this network or of all, or while no questions are allowed."""
         await asyncio.to_thread(self._check)
         mine = 0 if network is None else self._of(network)
         if mine >= MOST_OF_NETWORK:
@@ -134,9 +134,9 @@ class GenerationQueue:
             )
 
     def ahead(self, generation: "GenerationTask") -> int:
-        """Number of tasks that must end before this one runs: 0 for a running one.
+        """Returns the number of tasks that must end before this one runs: 0 for a running one.
 
-        Those of all, beyond the limit, or those that need a model which answers one at a time and which this one needs.
+        These are the tasks before it beyond the limit, or those that share a model which answers one at a time.
         """
         if generation.is_running or generation not in self._generations:
             return 0
@@ -144,20 +144,20 @@ class GenerationQueue:
         sharing = sum(bool(other.alone & generation.alone) for other in before)
         return max(self._beyond(generation), sharing)
 
-    def told_ahead(self, generation: "GenerationTask") -> int:
-        """`ahead`, as far as it may be told: what a battle waits for must not say which kind of model is in it."""
+    def public_ahead(self, generation: "GenerationTask") -> int:
+        """Returns `ahead` for a page; a wait must not reveal the kind of the battle's models."""
         ahead = self.ahead(generation)
         return self._beyond(generation) if ahead and not generation.tells_place else ahead
 
     @asynccontextmanager
     async def turn(self, generation: "GenerationTask") -> AsyncIterator[None]:
-        """Hold a place; wait until it is among the first, or the task is stopped."""
+        """Holds a place; waits until it is among the first, or the task is stopped."""
         generation.rank = 0 if generation.network is None else self._of(generation.network)
         self._generations.insert(self._place(generation.rank), generation)
         try:
-            seen = 0
+            version = 0
             while self.ahead(generation) and generation.side_by_side.ending is None:
-                seen = await generation.changed(seen)
+                version = await generation.changed(version)
             generation.is_running = True
             yield
         finally:
@@ -166,14 +166,16 @@ class GenerationQueue:
                 other.tell()
 
     def _beyond(self, generation: "GenerationTask") -> int:
-        """Number of tasks that must end before the limit has room for this one."""
+        """Returns the number of tasks that must end before the limit has room for this one."""
         return max(0, self._generations.index(generation) + 1 - self._at_once)
 
     def _of(self, network: str) -> int:
         return sum(generation.network == network for generation in self._generations)
 
     def _place(self, rank: int) -> int:
-        """Where a task goes: after the running ones, and after all that wait and have at most as many before them."""
+        """Returns the place of a new task: after the running ones, and after waiting ones of the same or a lower
+        rank.
+        """
         place = len(self._generations)
         while place and self._is_passed(self._generations[place - 1], rank):
             place -= 1
@@ -184,10 +186,10 @@ class GenerationQueue:
 
 
 class GenerationTask:
-    """One turn being generated: it waits in the queue, is answered, and stops when nobody watches it any more."""
+    """A turn in progress: it waits in the queue, is answered, and stops when nobody watches it any more."""
 
     rank = 0
-    """How many tasks its network had in the queue when it came."""
+    """The number of its network's tasks in the queue when it came."""
     is_running = False
 
     def __init__(
@@ -199,10 +201,10 @@ class GenerationTask:
         alone: frozenset[str] = frozenset(),
         tells_place: bool = True,
     ) -> None:
-        """Start; `finish` is awaited when the answers have ended.
+        """Starts the task; `finish` is awaited when the answers have ended.
 
-        `alone` names those of its models that answer one question at a time; `tells_place`: whether all models do that
-        could be in its place, or none, so that waiting for them tells nothing.
+        `alone` names its models that answer one question at a time; `tells_place`: whether all or none of the possible
+        models do, so that waiting for them reveals nothing.
         """
         self.side_by_side = side_by_side
         self.network = network
@@ -222,14 +224,14 @@ class GenerationTask:
         """Whether its end is stored."""
         return self._task.done()
 
-    async def changed(self, seen: int) -> int:
-        """Wait until there is more than was `seen`, or for KEEPALIVE_SECONDS; return the version seen now."""
+    async def changed(self, version: int) -> int:
+        """Waits until the version differs from `version`, or for KEEPALIVE_SECONDS; returns the current one."""
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
-                while self._version == seen and not self.over:
+                while self._version == version and not self.over:
                     await self._news.wait()
         except TimeoutError:
-            return seen
+            return version
         return self._version
 
     def tell(self) -> None:
@@ -239,25 +241,25 @@ class GenerationTask:
         news.set()
 
     async def stop(self) -> None:
-        """End the answers and wait until that is stored."""
+        """Ends the answers and waits until that is stored."""
         self.side_by_side.stop()
         self.tell()
         await asyncio.wait([self._task])
 
     async def watch(self) -> AsyncGenerator[dict[Side, str], None]:
-        """Yield each side's new words at every change until the end; the task keeps running while a page watches."""
+        """Yields each side's new words at every change until the end; the task keeps running while a page watches."""
         self._watchers += 1
         try:
-            seen = -1
+            version = -1
             words = dict.fromkeys(self.side_by_side.side_texts, 0)
             while not self.over:
                 side_texts = self.side_by_side.side_texts
                 texts: dict[Side, str] = {
                     side: side_text.since(words[side]) for side, side_text in side_texts.items()
                 }
-                words = {side: side_text.shown for side, side_text in side_texts.items()}
+                words = {side: side_text.words_shown for side, side_text in side_texts.items()}
                 yield texts
-                seen = await self.changed(seen)
+                version = await self.changed(version)
         finally:
             self._watchers -= 1
             self._expect(DISCONNECT_SECONDS)
@@ -268,7 +270,7 @@ class GenerationTask:
         await finish(self.side_by_side)
 
     def _expect(self, seconds: float) -> None:
-        """Stop if nobody watches after so many seconds."""
+        """Stops if nobody watches after these seconds."""
         if self._left is not None:
             self._left.cancel()
         self._left = asyncio.get_running_loop().call_later(seconds, self._leave)

@@ -1,4 +1,4 @@
-"""Routed models: live models that are asked with visitors' keys, as the lists of their routers have them now."""
+"""Routed models: live models with visitors' keys, by the current lists of their routers."""
 
 import asyncio
 import logging
@@ -15,20 +15,20 @@ from arena.types import VLM, Price
 
 EVERY_SECONDS = 3600.0
 SOON_SECONDS = 60.0
-"""Time until a list that could not be read is asked for again."""
+"""The time before another try to read a list."""
 LEAST_SECONDS = 10.0
-"""Shortest time between two readings, however often visitors ask for one."""
+"""The shortest time between two readings."""
 
 log = logging.getLogger(__name__)
 
 
 class RoutedModels:
-    """The models of a catalogue whose key is the visitor's."""
+    """The models of a catalogue that need a visitor's key."""
 
     def __init__(
         self, vlms: Sequence[VLM], take_prices: Callable[[Mapping[str, Price]], None]
     ) -> None:
-        """`take_prices` gets the prices of those that can be asked, by name, whenever the lists were read."""
+        """`take_prices` gets the prices of usable models, by name, after each reading of the lists."""
         self._take_prices = take_prices
         self._cards = [vlm.card for vlm in vlms]
         self._lists = {card.address: RouterList(card.address) for card in self._cards}
@@ -36,28 +36,28 @@ class RoutedModels:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._read_at = 0.0
         self.usable: tuple[VLM, ...] = ()
-        """Those that can be asked now, their cards with today's prices."""
+        """The usable models, with today's prices on their cards."""
         self.problems: tuple[str, ...] = ()
-        """Why the others can't, each in a line for the operator."""
+        """The reasons why others aren't usable, each in a line for the operator."""
         self.is_reading = bool(vlms)
         """Whether the lists are being read, so that more may be usable in a moment."""
         self._settle()
 
     @property
     def unreached(self) -> str:
-        """The host of a router whose list could not be read the last time; "" if all could."""
+        """The host of a router whose last reading failed; "" if none did."""
         addresses = [address for address, router in self._lists.items() if not router.is_fresh]
         return httpx2.URL(addresses[0]).host if addresses else ""
 
     def read_soon(self) -> None:
-        """Have the lists read once more, unless that was done just now; from any thread."""
+        """Requests another reading of the lists, unless one has just ended; may be called in any thread."""
         if self._loop is None or time.monotonic() - self._read_at < LEAST_SECONDS:
             return
         self.is_reading = True
         self._loop.call_soon_threadsafe(self._wanted.set)
 
     async def read(self) -> None:
-        """Read the routers' lists."""
+        """Reads the routers' lists."""
         self.is_reading = True
         try:
             await asyncio.gather(*(router.read() for router in self._lists.values()))
@@ -68,9 +68,11 @@ class RoutedModels:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Read the lists now and every hour while the server runs."""
+        """Reads the lists now and every hour while the server runs."""
         if not self._cards:
-            await asyncio.to_thread(self._take_prices, {})  # of models that were in the file before
+            await asyncio.to_thread(
+                self._take_prices, {}
+            )  # For models that were in the file before.
             yield
             return
         self._loop = asyncio.get_running_loop()

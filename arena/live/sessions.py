@@ -1,12 +1,12 @@
 """Live sessions: opening live battles, answers of two unnamed models, and storing the outcome.
 
-Answers in progress live in this process; everything else is read from the database at each step. The caller identifies
-the visitor; a battle's token alone opens nothing.
+Answers in progress are in this process's memory; everything else is read from the database at each step. The caller
+identifies the visitor; a battle's token alone opens nothing.
 """
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -19,13 +19,12 @@ from arena.battles.quotas import LimitError
 from arena.battles.sampling import pair_chances
 from arena.battles.vote_table import VoteTable
 from arena.budget import Budget
+from arena.inference.catalogue import KINDS
 from arena.inference.limits import check_limits
-from arena.inference.registry import KINDS
 from arena.live.credits import LOGIN_OVER, Credits
 from arena.live.identity_leaks import names_itself
 from arena.live.images import MOST_IMAGES, OwnImageError, OwnImages
-from arena.live.models import LiveModels
-from arena.live.pairs import can_replace, fitting_pairs
+from arena.live.models import LiveModels, can_replace, fitting_pairs
 from arena.live.queue import ElsewhereError, GenerationQueue, GenerationTask, LiveBudget, LiveError
 from arena.live.store import Answered, LiveBattle, LiveStore, Opening
 from arena.live.streaming import SideBySide, sides
@@ -33,7 +32,7 @@ from arena.types import SIDES, VLM, Conversation, Item, ModelError, Names, Secre
 
 MOST_TEXT = 8_000
 DELAY_SECONDS = 0.5, 2.0
-"""Between these, a delay is drawn before both answers begin: the first words come no later for a slow model."""
+"""The bounds of the drawn delay before both answers begin, which hides a slow model's late first words."""
 FAILED = "One of the two models failed, so there is nothing to vote on; it counts for neither. Please try again."
 STOPPED = "It was stopped before both had said a word, so there is nothing to vote on."
 LOST = (
@@ -51,7 +50,7 @@ class LiveRequest(NamedTuple):
 
 
 class _Asker(NamedTuple):
-    """Who asks: a visitor, the network, the network's code if it pays beside the visitor, and the visitor's key."""
+    """The asker: a visitor, the network, the network's code if it shares the visitor's limit, and the visitor's key."""
 
     voter: int
     network: str | None
@@ -64,18 +63,18 @@ class LiveState(NamedTuple):
 
     battle: LiveBattle
     growing: bool
-    """Whether answers are in progress; `texts` holds their new words."""
+    """Whether answers are in progress; `texts` has their new words."""
     ahead: int
     texts: Mapping[Side, str]
     """The words after those already shown."""
     choosable: bool = False
-    """Whether enough of answers in progress is shown to choose by."""
+    """Whether enough of answers in progress is shown for a choice."""
     loading: bool = False
     """Whether nothing is shown because a model is being loaded."""
 
 
 class LiveSessions:
-    """Live battles between the models that can answer now; fewer than two are refused with the reason."""
+    """Live battles between the usable models; with fewer than two, questions are refused with the reason."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class LiveSessions:
         self._generations: dict[int, GenerationTask] = {}
         self._of_voter: dict[int, int] = {}
         self._beginning: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-        """By visitor: battles that are begun at once follow each other, so that the last one is that which goes on."""
+        """The locks by visitor: battles that begin at once follow each other, so that the last one goes on."""
 
     @property
     def waiting(self) -> int:
@@ -109,7 +108,7 @@ class LiveSessions:
     async def begin(
         self, voter: int, request: LiveRequest, item: Item | None, files: Sequence[bytes]
     ) -> LiveBattle:
-        """Open a battle and let two models answer; the visitor's earlier battle in progress is stopped.
+        """Opens a battle and lets two models answer; stops the visitor's earlier battle in progress.
 
         `item` is the bank's item that the visitor chose instead of own images, with its `files`. Raises LiveError,
         NotLentError, LimitError, OwnImageError, DatabaseError.
@@ -144,7 +143,7 @@ class LiveSessions:
     async def follow(
         self, voter: int, token: str, text: str, files: Sequence[bytes], network: str | None = None
     ) -> LiveBattle:
-        """Ask both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
+        """Asks both models a follow-up; `files` are the images of the bank's item, if the battle is about one.
 
         Raises LiveError, NotLentError, ElsewhereError, UnknownBattleError, ChoiceError, OwnImageError, DatabaseError.
         """
@@ -166,11 +165,11 @@ class LiveSessions:
                 "A model of this battle is no longer here; choose A or B, or start another battle"
             )
         vlms = sides(by_name[a], by_name[b])
-        # not of these two alone: whose limit it is would tell who they are
+        # The limits of all able models count, since a refusal by these two alone would reveal them.
         first = conversation((), before.turns[0].question, files)
         able = [vlm for vlm in usable if vlm in vlms.values() or _takes(vlm, first)]
-        asked = [conversation(before.said(side), checked, files) for side in SIDES]
-        if not all(_takes(vlm, turns) for vlm in able for turns in asked):
+        conversations = [conversation(before.history(side), checked, files) for side in SIDES]
+        if not all(_takes(vlm, turns) for vlm in able for turns in conversations):
             raise LiveError(
                 "With this the conversation is too long for the models; make it shorter, or choose A or B"
             )
@@ -180,14 +179,14 @@ class LiveSessions:
         return battle
 
     async def stop(self, voter: int, token: str) -> LiveBattle:
-        """End both answers and return the battle after that. Raises UnknownBattleError, ElsewhereError."""
+        """Ends both answers and returns the battle after that. Raises UnknownBattleError, ElsewhereError."""
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             await generation.stop()
         return await self._settled(voter, token)
 
     async def choose(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
-        """Store a choice as `LiveStore.vote` does; answers in progress end first, where enough of them is shown.
+        """Stores a choice as `LiveStore.vote` does; answers in progress end first, if enough of them is shown.
 
         Raises also ElsewhereError.
         """
@@ -199,23 +198,23 @@ class LiveSessions:
         return await asyncio.to_thread(self._store.vote, voter, token, choice, terms)
 
     async def find(self, voter: int, token: str) -> LiveBattle:
-        """A battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
+        """Returns a battle whose answers in progress, if any, are here. Raises UnknownBattleError, ElsewhereError."""
         battle = await asyncio.to_thread(self._store.find, voter, token)
         if self._is_unanswered(battle):
             if await asyncio.to_thread(self._store.is_elsewhere, battle.id):
                 raise ElsewhereError
-            async with self._turn_of(voter):  # another tab may be about to have it answered
-                # or its answers have ended meanwhile
+            # Another tab may be about to start its answers, or they have ended meanwhile.
+            async with self._turn_of(voter):
                 battle = await asyncio.to_thread(self._store.find, voter, token)
         return battle
 
     async def watch(self, voter: int, token: str) -> AsyncIterator[LiveState]:
-        """Yield the state of a battle at each change; the last state is not growing."""
+        """Yields the state of a battle at each change; the last state is not growing."""
         battle = await self.find(voter, token)
         if (generation := self._generations.get(battle.id)) is not None:
             async with aclosing(generation.watch()) as new_words:
                 async for texts in new_words:
-                    ahead = self._queue.told_ahead(generation)
+                    ahead = self._queue.public_ahead(generation)
                     choosable = generation.side_by_side.choosable
                     loading = generation.side_by_side.loading
                     yield LiveState(battle, True, ahead, texts, choosable, loading)
@@ -225,7 +224,7 @@ class LiveSessions:
         await asyncio.to_thread(self._images.forget, battle.id)
 
     async def _settled(self, voter: int, token: str) -> LiveBattle:
-        """A battle without answers in progress; one that no server answers any more is ended as lost."""
+        """Returns a battle without answers in progress; ends it as lost if no server answers it any more."""
         battle = await self.find(voter, token)
         if self._is_unanswered(battle):
             await self._end(battle.id, LOST)
@@ -233,15 +232,15 @@ class LiveSessions:
         return battle
 
     def _turn_of(self, voter: int) -> asyncio.Lock:
-        """Held from where a visitor's question is stored until its answers are in progress."""
+        """Returns the lock from storing a visitor's question until its answers are in progress."""
         return self._beginning.setdefault(voter, asyncio.Lock())
 
     def _is_unanswered(self, battle: LiveBattle) -> bool:
-        """Whether a question waits for answers that are not in progress here."""
+        """Returns whether a question waits for answers that are not in progress here."""
         return not battle.settled and battle.void is None and battle.id not in self._generations
 
     async def _pair(self, asker: _Asker, turn: Turn) -> tuple[tuple[VLM, VLM], float]:
-        """Draw two able models with their sides, and the chance that they had. Raises LiveError, LimitError."""
+        """Draws two able models with their sides; returns them and their chance. Raises LiveError, LimitError."""
         usable = self._models.usable_with(asker.key)
         able = {vlm.card.name: vlm for vlm in usable if _takes(vlm, [turn])}
         if len(able) < 2:
@@ -261,7 +260,7 @@ class LiveSessions:
         return (able[a], able[b]) if self._coin.random() < 0.5 else (able[b], able[a]), chance
 
     async def _asker(self, voter: int, network: str | None) -> _Asker:
-        """Who asks, and who pays if a model costs the operator anything. Raises NotLentError."""
+        """Returns the asker, and the payer if a model costs the operator anything. Raises NotLentError."""
         key = await asyncio.to_thread(self._credits.key, voter)
         costs = any(
             vlm.card.price and not (vlm.card.visitor_key and self._credits.are_visitors)
@@ -273,7 +272,7 @@ class LiveSessions:
     async def _answer(
         self, asker: _Asker, battle: LiveBattle, vlms: Mapping[Side, VLM], files: tuple[bytes, ...]
     ) -> None:
-        """Let two models answer in a battle, and stop what they answer this visitor elsewhere."""
+        """Lets two models answer in a battle, and stops the visitor's other answers in progress."""
         voter = asker.voter
         live_budget = LiveBudget(
             budget=self._budget,
@@ -294,12 +293,7 @@ class LiveSessions:
             busy = {side_text.vlm.card.name for side_text in side_by_side.side_texts.values()}
             busy |= {failure.model for failure in side_by_side.failures}
             turns = conversation((), newest, files)
-            free = (
-                vlm
-                for vlm in others
-                if vlm.card.name not in busy and can_replace(failed, vlm) and _takes(vlm, turns)
-            )
-            return next(free, None)
+            return _first_substitute(others, busy, failed, turns)
 
         async def finish(ended: SideBySide) -> None:
             try:
@@ -312,7 +306,7 @@ class LiveSessions:
                     del self._of_voter[voter]
 
         def ask(side: Side, vlm: VLM) -> AsyncGenerator[str, None]:
-            turns = conversation(battle.said(side), newest, files)
+            turns = conversation(battle.history(side), newest, files)
             return live_budget.stream_answer(vlm, turns, side_by_side.side_texts[side].note)
 
         shortest, longest = DELAY_SECONDS
@@ -337,31 +331,29 @@ class LiveSessions:
         failures = [failure for failure in ended.failures if failure.kind != "unpaid"]
         if failures:
             await asyncio.to_thread(self._store.fail, failures)
-        unsaid = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
-        if ended.ending == "void" or unsaid:
+        is_silent = not battle.answered and not await asyncio.to_thread(lambda: ended.all_speak)
+        if ended.ending == "void" or is_silent:
             await self._end(battle.id, closed or (STOPPED if ended.ending == "stopped" else FAILED))
             return
         a, b = (ended.side_texts[side] for side in SIDES)
         models = Names(a.vlm.card.name, b.vlm.card.name)
-        shown = (a.answer, b.answer)
-        answers = Names(shown[0].text, shown[1].text)
+        answer_a = a.answer
+        answer_b = b.answer
+        texts = (answer_a.text, answer_a.thinking, answer_b.text, answer_b.thinking)
         known = [vlm.card.name for vlm in self._models.vlms]
         named = await asyncio.to_thread(
-            lambda: any(
-                names_itself(text, known) for answer in shown for text in answer[:2] if text
-            )
+            lambda: any(names_itself(text, known) for text in texts if text)
         )
-        stopped = ended.ending == "stopped" and not ended.choosable
         answered = Answered(
-            models,
-            answers,
-            stopped,
-            named,
-            bool(failures),
+            models=models,
+            answers=Names(answer_a.text, answer_b.text),
+            stopped=ended.ending == "stopped" and not ended.choosable,
+            named=named,
+            replaced=bool(failures),
             tokens=(a.tokens, b.tokens),
             cost=(a.cost, b.cost),
-            thinking=(shown[0].thinking, shown[1].thinking),
-            cut=(shown[0].cut, shown[1].cut),
+            thinking=(answer_a.thinking, answer_b.thinking),
+            cut=(answer_a.cut, answer_b.cut),
         )
         await asyncio.to_thread(self._store.answer, battle.id, answered)
 
@@ -371,7 +363,7 @@ class LiveSessions:
 
 
 def checked_text(text: str) -> str:
-    """A visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
+    """Returns a visitor's text, stripped. Raises LiveError for an empty, too long or unprintable one."""
     if not text.strip():
         raise LiveError("Write an instruction first: what should the models do?")
     if len(text) > MOST_TEXT:
@@ -389,14 +381,24 @@ def checked_text(text: str) -> str:
 
 
 def conversation(
-    said: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]
+    history: Sequence[tuple[str, str]], question: str, files: Sequence[bytes]
 ) -> list[Turn]:
-    """The questions and answers so far and a new question, as a model is sent them: the images go with the first."""
-    turns = [
-        turn for asked, answer in said for turn in (Turn("user", asked), Turn("assistant", answer))
-    ]
+    """Returns the earlier questions and answers and a new question for a model; the first one has the images."""
+    turns = []
+    for earlier, answer in history:
+        turns += [Turn("user", earlier), Turn("assistant", answer)]
     first, *others = [*turns, Turn("user", question)]
     return [replace(first, images=tuple(files)), *others]
+
+
+def _first_substitute(
+    vlms: Sequence[VLM], busy: Collection[str], failed: VLM, turns: Conversation
+) -> VLM | None:
+    """Returns the first model that is not busy and can take the failed one's place."""
+    for vlm in vlms:
+        if vlm.card.name not in busy and can_replace(failed, vlm) and _takes(vlm, turns):
+            return vlm
+    return None
 
 
 def _takes(vlm: VLM, turns: Conversation) -> bool:

@@ -27,7 +27,7 @@ from arena.types import SIDES, Names, Outside, Phase, Side
 
 MOST_TURNS = 5
 MOST_AGE = timedelta(hours=24)
-"""Age at which an unfinished battle no longer comes back, and own images are deleted."""
+"""The age at which an unfinished battle no longer comes back, and own images are deleted."""
 
 
 class LiveTurn(NamedTuple):
@@ -41,11 +41,11 @@ class LiveTurn(NamedTuple):
     """Whether an answer reveals its model."""
     thinking: tuple[str, str] = ("", "")
     cut: tuple[bool, bool] = (False, False)
-    """Of both sides: what the model thought, and whether its answer ended at the limit of tokens."""
+    """thinking, cut: for both sides, the model's thinking, and whether its answer ended at the limit of tokens."""
     cost: tuple[int | None, int | None] = (None, None)
-    """Of both answers, in millionths of a US dollar."""
+    """The costs of both answers, in millionths of a US dollar."""
 
-    def shown(self, side: Side) -> ShownAnswer:
+    def answer(self, side: Side) -> ShownAnswer:
         place = SIDES.index(side)
         return ShownAnswer((self.a, self.b)[place], self.thinking[place], self.cut[place])
 
@@ -58,27 +58,27 @@ class LiveBattle:
     token: str
     """The browser's handle: an unguessable name and the attempt, 1 or 2."""
     item: int | None
-    """The bank's item; None: about the voter's own images."""
+    """The bank's item; None: the voter's own images."""
     images: int
     phase: Phase
     turns: tuple[LiveTurn, ...]
     answered: int
     void: str | None
-    """Why there is nothing to vote on, if so."""
+    """The reason why there is nothing to vote on, if any."""
     choice: Side | None
     outside: Outside | None
-    """Why the vote is excluded from the ranking, if it is."""
+    """The reason why the vote is excluded from the ranking, if any."""
     attempt: int
 
-    def said(self, side: Side) -> list[tuple[str, str]]:
-        """The questions that are answered, each with the answer of a side."""
+    def history(self, side: Side) -> list[tuple[str, str]]:
+        """Returns the answered questions, each with the answer of a side."""
         return [
             (turn.question, turn.a if side == "a" else turn.b)
             for turn in self.turns[: self.answered]
         ]
 
     def cost(self, side: Side) -> int | None:
-        """Return what all answers of a side cost, in millionths of a US dollar; None where one isn't known."""
+        """Returns the cost of all answers of a side, in millionths of a US dollar; None if one is unknown."""
         costs = [turn.cost[SIDES.index(side)] for turn in self.turns]
         return None if None in costs else sum(filter(None, costs))
 
@@ -93,7 +93,7 @@ class LiveBattle:
 
     @property
     def closed(self) -> str | None:
-        """Why no follow-up may be asked, if so."""
+        """The reason why no follow-up may be asked, if any."""
         if self.phase is not Phase.OPEN:
             return "You have chosen; start another battle to ask more."
         if not self.settled:
@@ -113,29 +113,29 @@ class Opening(NamedTuple):
     keep: bool = False
     network: str | None = None
     draw_probability: float | None = None
-    """Of the pair that is asked, among all that could answer."""
+    """The probability of the pair, among all that could answer."""
 
 
 class Answered(NamedTuple):
-    """Both answers of a turn, and the names of the models that gave them."""
+    """Both answers of a turn, and their models' names."""
 
     models: Names
     answers: Names
     stopped: bool
-    """Whether it was stopped before enough was shown to choose by."""
+    """Whether it was stopped before enough was shown for a choice."""
     named: bool
     replaced: bool = False
-    """Whether another model answered for one that was drawn and failed."""
+    """Whether another model answered in place of a drawn one that failed."""
     tokens: tuple[int | None, int | None] = (None, None)
-    """Completion tokens of both answers."""
+    """The completion tokens of both answers."""
     cost: tuple[int | None, int | None] = (None, None)
-    """Of both answers, in millionths of a US dollar."""
+    """The costs of both answers, in millionths of a US dollar."""
     thinking: tuple[str, str] = ("", "")
     cut: tuple[bool, bool] = (False, False)
 
 
 class LiveModelError(ValueError):
-    """A model of the catalogue that cannot take part; says why, and how to mend it."""
+    """A model of the catalogue cannot take part; the message says why and how to fix it."""
 
 
 class LiveStore(ChoiceStore[LiveBattle]):
@@ -146,18 +146,19 @@ class LiveStore(ChoiceStore[LiveBattle]):
         self.quotas = Quotas(database, limits)
 
     def register_models(self, models: Sequence[str]) -> None:
-        """Add models that the bank does not know yet, by name. Raises LiveModelError for a name that is taken."""
+        """Adds models that are not in the bank yet, by name. Raises LiveModelError for a name that is taken."""
         with self._database.write() as connection:
             take_turn(connection, SOURCE)
             known = set(connection.scalars(select(MODEL.c.name)))
-            shown = {
+            by_display = {
                 row.display: row.name
                 for row in connection.execute(select(MODEL.c.display, MODEL.c.name))
             }
             fresh = [name for name in models if name not in known]
-            if taken := [name for name in fresh if name in shown]:
+            if taken := [name for name in fresh if name in by_display]:
+                owner = by_display[taken[0]]
                 raise LiveModelError(
-                    f"The catalogue's model {taken[0]!r} has the name that {shown[taken[0]]!r} is shown by; rename one"
+                    f"The catalogue's model {taken[0]!r} has the name that {owner!r} is shown by; rename one"
                 )
             if fresh:
                 connection.execute(
@@ -166,7 +167,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 bump_counter(connection, BANK_VERSION)
 
     def begin(self, voter: int, opening: Opening) -> LiveBattle:
-        """Store a new battle with its first question, which this server answers. Raises LimitError."""
+        """Stores a new battle with its first question, which this server answers. Raises LimitError."""
         values = {"token": secrets.token_urlsafe(16), "voter_id": voter, "item_id": opening.item}
         values |= {"images": opening.images, "keep": opening.keep, "began_at": now()}
         if opening.draw_probability is not None:
@@ -179,7 +180,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def ask(self, voter: int, token: str, text: str) -> LiveBattle:
-        """Store a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
+        """Stores a follow-up question, which this server answers. Raises ChoiceError when none can be asked."""
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
             battle = _battle(connection, row)
@@ -189,7 +190,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def answer(self, battle: int, answered: Answered) -> None:
-        """Store both answers; not what they say to a question that was erased meanwhile."""
+        """Stores both answers; without their texts if the question was erased meanwhile."""
         newest = select(TURN.c.number, TURN.c.question).where(TURN.c.battle_id == battle)
         newest = newest.order_by(TURN.c.number.desc()).limit(1).with_for_update()
         with self._database.write() as connection:
@@ -216,7 +217,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
         self._database.release(_held(battle))
 
     def end(self, battle: int, reason: str) -> None:
-        """Store that there is nothing to vote on, and why; the first reason stays."""
+        """Stores the reason why there is nothing to vote on; the first reason stays."""
         with self._database.write() as connection:
             row = connection.execute(
                 select(BATTLE).where(BATTLE.c.id == battle).with_for_update()
@@ -237,7 +238,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
                 )
 
     def unfinished(self, voter: int) -> LiveBattle | None:
-        """The voter's last battle if it waits for a choice, for answers or for its reveal."""
+        """Returns the voter's last battle if it waits for a choice, for answers or for its reveal."""
         mine = (BATTLE.c.voter_id == voter) & (BATTLE.c.began_at > now() - MOST_AGE)
         query = select(BATTLE).where(IS_LIVE, mine).order_by(BATTLE.c.id.desc()).limit(1)
         with self._database.read() as connection:
@@ -247,7 +248,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return _battle(connection, row)
 
     def vote(self, voter: int, token: str, choice: Side, terms: str) -> LiveBattle:
-        """Store a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
+        """Stores a choice as `BattleStore.vote` does. Raises ChoiceError also while answers are in progress."""
         check_among(choice, SIDES, "choice")
         with self._database.write() as connection:
             row = self._find(connection, voter, token, lock=True)
@@ -266,7 +267,10 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return self._choose(connection, row, token_parts(token)[1], choice, terms, outside)
 
     def models(self, battle: int) -> Names:
-        """The bank's names of a battle's models, never for a page. Raises ChoiceError before a turn is answered."""
+        """Returns the bank's names of a battle's models, never for a page.
+
+        Raises ChoiceError before the first answer.
+        """
         with self._database.read() as connection:
             row = connection.execute(
                 select(BATTLE.c.model_a, BATTLE.c.model_b).where(BATTLE.c.id == battle)
@@ -277,12 +281,12 @@ class LiveStore(ChoiceStore[LiveBattle]):
         return Names(name[row.model_a], name[row.model_b])
 
     def codes(self, models: Sequence[str]) -> dict[str, int]:
-        """Return the ids of models by their names."""
+        """Returns the ids of models by their names."""
         with self._database.read() as connection:
             return dict(zip(models, _codes(connection, models), strict=True))
 
     def failures(self, since: datetime) -> dict[str, int]:
-        """Number of failed live answers of each model, by name; models without any are left out."""
+        """Returns the number of failed live answers of each model, by name; models without failures are left out."""
         query = select(MODEL.c.name, func.count().label("n")).join(
             LIVE_FAILURE, LIVE_FAILURE.c.model_id == MODEL.c.id
         )
@@ -291,7 +295,7 @@ class LiveStore(ChoiceStore[LiveBattle]):
             return {row.name: row.n for row in connection.execute(query.group_by(MODEL.c.name))}
 
     def _ask(self, connection: Connection, battle: int, number: int, text: str) -> None:
-        """Store a question; before it can be seen, others can see that this server answers it."""
+        """Stores a question, and marks this server as the one that answers it before others can see the question."""
         values = {"battle_id": battle, "number": number, "question": text, "asked_at": now()}
         connection.execute(insert(TURN).values(values))
         self._database.hold(_held(battle))
@@ -327,7 +331,7 @@ def _battle(connection: Connection, row: Row) -> LiveBattle:
 
 
 def _turns(connection: Connection, battle: int) -> tuple[tuple[LiveTurn, ...], int]:
-    """Return the turns of a battle, and how many of them are answered."""
+    """Returns the turns of a battle, and the number of answered ones."""
     mine = select(TURN).where(TURN.c.battle_id == battle).order_by(TURN.c.number)
     rows = connection.execute(mine).all()
     turns = tuple(

@@ -1,8 +1,8 @@
-"""Side-by-side streaming: two live answers shown in step, so that the display does not reveal which model is faster.
+"""Side-by-side streaming: shows two live answers in step, so that the display does not reveal the faster model.
 
 Both sides begin together, after a drawn delay, and grow by the same number of words, never beyond the slower stream,
-until one is complete. The other then grows no faster than both did before, words that have already arrived are held
-back for that, until both streams have ended: then all is shown within two seconds. Pure asyncio.
+until one is complete. The other then grows no faster than both did before, even if more words have arrived. Once both
+streams have ended, everything is shown within two seconds. Pure asyncio.
 """
 
 import asyncio
@@ -17,28 +17,26 @@ from arena.thinking import Loading, ShownAnswer, ThinkingStream, Thought, parted
 from arena.types import SIDES, VLM, ModelError, ModelTrouble, Side, Usage
 
 FRAME_SECONDS = 0.08
-"""Least time between two frames."""
+"""The least time between two frames."""
 MOST_SECONDS = 300.0
-"""Time after which an unfinished answer counts as failed."""
+"""The time after which an unfinished answer counts as failed."""
 SURE_SECONDS = 0.5
 SURE_WORDS = 5
 UNSURE_PACE = 8.0
-"""Least time and words for a pace measured from the first words; below, it is measured from the question, and at least
-so many words a second: one short word that came late is no pace.
-"""
+"""SURE_SECONDS, SURE_WORDS: the least time and words for a pace measured from the first words. With less, it is
+measured from the question, and is at least UNSURE_PACE words a second, since one late short word is no pace."""
 MOST_BLANK = 1_000
-"""Consecutive invisible characters after which a side is read no further."""
+"""The consecutive invisible characters after which reading a side stops."""
 PART = 1_000
-"""Characters taken in at one go, before others on the loop have their turn."""
+"""The characters that are taken in at once, before other tasks on the loop get a turn."""
 REST_SECONDS = 0.5
 SLACK = 0.85
-"""The remaining side rests first and is then a little slower than both were, so that it looks the same whether its
-words have arrived already or still come in bursts.
-"""
+"""REST_SECONDS, SLACK: the remaining side rests first and is then a little slower than both were, so that it looks the
+same if its words have arrived already or still come in bursts."""
 LAST_SECONDS = 1.8
-"""Time in which all is shown once both streams have ended."""
+"""The time in which everything is shown once both streams have ended."""
 ENOUGH_WORDS = 50
-"""Words of the longer answer, or all, that must stand there for a choice, beside the whole shorter one."""
+"""The least words of the longer answer for a choice, or all of it, beside the whole shorter one."""
 
 Failing = ModelTrouble | Literal["empty"]
 Ending = Literal["complete", "stopped", "void"]
@@ -57,9 +55,9 @@ class WordBuffer:
 
     def __init__(self) -> None:
         self._words: list[str] = []
-        """Each with the blanks before it."""
+        """Words, each with the blanks before it."""
         self._rest: list[str] = []
-        """Pieces of the unfinished word."""
+        """The pieces of the unfinished word."""
 
     def __len__(self) -> int:
         return len(self._words)
@@ -76,7 +74,7 @@ class WordBuffer:
             self._rest.append(piece[begin:])
 
     def close(self) -> None:
-        """Add the last word: no more text will come."""
+        """Adds the last word, since no more text will come."""
         if (word := "".join(self._rest)).strip():
             self._words.append(word)
 
@@ -91,13 +89,13 @@ class SideText:
         self.vlm = vlm
         self.words = WordBuffer()
         self.ended = False
-        self.shown = 0
+        self.words_shown = 0
         self.empty = True
         """Whether nothing visible has arrived."""
         self.tokens: int | None = None
-        """Completion tokens, hidden ones included; None where the model does not tell them."""
+        """The completion tokens, including hidden ones; None if the model does not report them."""
         self.cost: int | None = None
-        """Millionths of a US dollar; None where it isn't known."""
+        """The cost in millionths of a US dollar; None if unknown."""
         self.cut = False
         """Whether the answer ended at the limit of tokens."""
         self.loading = False
@@ -111,7 +109,7 @@ class SideText:
         self.cut = usage.cut
 
     def take(self, piece: str) -> str:
-        """Take in a piece; return what is no thinking, for `add`."""
+        """Takes in a piece; returns its text without thinking, for `add`."""
         self.loading = isinstance(piece, Loading)
         if isinstance(piece, Thought):
             self._thinking.think(piece)
@@ -119,13 +117,13 @@ class SideText:
         return self._thinking.take(piece)
 
     def close(self) -> None:
-        """Add the last text: no more will come. Raises ModelError as `add` does."""
+        """Adds the last text, since no more will come. Raises ModelError as `add` does."""
         if text := self._thinking.end():
             self.add(text)
         self.words.close()
 
     def add(self, part: str) -> None:
-        """Add text. Raises ModelError when too many consecutive characters are invisible."""
+        """Adds text. Raises ModelError when too many consecutive characters are invisible."""
         self.words.add(part)
         if visible_text(part).strip():
             self.empty = False
@@ -140,39 +138,39 @@ class SideText:
 
     @property
     def complete(self) -> bool:
-        return self.ended and self.shown == len(self.words)
+        return self.ended and self.words_shown == len(self.words)
 
     @property
     def text(self) -> str:
-        return self.words.text(0, self.shown)
+        return self.words.text(0, self.words_shown)
 
     @property
     def says_nothing(self) -> bool:
-        """Whether what has arrived is nothing but thinking and what cannot be seen."""
+        """Whether only thinking and invisible text have arrived."""
         whole = self.words.text(0, len(self.words))
         return self.empty or not says_something(whole)
 
     @property
     def answer(self) -> ShownAnswer:
-        """What is shown, without the thinking in it."""
+        """The shown text, without the thinking in it."""
         thinking, text = parted(self.text)
         thoughts = "\n\n".join(filter(None, (self._thinking.thinking, thinking)))
         return ShownAnswer(text, thoughts, self.cut and self.complete)
 
     def since(self, words: int) -> str:
-        """The shown text after so many words."""
-        return self.words.text(words, self.shown)
+        """Returns the shown text after this many words."""
+        return self.words.text(words, self.words_shown)
 
 
 class SideFailure(NamedTuple):
-    """A model that gave no answer, or an unfinished one."""
+    """A failure of a model: no answer, or an unfinished one."""
 
     model: str
     kind: Failing
 
 
 class SideBySide:
-    """One turn of a conversation, answered on every side at once; `run` it once."""
+    """A turn of a conversation, answered on every side at once; to be `run` once."""
 
     def __init__(
         self,
@@ -182,7 +180,8 @@ class SideBySide:
         patience: float = MOST_SECONDS,
         delay: float = 0,
     ) -> None:
-        """`ask_model` asks a model the conversation of its side, `substitute` offers another model for a side.
+        """`ask_model` streams a model's answer to its side's conversation, `substitute` offers another model for a
+        side.
 
         Nothing is shown for `delay` seconds.
         """
@@ -197,16 +196,16 @@ class SideBySide:
 
     @property
     def choosable(self) -> bool:
-        """Whether enough is shown to choose by: one answer whole, and the other whole or ENOUGH_WORDS of it."""
+        """Whether enough is shown for a choice: one whole answer, and the other whole or ENOUGH_WORDS of it."""
         side_texts = self.side_texts.values()
         enough = all(
-            side_text.complete or side_text.shown >= ENOUGH_WORDS for side_text in side_texts
+            side_text.complete or side_text.words_shown >= ENOUGH_WORDS for side_text in side_texts
         )
         return enough and any(side_text.complete for side_text in side_texts)
 
     @property
     def all_speak(self) -> bool:
-        """Whether every side shows more than thinking, which stands in the text until its end has come."""
+        """Whether every side shows more than thinking, which is part of the text until its end has come."""
         return all(says_something(side_text.text) for side_text in self.side_texts.values())
 
     @property
@@ -218,11 +217,11 @@ class SideBySide:
     def loading(self) -> bool:
         """Whether nothing is shown because a model is being loaded."""
         side_texts = self.side_texts.values()
-        is_silent = not any(side_text.shown for side_text in side_texts)
+        is_silent = not any(side_text.words_shown for side_text in side_texts)
         return is_silent and any(side_text.loading for side_text in side_texts)
 
     async def run(self, tell: Callable[[], None]) -> Ending:
-        """Let all sides answer to the end; no stream is open then. `tell` is called whenever more is shown."""
+        """Lets all sides answer and closes their streams; `tell` is called whenever more is shown."""
         listeners = [asyncio.create_task(self._follow(side)) for side in self.side_texts]
         for listener in listeners:
             listener.add_done_callback(self._on_end)
@@ -244,21 +243,19 @@ class SideBySide:
         self._news.set()
 
     def _on_end(self, listener: "asyncio.Task[None]") -> None:
-        """End the turn if reading a side crashed, so that nobody waits for it."""
+        """Ends the turn if reading a side crashed, so that nobody waits for it."""
         if not listener.cancelled() and (error := listener.exception()) is not None:
             log.error("a live answer could not be heard", exc_info=error)
             self._end("void")
 
     async def _follow(self, side: Side) -> None:
-        """Read a side to its end; if it fails before a word is shown, read a substitute, once."""
+        """Reads a side to its end; if it fails before a word is shown, reads a substitute, once."""
         failing = await self._read(side)
-        if (
-            failing is not None
-            and not self.side_texts[side].shown
-            and (other := self._substitute(side)) is not None
-        ):
-            self.side_texts[side] = SideText(other)
-            failing = await self._read(side)
+        if failing is not None and not self.side_texts[side].words_shown:
+            other = self._substitute(side)
+            if other is not None:
+                self.side_texts[side] = SideText(other)
+                failing = await self._read(side)
         if failing is not None:
             self._end("void")
 
@@ -298,10 +295,10 @@ class SideBySide:
         begin = _now() + self._delay
         while self.ending is None and (left := begin - _now()) > 0:
             await self._more(left)
-        told = False
+        was_loading = False
         while self.ending is None:
-            if self.loading != told:
-                told = self.loading
+            if self.loading != was_loading:
+                was_loading = self.loading
                 tell()
             grew = self._grow(pace)
             if all(side_text.complete for side_text in self.side_texts.values()):
@@ -313,79 +310,83 @@ class SideBySide:
                 await self._more(None if pace.rate is None else FRAME_SECONDS)
 
     async def _more(self, seconds: float | None) -> None:
-        """Wait for more words, at most `seconds` if given."""
+        """Waits for more words, at most `seconds`; None: without a limit."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
             self._news.clear()
 
     def _grow(self, pace: "_FramePace") -> bool:
-        """Show as many more words as all sides have, or as the pace allows the remaining one."""
+        """Shows more words: as many as all sides have, or as the pace allows for the remaining side."""
         side_texts = self.side_texts.values()
-        before = [side_text.shown for side_text in side_texts]
+        before = [side_text.words_shown for side_text in side_texts]
         least = min(len(side_text.words) for side_text in side_texts)
         if pace.rate is None:
             for side_text in side_texts:
-                side_text.shown = least
+                side_text.words_shown = least
             pace.count(least)
         else:
             for side_text in side_texts:
-                side_text.shown = max(side_text.shown, min(len(side_text.words), pace.allowed()))
+                side_text.words_shown = max(
+                    side_text.words_shown, min(len(side_text.words), pace.allowed())
+                )
         if any(side_text.complete for side_text in side_texts):
             pace.fix()
         if pace.rate is not None and all(side_text.ended for side_text in side_texts):
             longer = max(side_texts, key=lambda side_text: len(side_text.words))
-            pace.finish(longer.shown, len(longer.words))
-        return before != [side_text.shown for side_text in side_texts]
+            pace.finish(longer.words_shown, len(longer.words))
+        return before != [side_text.words_shown for side_text in side_texts]
 
 
 class _FramePace:
-    """The common pace of all sides, and so the pace allowed to the remaining one; in words a second."""
+    """The common pace of all sides, which limits the remaining one; in words a second."""
 
     def __init__(self, began: float) -> None:
         self.rate: float | None = None
         """None while all grow together."""
         self._began = began
         self._grown: list[tuple[float, int]] = []
-        """Times and numbers of words that all sides showed."""
+        """The times and numbers of words that all sides showed."""
         self._settled = (began, 0)
         self._finishes = False
 
     def count(self, words: int) -> None:
-        """Note that every side shows so many words."""
+        """Notes the number of words that every side shows."""
         if words and (not self._grown or words > self._grown[-1][1]):
             self._grown.append((_now(), words))
 
     def fix(self) -> None:
-        """Fix the pace once a side is complete, without the last growth: the end of a stream ends a word sooner."""
+        """Fixes the pace once a side is complete, without the last growth, since the end of a stream ends a word
+        early.
+        """
         if self.rate is not None or not self._grown:
             return
         now = _now()
-        shown = self._grown[-1][1]
+        words = self._grown[-1][1]
         (first, at_first) = self._grown[0]
         (last, at_last) = self._grown[max(0, len(self._grown) - 2)]
         seconds = last - first
         grown = at_last - at_first
         if seconds < SURE_SECONDS or grown < SURE_WORDS:
-            self.rate = SLACK * max(shown / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)
+            self.rate = SLACK * max(words / max(now - self._began, FRAME_SECONDS), UNSURE_PACE)
         else:
             self.rate = SLACK * grown / seconds
-        self._settled = (now + REST_SECONDS, shown)
+        self._settled = (now + REST_SECONDS, words)
 
-    def finish(self, shown: int, words: int) -> None:
-        """Show the rest of the remaining side within LAST_SECONDS: both streams have ended."""
+    def finish(self, words_shown: int, words: int) -> None:
+        """Sets the pace to show the rest of the remaining side within LAST_SECONDS, after both streams have ended."""
         if self._finishes or self.rate is None:
             return
         now = _now()
         begin = max(_now(), self._settled[0])
-        self.rate = max(self.rate, (words - shown) / (LAST_SECONDS - (begin - now)))
-        self._settled = (begin, shown)
+        self.rate = max(self.rate, (words - words_shown) / (LAST_SECONDS - (begin - now)))
+        self._settled = (begin, words_shown)
         self._finishes = True
 
     def allowed(self) -> int:
-        """The number of words that the remaining side may show by now."""
-        at, words = self._settled
-        return words + max(0, int((_now() - at) * (self.rate or 0)))
+        """Returns the number of words that the remaining side may show by now."""
+        moment, words = self._settled
+        return words + max(0, int((_now() - moment) * (self.rate or 0)))
 
 
 def _now() -> float:

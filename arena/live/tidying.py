@@ -1,4 +1,4 @@
-"""Tidying: deletes what live battles leave behind when its time is over."""
+"""Tidying: deletes expired data of live battles."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Tidier:
-    """What is tidied up, every ten minutes while the server runs."""
+    """The stores that are tidied up every ten minutes while the server runs."""
 
     images: OwnImages
     budget: Budget
@@ -37,7 +37,7 @@ class Tidier:
             task.cancel()
 
     def tidy(self) -> None:
-        """Delete expired images and networks, commit the reservations of dead servers, and drop expired keys.
+        """Deletes expired images and networks, commits the reservations of dead servers, and drops expired keys.
 
         A visitor may have logged out or been forgotten by another process.
         """

@@ -12,7 +12,7 @@ class LiveSource(NamedTuple):
 
     label: str
     code: int
-    """As in the vote table."""
+    """The source's code in the vote table."""
 
 
 LIVE_SOURCES = (
@@ -22,6 +22,6 @@ LIVE_SOURCES = (
 
 
 def live_sources(votes: pd.DataFrame) -> list[LiveSource]:
-    """Return the sources of live votes with at least one final ranked vote."""
+    """Returns the sources of live votes with at least one final ranked vote."""
     ranked = values(votes, "source")[values(votes, "outside") == 0]
-    return [one for one in LIVE_SOURCES if (ranked == one.code).any()]
+    return [source for source in LIVE_SOURCES if (ranked == source.code).any()]

@@ -1,11 +1,10 @@
-"""Agreement: how far people agree, and how often a measure reproduces their majority.
+"""Agreement among people, and the share of their majorities that a measure reproduces.
 
-The unit is a contest: an item and two models, whichever side each stood on. Coefficients of two values, such as
-Krippendorff's alpha, would change with the models' names if a contest's first and second model were those values, so
-every contest enters twice, once with its models exchanged: either value is then as likely by chance. All is vectorised
-over the distinct kinds of contests (by votes for either model), so that the bootstrap costs the same at any number of
-votes.
-"""
+The unit is a contest: an item and two models, on either side. Coefficients of two values, such as Krippendorff's alpha,
+would change with the models' names if the values were a contest's first and second model. So every contest enters
+twice, once with its models exchanged, which makes both values equally likely by chance. Everything is vectorised over
+the distinct kinds of contests (by votes for either model), so that the bootstrap costs the same at any number of
+votes."""
 
 import hashlib
 from collections import Counter
@@ -26,7 +25,7 @@ ROUNDS = 1000
 LEAST_CONTESTS = 10
 """Contests below which there is no bootstrap interval."""
 Coefficient = Callable[[Floats, Floats], Floats]
-"""Returns a coefficient of each draw (draws x kinds), given how the values of each kind of unit are counted."""
+"""Returns a coefficient of each draw, from draws x kinds and the counts of values for each kind of unit."""
 
 
 class Contest(NamedTuple):
@@ -38,14 +37,14 @@ class Contest(NamedTuple):
 
 
 def contest_of(item: str, model: str, other: str) -> Contest:
-    """The contest of two models given in either order. Raises ValueError for a model against itself."""
+    """Returns the contest of two models in either order. Raises ValueError for a model against itself."""
     if model == other:
         raise ValueError(f"{model!r} is compared with itself on {item!r}")
     return Contest(item, min(model, other), max(model, other))
 
 
 class Choices(NamedTuple):
-    """Number of people who chose each model of a contest."""
+    """The number of people who chose each model of a contest."""
 
     first: int
     second: int
@@ -56,7 +55,7 @@ class Choices(NamedTuple):
 
     @property
     def majority(self) -> Preference:
-        """The model that most chose; "tie" without a majority."""
+        """The model with the majority; "tie" without one."""
         return _preferred(self.first, self.second)
 
 
@@ -107,12 +106,12 @@ class Measure:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """How often a measure reproduces the people's majority."""
+    """The share of the people's majorities that a measure reproduces."""
 
     measure: str
     overall: Share
     levels: Mapping[Level, Share]
-    """By the people's unanimity, in the order of `People.levels`, without levels that have no majority."""
+    """The shares by the people's unanimity, in the order of `People.levels`, without levels that have no majority."""
     ties: int
     """Contests decided by a coin."""
     missing: int
@@ -139,7 +138,7 @@ class Poll:
     """Answer texts by (item, model)."""
     verdicts: tuple[Verdict, ...] = ()
     notices: tuple[str, ...] = ()
-    """What the reader should know of the votes, such as some left out."""
+    """Notices for the reader about the votes, such as excluded ones."""
 
 
 def share(hits: int, n: int) -> Share:
@@ -152,7 +151,7 @@ def several(choices: Mapping[Contest, Choices]) -> dict[Contest, Choices]:
 
 
 def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
-    """Agreement among people. Raises ValueError for a contest with fewer than two votes."""
+    """Returns the agreement among people. Raises ValueError for a contest with fewer than two votes."""
     kinds = Counter(choices)
     if any(sum(chosen) < 2 for chosen in kinds):
         raise ValueError("agreement is between people: each contest needs two votes")
@@ -183,44 +182,48 @@ def people(choices: Iterable[Choices], rounds: int = ROUNDS) -> People:
 def reproductions(
     choices: Mapping[Contest, Choices], measures: Iterable[Measure]
 ) -> tuple[Reproduction, ...]:
-    """How often each measure reproduces the majorities, best first; measures without a preference last."""
+    """Returns how well each measure reproduces the majorities, best first; measures without a preference last."""
     decided = {contest: chosen for contest, chosen in choices.items() if chosen.majority != "tie"}
     return ranked(_reproduction(decided, measure) for measure in measures)
 
 
-def ranked(found: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
-    """Reproductions of measures, best first; measures without a preference last."""
-    return tuple(
-        sorted(found, key=lambda one: (one.overall.n == 0, -(one.overall.value or 0), one.measure))
-    )
+def ranked(reproductions: Iterable[Reproduction]) -> tuple[Reproduction, ...]:
+    """Sorts measures, best first; measures without a preference come last."""
+
+    def order(reproduction: Reproduction) -> tuple[bool, float, str]:
+        overall = reproduction.overall
+        return overall.n == 0, -(overall.value or 0), reproduction.measure
+
+    return tuple(sorted(reproductions, key=order))
 
 
 def coin(contest: Contest) -> Preference:
-    """Preference of a fair coin, seeded by the unordered pair."""
+    """Returns the preference of a fair coin, seeded by the unordered pair."""
     return (
         "second" if _hash("coin", contest.item, contest.first, contest.second)[0] & 1 else "first"
     )
 
 
 def random_score(item: str, model: str) -> float:
-    """A score from 0 to 1 that ignores the answer, the same at every call."""
+    """Returns a score from 0 to 1 that ignores the answer, the same at every call."""
     return int.from_bytes(_hash("score", item, model)[:7]) / (1 << 56)
 
 
 def by_scores(
     name: str, scores: Mapping[tuple[str, str], float], contests: Iterable[Contest]
 ) -> Measure:
-    """Preferences of a metric from its scores by (item, model): the higher score wins."""
+    """Returns the preferences of a metric from its scores by (item, model): the higher score wins."""
     preferences: dict[Contest, Preference] = {}
     for contest in contests:
-        first, second = (scores.get((contest.item, model)) for model in contest[1:])
+        first = scores.get((contest.item, contest.first))
+        second = scores.get((contest.item, contest.second))
         if first is not None and second is not None:
             preferences[contest] = _preferred(first, second)
     return Measure(name, preferences)
 
 
 def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
-    """Preferences of each judge; the last of its verdicts on a contest counts."""
+    """Returns the preferences of each judge; the last of its verdicts on a contest counts."""
     judges: dict[str, dict[Contest, Preference]] = {}
     for item, model_a, model_b, winner, judge in verdicts:
         contest = contest_of(item, model_a, model_b)
@@ -232,7 +235,9 @@ def by_verdicts(verdicts: Iterable[Verdict]) -> tuple[Measure, ...]:
 
 
 def _preferred(first: float, second: float) -> Preference:
-    return "tie" if first == second else "first" if first > second else "second"
+    if first == second:
+        return "tie"
+    return "first" if first > second else "second"
 
 
 def _ordered(levels: Iterable[Level]) -> list[Level]:
@@ -241,33 +246,34 @@ def _ordered(levels: Iterable[Level]) -> list[Level]:
 
 def _reproduction(decided: Mapping[Contest, Choices], measure: Measure) -> Reproduction:
     hits: Counter[Level] = Counter()
-    seen: Counter[Level] = Counter()
+    judged: Counter[Level] = Counter()
     ties = 0
     for contest, chosen in decided.items():
         preferred = measure.preferences.get(contest)
         if preferred is None:
             continue
         ties += preferred == "tie"
-        seen[chosen.level] += 1
-        hits[chosen.level] += (
-            coin(contest) if preferred == "tie" else preferred
-        ) == chosen.majority
+        judged[chosen.level] += 1
+        if preferred == "tie":
+            preferred = coin(contest)
+        hits[chosen.level] += preferred == chosen.majority
     levels = {chosen.level for chosen in decided.values()}
     return Reproduction(
         measure=measure.name,
-        overall=share(hits.total(), seen.total()),
-        levels={level: share(hits[level], seen[level]) for level in _ordered(levels)},
+        overall=share(hits.total(), judged.total()),
+        levels={level: share(hits[level], judged[level]) for level in _ordered(levels)},
         ties=ties,
-        missing=len(decided) - seen.total(),
+        missing=len(decided) - judged.total(),
     )
 
 
 def estimated(
     coefficient: Coefficient, counts: Floats, times: Floats, rounds: int = ROUNDS
 ) -> Estimate:
-    """A coefficient of units of each kind (units x values), which occur so many times, with its bootstrap over units.
+    """Returns a coefficient with its bootstrap interval over units; `counts` is kinds of units x values, `times` the
+    number of units of each kind.
 
-    It has no interval below LEAST_CONTESTS units, if a draw leaves it undefined, or if no draw moves it.
+    There is no interval below LEAST_CONTESTS units, if a draw leaves the coefficient undefined, or if no draw moves it.
     """
     units = int(times.sum())
     (value,) = coefficient(times[None, :], counts)
@@ -284,9 +290,9 @@ def estimated(
 
 
 def alpha(weights: Floats, counts: Floats) -> Floats:
-    """Krippendorff's alpha, nominal, of each draw (draws x kinds) of units (kinds x values).
+    """Returns Krippendorff's alpha, nominal, of each draw (draws x kinds) of units (kinds x values).
 
-    1 where a draw has one value only; NaN without units. Every unit has two values or more.
+    It is 1 for a draw with a single value, and NaN without units. Every unit has two values or more.
     """
     size = counts.sum(1)
     observed = weights @ ((size**2 - (counts**2).sum(1)) / (size - 1))

@@ -1,12 +1,11 @@
-"""Assignment: which pair of models a worker judges next, and on which item, by the design of a campaign.
+"""Assignment: the next pair of models and the next item for a worker, by the design of a campaign.
 
-*Balanced* takes the least-served pair, then the item least served with it and at all (a random incomplete block design,
-a seat being a block). *Settle* gives most votes to the pair left that tells most about the least settled neighbours:
+*Balanced* takes the least-served pair, then the item least served with it and overall (a random incomplete block
+design, with seats as blocks). *Settle* gives most votes to the pair that adds most about the least settled neighbours:
 a vote on models i and j with win probability p lowers the variance of a contrast d of the strengths, which have the
 covariance C, by p(1-p)(d'C(e_i-e_j))^2 to first order (a greedy c-optimal design: Pukelsheim 2006). *Fixed* goes
-through a list. In a seat no item comes twice, and what was started is finished first. Functions here are pure but for
-the generator that they are given.
-"""
+through a list. No item comes twice in a seat, and started tuples are finished first. Functions here are pure, except
+for the generator."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +19,11 @@ from arena.ratings.settled import Order
 from arena.ratings.votes import Codes, Floats
 
 UNIFORM = 0.2
-"""Share of *settle*'s draws that may be any pair, so that every order stays in sight."""
+"""The share of *settle*'s draws that take any pair, so that every order gets votes."""
 
 
 def pair_number(low: int, high: int, models: int) -> int:
-    """Row of a pair in `Served`."""
+    """Returns the row of a pair in `Served`."""
     return low * (2 * models - low - 3) // 2 + high - 1
 
 
@@ -39,12 +38,12 @@ class Assigned(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Served:
-    """Votes served so far, and what may be served: pairs x items."""
+    """The votes served so far, and the tuples that may be served: pairs x items."""
 
     models: int
     votes: Codes
     wanted: np.ndarray
-    """Mask of the tuples that lack votes, of models that both answered the item."""
+    """The mask of tuples that lack votes; both models have answered the item."""
 
     @cached_property
     def pairs(self) -> tuple[Codes, Codes]:
@@ -53,19 +52,19 @@ class Served:
 
     @property
     def started(self) -> "Served":
-        """The same with only those tuples wanted that have votes already."""
+        """The same, with only started tuples wanted."""
         return replace(self, wanted=self.wanted & (self.votes > 0))
 
     def tuples_left(self, seat: Sequence[Assigned]) -> np.ndarray:
-        """Mask of the tuples that a seat may have, without its items."""
+        """Returns the mask of tuples that a seat may have, without its items."""
         left = self.wanted.copy()
-        left[:, [one.item for one in seat]] = False
+        left[:, [assigned.item for assigned in seat]] = False
         return left
 
     def assign(
         self, pair: int, left: np.ndarray, probability: float, coin: np.random.Generator
     ) -> Assigned:
-        """The item left that is least served with this pair, among equals the one least served at all."""
+        """Assigns the remaining item that is least served with this pair, then least served overall."""
         items = np.flatnonzero(left[pair])
         order = np.lexsort(
             (coin.random(len(items)), self.votes.sum(0)[items], self.votes[pair, items])
@@ -76,20 +75,24 @@ class Served:
 
 
 def finishing_first(served: Served, draw: Callable[[Served], Assigned | None]) -> Assigned | None:
-    """A draw of a tuple that has votes already or, only where a seat can have none of these, of any."""
+    """Draws among started tuples, or among all if the seat can have none of these."""
     return draw(served.started) or draw(served)
 
 
 def balanced(
     served: Served, seat: Sequence[Assigned], size: int, coin: np.random.Generator
 ) -> Assigned | None:
-    """The next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if none is left.
+    """Returns the next tuple of a seat of `size` tuples, no model in more than ceil(2 size / models) + 1; None if there
+    is none.
 
-    A pair is drawn only if the rest of the seat can still be filled: t tuples can where models that may stand in c
-    more each can stand in 2t in all, none in more than t.
+    A pair is drawn only if the rest of the seat can still be filled: t more tuples can be, if the remaining places of
+    the models, at most t each, add up to 2t.
     """
     low, high = served.pairs
-    used = np.bincount([model for one in seat for model in one[:2]], minlength=served.models)
+    used = np.bincount(
+        [model for assigned in seat for model in (assigned.low, assigned.high)],
+        minlength=served.models,
+    )
     room = -(-2 * size // served.models) + 1 - used
     after = size - len(seat) - 1
     usable = (
@@ -105,7 +108,7 @@ def balanced(
 
 
 def gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
-    """How much a vote on each pair tells about the least settled of these orders; None if all are settled."""
+    """Returns the information that a vote on each pair adds about the least settled order; None if all are settled."""
     unsettled = [order for order in orders if order.state != "settled"]
     if not unsettled:
         return None
@@ -118,9 +121,10 @@ def gains(fit: Strengths, orders: Sequence[Order]) -> Floats | None:
 def settle(
     served: Served, seat: Sequence[Assigned], aims: Floats | None, coin: np.random.Generator
 ) -> Assigned | None:
-    """The next tuple of a seat: of the pair left that gains most or, in a share UNIFORM of draws, of any left.
+    """Returns the next tuple of a seat, of the remaining pair with the largest gain, or of any in a share UNIFORM of
+    draws.
 
-    None if none is left. `aims` are each pair's gains; None: every pair is as likely.
+    None if there is none. `aims` are the pairs' gains; None: all pairs are equally likely.
     """
     left = served.tuples_left(seat)
     pairs = np.flatnonzero(left.any(1))
@@ -137,7 +141,7 @@ def settle(
 def fixed(
     served: Served, seat: Sequence[Assigned], tuples: Sequence[tuple[int, int, int]]
 ) -> Assigned | None:
-    """The first tuple of a list (lower model, higher model, item) that the seat may have; None if none is left."""
+    """Returns the first tuple of a list (lower model, higher model, item) that the seat may have, or None."""
     left = served.tuples_left(seat)
     for low, high, item in tuples:
         if left[pair_number(low, high, served.models), item]:

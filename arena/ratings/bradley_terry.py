@@ -18,35 +18,35 @@ from arena.ratings.votes import ELO, Codes, Floats, Outcome, Votes, outcome_coun
 PRIOR = 0.5
 """The boards' prior: one tied game with a model of mean strength."""
 LEAST_PRIOR = 1e-4
-"""Smallest prior that arithmetic can tell from none."""
+"""The smallest prior that arithmetic distinguishes from none."""
 STEPS = 1000
-"""Most Newton steps: as many of the longest bring models together that are thousands of log odds apart."""
+"""The most Newton steps: enough to bring together models that are thousands of log odds apart."""
 HALVINGS = 100
 LONGEST_STEP = 2.0
-"""Longest step of a strength, in log odds: beyond it the curve is flat, and where it led says nothing."""
+"""The longest step of a strength, in log odds: beyond it the curve is flat and carries no information."""
 SETTLED = 1e-10
-"""Size of the next Newton step, in log odds, below which the fit has converged."""
+"""The size of the next Newton step, in log odds, below which the fit has converged."""
 ROUNDED = 1e-9
-"""Gain in log likelihood that rounding may hide: a step that promises less and does not help ends the fit."""
+"""The gain in log likelihood that rounding may hide: a step that promises less and doesn't help ends the fit."""
 
 
 class ConvergenceError(ArithmeticError):
-    """The fit did not converge, so that its numbers are not the maximum of the likelihood."""
+    """The fit did not converge, so its numbers are not the maximum of the likelihood."""
 
 
 class Status(StrEnum):
-    """How far the votes alone determine a model's strength."""
+    """The extent to which votes alone determine a model's strength."""
 
     RATED = "rated"
     """Wins and losses link it with the main body of its component."""
     UNBEATEN = "unbeaten"
-    """It never lost or tied; only the prior bounds its strength."""
+    """The model never lost or tied; only the prior bounds its strength."""
     WINLESS = "winless"
-    """It never won or tied; only the prior bounds its strength."""
+    """The model never won or tied; only the prior bounds its strength."""
     SEPARATED = "separated"
-    """Its group has only won, or only lost, against the rest; only the prior says by how much."""
+    """The model's group has only won, or only lost, against the rest; only the prior bounds the difference."""
     UNPLAYED = "unplayed"
-    """No battle, so no number."""
+    """The model has no battles, and therefore no rating."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Strengths:
     """Fitted strengths by model code, with their parameters."""
 
     ratings: Floats
-    """On the Elo scale, each component with mean 1000; NaN where there is no number."""
+    """Ratings on the Elo scale, each component with mean 1000; NaN for a model without a rating."""
     strengths: Floats
     """Log odds, as fitted."""
     components: Codes
@@ -105,7 +105,7 @@ def win_matrix(votes: Votes) -> Floats:
 
 
 def bradley_terry(wins: Floats, prior: float = PRIOR, start: Floats | None = None) -> Strengths:
-    """Fit strengths to a win matrix (models x models) by Newton's method.
+    """Fits strengths to a win matrix (models x models) by Newton's method.
 
     `start` are initial strengths, such as those before one more vote: near ones save steps. Raises `ConvergenceError`
     if the fit does not converge, ValueError for a number out of range.
@@ -198,7 +198,7 @@ def _groups(beat: bytes, models: int, prior: bool) -> _Groups:
 
 
 def _components(together: np.ndarray, played: np.ndarray) -> Codes:
-    """Number the groups of an equivalence relation, the largest first, equal ones by their first model."""
+    """Numbers the groups of an equivalence relation, the largest first, equal ones by their first model."""
     first = together.argmax(1) if len(together) else np.zeros(0, np.intp)
     groups = sorted(
         set(first[played].tolist()), key=lambda group: (-int((first == group).sum()), group)
@@ -268,7 +268,7 @@ class _Likelihood:
 
 
 def _newton(likelihood: _Likelihood, start: Floats) -> _Fitted:
-    """Climb to the maximum; a step that overshoots it by more than it fell short before is halved.
+    """Climbs to the maximum; a step that overshoots by more than the distance before is halved.
 
     Ends when wins and expected wins differ only by rounding, or when the next step would be nothing: near the maximum,
     the square of a step predicts the length of the next.

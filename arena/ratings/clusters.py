@@ -1,7 +1,7 @@
 """Clusters: groups of votes that depend on each other, such as all votes on one item.
 
-An answer stands in all battles of its model on an item, so that five people's votes on it, or votes on five pairs, are
-not five independent votes; nor are votes on five questions about one picture, nor a thousand votes of one voter.
+An answer takes part in all battles of its model on an item, so five people's votes on it, or votes on five pairs, are
+not five independent votes. Nor are votes on five questions about one picture, or a thousand votes of one voter.
 """
 
 from typing import Literal
@@ -11,8 +11,7 @@ import numpy as np
 from arena.ratings.votes import Codes, Floats, Votes, VotesError
 
 Cluster = Literal["picture", "item", "family", "voter", "tuple", "vote"]
-"""What counts as independent: each picture, each item, each family of items, each voter, each (item, pair) tuple, or
-each vote."""
+"""The independent units: pictures, items, families of items, voters, (item, pair) tuples, or votes."""
 _ITEMS = "which item they are about"
 _LACKING: dict[Cluster, str] = {
     "picture": _ITEMS,
@@ -24,9 +23,9 @@ _LACKING: dict[Cluster, str] = {
 
 
 def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
-    """Code of each vote's cluster, from 0 without gaps. Raises `VotesError` if the votes lack what it needs.
+    """Returns the code of each vote's cluster, from 0 without gaps. Raises `VotesError` if the votes lack the column.
 
-    Where pictures are not told, each item has a picture of its own.
+    If pictures are unknown, each item has a picture of its own.
     """
     if cluster == "vote":
         return np.arange(len(votes))
@@ -46,28 +45,28 @@ def cluster_codes(votes: Votes, cluster: Cluster) -> Codes:
     return _from_0((codes * votes.models + low) * votes.models + high)
 
 
-def both_codes(one: Codes, other: Codes) -> Codes:
-    """Code of what lies in the same cluster of both kinds, from 0 without gaps."""
-    return _from_0(one.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
+def both_codes(codes: Codes, other: Codes) -> Codes:
+    """Returns codes of the intersections of two kinds of clusters, from 0 without gaps."""
+    return _from_0(codes.astype(np.int64) * (int(other.max(initial=0)) + 1) + other)
 
 
 def are_several(codes: Codes | None) -> bool:
-    """Whether codes are told, and more than one."""
+    """Returns whether codes are known, and there are several."""
     return codes is not None and bool((codes != codes[:1]).any())
 
 
 def effective_number(sizes: Codes) -> float:
-    """How many clusters of one size tell as much as clusters of these sizes (Kish 1965); 0 for none."""
+    """Returns the number of equal clusters with the same information as clusters of these sizes (Kish 1965)."""
     return float(sizes.sum() ** 2 / max(1, (sizes.astype(np.float64) ** 2).sum()))
 
 
 def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
-    """Degrees of freedom of a spread between clusters, by sums over their sizes: one less than their number where they
-    are equal, 0 for a single one.
+    """Returns the degrees of freedom of a spread between clusters, from sums over their sizes: one less than their
+    number if they are equal, 0 for a single one.
 
-    A busy cluster beside many makes most of the error, and how far it stands from the others is seen. Hence the
-    geometric mean of Kish's effective number less one and of that of the others: Student's 95% quantile with it holds
-    the jackknife's t of clusters that differ by a normal in 94% to 99%, whatever their sizes.
+    A busy cluster among many causes most of the error, and its distance from the others is known. Hence the geometric
+    mean of Kish's effective number less one and of that of the others: Student's 95% quantile with it covers the
+    jackknife's t of normally distributed clusters in 94% to 99% of cases, for any sizes.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         beside_one = np.where(squares > 0, total**2 / squares - 1, 0)
@@ -77,7 +76,7 @@ def freedom(total: Floats, squares: Floats, largest: Floats) -> Floats:
 
 
 def _from_0(codes: Codes) -> Codes:
-    """The same codes without gaps; those that are dense already are counted, which is quicker than sorting them."""
+    """Returns the codes without gaps; dense ones are counted, which is faster than sorting."""
     low = int(codes.min(initial=0))
     high = int(codes.max(initial=0))
     if high - low > 2 * len(codes) + 1000:

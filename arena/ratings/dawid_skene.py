@@ -1,7 +1,7 @@
-"""Dawid-Skene (1979): how often each worker answers rightly where nobody knows the right answer, by EM.
+"""Dawid-Skene (1979): each worker's accuracy without known right answers, by EM.
 
-Of two answers, each worker has a 2x2 confusion: what he says where the first is better, and where the second is. A
-second opinion on workers, never a board's number.
+Each worker has a 2x2 confusion: the chances to choose either answer if the first is better, and if the second is. It is
+a second opinion on workers, and no board uses it.
 """
 
 from typing import NamedTuple
@@ -12,26 +12,26 @@ from arena.ratings.votes import Codes, Floats
 
 ROUNDS = 1000
 STILL = 1e-9
-"""Most rounds of EM, and the change of a probability from which on nothing moves."""
+"""ROUNDS, STILL: the most rounds of EM, and the change of a probability below which EM has converged."""
 _LEAST = 1e-10
 
 
 class Confusions(NamedTuple):
-    """What was found."""
+    """The confusions of workers, and the better answer of each task."""
 
     says: Floats
-    """Probability that a worker says an answer: workers x what he says x what is better."""
+    """The probability that a worker chooses an answer: workers x chosen answer x better answer."""
     better: Floats
-    """Probability that an answer is the better one: tasks x answers."""
+    """The probability that an answer is the better one: tasks x answers."""
 
     @property
     def accuracy(self) -> Floats:
-        """Probability that a worker is right, over the tasks of all."""
+        """The probability that a worker is right, over all workers' tasks."""
         return np.einsum("waa,a->w", self.says, self.better.mean(0))
 
 
 def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
-    """Fit the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
+    """Fits the confusions of workers to their answers, which are 0 or 1; begins at the majority of each task."""
     workers = int(worker.max(initial=-1)) + 1
     tasks = int(task.max(initial=-1)) + 1
     better = np.zeros((tasks, 2))
@@ -50,7 +50,7 @@ def dawid_skene(worker: Codes, task: Codes, answer: Codes) -> Confusions:
 
 
 def _says(worker: Codes, answer: Codes, better: Floats, workers: int) -> Floats:
-    """Workers x what he says x what is better, out of the probabilities of what is better in each answer's task."""
+    """Returns workers x chosen answer x better answer; `better` are the probabilities in each answer's task."""
     says = np.zeros((workers, 2, 2))
     np.add.at(says, (worker, answer), better)
     says = np.maximum(says, _LEAST)

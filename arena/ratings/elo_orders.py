@@ -1,4 +1,4 @@
-"""Elo over seeded random orders of the votes: one pass depends on their order (10 to 15 points at K=4)."""
+"""Elo over seeded random orders of the votes, since a single pass depends on their order (10 to 15 points at K=4)."""
 
 from dataclasses import dataclass
 
@@ -22,9 +22,9 @@ class EloOrders:
 
 
 def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
-    """Median and spread of Elo ratings over seeded orders of all votes. Raises ValueError without a round.
+    """Returns the median and the spread of Elo over seeded orders of all votes. Raises ValueError without a round.
 
-    Every ORDERS_A_SHUFFLE orders are walks through one shuffle of the votes, by a stride coprime to their number.
+    Each group of ORDERS_A_SHUFFLE orders walks through one shuffle of the votes, by strides coprime to their number.
     """
     if rounds < 1:
         raise ValueError("Elo over orders takes at least one round")
@@ -44,7 +44,7 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
     rate = 1 / ELO.points
     for first in range(0, n, STEPS_AT_ONCE):
         hops = offset + stride * np.arange(first, min(first + STEPS_AT_ONCE, n))[:, None]
-        met = shuffled.take(hops - hops // n * n + order // ORDERS_A_SHUFFLE * n)  # quicker than %
+        met = shuffled.take(hops - hops // n * n + order // ORDERS_A_SHUFFLE * n)  # faster than %
         for a, b, score in zip(
             order * m + (met >> 17), order * m + (met >> 2 & 32767), 0.5 * (met & 3), strict=True
         ):
@@ -59,7 +59,7 @@ def elo_orders(votes: Votes, rounds: int, seed: int) -> EloOrders:
 
 
 def _packed(votes: Votes) -> npt.NDArray[np.uint32]:
-    """Each vote packed into one number: 15 bits per model, 2 for twice the score."""
+    """Returns each vote packed into one number: 15 bits per model, 2 for twice the score."""
     if votes.models > 1 << 15:
         raise ValueError("Elo over orders takes up to 32,768 models")
     packed = votes.a.astype(np.uint32)

@@ -1,7 +1,7 @@
-"""Fragility: the fewest votes whose removal gives first place to another model, and the fewest new voters who can.
+"""Fragility: the fewest removed votes, and the fewest new voters, that give first place to another model.
 
-Finding the very fewest is combinatorial, so votes are removed in the order of their influence on the lead (Broderick,
-Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the model is refitted: the number returned
+Finding the exact minimum is combinatorial, so votes are removed in the order of their influence on the lead (Broderick,
+Giordano and Meager 2020; for arenas Huang, Shen, Wei and Broderick 2025) and the model is refitted. The returned number
 does change first place, and bisection finds no smaller one in that order.
 """
 
@@ -14,14 +14,14 @@ from arena.ratings.bradley_terry import Strengths, bradley_terry
 from arena.ratings.votes import Codes, Floats
 
 RIVALS = 5
-"""Rivals tried: those nearest to first place, by estimate."""
+"""The number of rivals tried: those nearest to first place, by estimate."""
 TURNS = 5
-"""Most times that influences are recomputed around the changed fit."""
+"""The most times that influences are recomputed around the changed fit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fragility:
-    """The votes that carry the first place of a fit's largest component."""
+    """The votes that support the first place in a fit's largest component."""
 
     leader: int
     rival: int
@@ -33,10 +33,10 @@ class Fragility:
 
 
 def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
-    """Smallest number of votes found whose removal changes first place; None without a rival.
+    """Returns the fewest votes found that change first place when removed; None without a rival.
 
-    `ties` are the votes without a winner, symmetric; the fit's wins hold half a win for each side of them. Also None if
-    no removal puts a rival ahead that is still comparable.
+    `ties` are the votes without a winner, symmetric; the fit's wins have half a win for each side of them. Also None if
+    no removal puts a still comparable rival ahead.
     """
     members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
     if len(members) < 2:
@@ -45,15 +45,12 @@ def fragility(fit: Strengths, ties: Floats | None = None) -> Fragility | None:
     tied = np.zeros_like(fit.wins) if ties is None else ties
     leads = [_Lead(fit, tied, leader, int(model)) for model in members if model != leader]
     leads.sort(key=lambda lead: lead.estimate())
-    found = [
-        (int(removed.sum()), lead.rival, removed)
-        for lead in leads[:RIVALS]
-        if (removed := lead.undone()) is not None
-    ]
-    if not found:
-        return None
-    votes, rival, removed = min(found, key=lambda one: one[:2])
-    return Fragility(leader, rival, removed, votes)
+    changes = []
+    for lead in leads[:RIVALS]:
+        removed = lead.undone()
+        if removed is not None:
+            changes.append(Fragility(leader, lead.rival, removed, int(removed.sum())))
+    return min(changes, key=lambda change: (change.votes, change.rival), default=None)
 
 
 class _Removal(NamedTuple):
@@ -68,7 +65,7 @@ class _Removal(NamedTuple):
 
 
 class _Lead:
-    """The leader's lead over one rival, and the votes that hold it up."""
+    """The leader's lead over a rival, and the votes that support it."""
 
     def __init__(self, fit: Strengths, ties: Floats, leader: int, rival: int) -> None:
         self._fit = fit
@@ -79,7 +76,7 @@ class _Lead:
         self._order_by(fit)
 
     def _order_by(self, fit: Strengths) -> None:
-        """Order the kinds of votes by how much the lead shrinks for one removed, around a fit."""
+        """Sorts the kinds of votes by their influence on the lead, around a fit."""
         pull = fit.inverse[self._leader] - fit.inverse[self.rival]
         chance = 1 / (1 + np.exp(fit.strengths[None, :] - fit.strengths[:, None]))
         of_win = np.where(fit.comparable, (pull[:, None] - pull[None, :]) * (1 - chance), 0)
@@ -92,7 +89,7 @@ class _Lead:
         self._ends = np.cumsum(self._counts)
 
     def estimate(self) -> float:
-        """Approximate number of removals that cancel the lead, if influences stayed constant."""
+        """Returns the approximate number of removals that cancel the lead, if influences stayed constant."""
         shrunk = np.cumsum(self._counts * self._influence)
         lead = self._fit.strengths[self._leader] - self._fit.strengths[self.rival]
         place = int(np.searchsorted(shrunk, lead))
@@ -102,7 +99,7 @@ class _Lead:
         return float(self._ends[place] - over)
 
     def undone(self) -> Floats | None:
-        """Fewest removals found that put the rival ahead; None if none do."""
+        """Returns the fewest removals found that put the rival ahead; None if there are none."""
         best = None
         for _ in range(TURNS):
             removal = self._fewest()
@@ -113,13 +110,15 @@ class _Lead:
         return best
 
     def _fewest(self) -> _Removal | None:
-        """Fewest removals in this order that put the rival ahead, by doubling and then bisection; None if none do."""
+        """Returns the fewest removals in this order that put the rival ahead, by doubling and bisection; None
+        without any.
+        """
         total = int(self._ends[-1]) if len(self._ends) else 0
         few = 0
         many = max(1, round(min(self.estimate(), total)))
         apart = total + 1
-        while not (found := self._removal(many)).is_ahead:
-            if found.is_apart:
+        while not (removal := self._removal(many)).is_ahead:
+            if removal.is_apart:
                 apart = many
             else:
                 few = many
@@ -128,9 +127,13 @@ class _Lead:
                 return None
         while many - few > 1:
             middle = (few + many) // 2
-            closer = self._removal(middle)
-            few, many, found = (few, middle, closer) if closer.is_ahead else (middle, many, found)
-        return found
+            smaller = self._removal(middle)
+            if smaller.is_ahead:
+                many = middle
+                removal = smaller
+            else:
+                few = middle
+        return removal
 
     def _removal(self, votes: int) -> _Removal:
         taken = np.zeros_like(self._votes)
@@ -147,28 +150,28 @@ class _Lead:
 
 
 class NewVoters(NamedTuple):
-    """Voters who always choose one model, and so put it first."""
+    """The number of voters who put a model first by always choosing it."""
 
     rival: int
     voters: int
 
 
 def fewest_new_voters(fit: Strengths, each: int) -> NewVoters | None:
-    """Smallest number of new voters who can change first place, with `each` votes on pairs drawn evenly.
+    """Returns the fewest new voters who can change first place, with `each` votes on evenly drawn pairs.
 
-    They choose the rival whenever it is there, and else as others do. None without a rival.
+    They choose the rival in all of its battles, and otherwise choose as others do. None without a rival.
     """
     members = np.flatnonzero((fit.components == 0) & ~np.isnan(fit.ratings))
     order = members[np.argsort(-fit.ratings[members], kind="stable")]
-    found = [
+    candidates = [
         NewVoters(rival, _new_voters(fit, order, rival, each))
         for rival in order[1 : 1 + RIVALS].tolist()
     ]
-    return min(found, key=lambda one: one.voters) if found else None
+    return min(candidates, key=lambda candidate: candidate.voters, default=None)
 
 
 def _new_voters(fit: Strengths, members: Codes, rival: int, each: int) -> int:
-    """Smallest number of new voters who put a rival first."""
+    """Returns the fewest new voters who put a rival first."""
     a_pair = each / (len(members) * (len(members) - 1) / 2)
     others = members[members != rival]
 

@@ -1,9 +1,9 @@
-"""Intervals: sandwich intervals of Bradley-Terry strengths, and ranks.
+"""Intervals: sandwich intervals of Bradley-Terry strengths, ranks, and draws of ratings as spread as the intervals.
 
 The sandwich (Huber 1967; for clusters Liang and Zeger 1986) puts the spread of the clusters' scores between two inverse
-curvatures of the likelihood. Which votes count as independent decides its width: see `clusters.py`. Clustered by item,
-an interval covers the fit to the expected votes on infinitely many items like those judged, by voters like these; by
-one voter, or by voters whom nobody named, it holds for these voters alone.
+curvatures of the likelihood. Its width depends on the clusters of votes (`clusters.py`). Clustered by item, an interval
+covers the fit to the expected votes on infinitely many items like those judged, by voters like these. With a single
+voter, or unknown voters, it is for these voters only.
 """
 
 from collections.abc import Iterator
@@ -19,23 +19,23 @@ from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 LEVEL = 0.95
 NORMAL = NormalDist().inv_cdf((1 + LEVEL) / 2)
-"""Reach of an interval in standard errors, of a normal."""
+"""The reach of an interval in standard errors, for a normal."""
 NOTED = 0.01
 """Leverage of a cluster above which its score is corrected for it."""
 BENT = 0.05
-"""Share of a score that leverage takes, above which it is corrected in full, not only for the first step."""
+"""The share of a score lost to leverage, above which the score is corrected in full, not only to first order."""
 MOST_LEVERAGE = 0.99
-"""Share of a cluster's leverage corrected for: what a cluster alone decides has no other votes to stand on."""
+"""The share of a cluster's leverage that is corrected; without a limit, a cluster that decides alone has no rest."""
 ALONE = 0.5
-"""Leverage above which an item says more about how some models stand than all others together."""
+"""The leverage above which an item says more about some models than all other items together."""
 FEW = 5
-"""Clusters of a model below which their spread is not believed if the curvature says more."""
+"""The fewest clusters of a model with a reliable spread; with fewer, the curvature may widen the interval."""
 MANY = 100
-"""Clusters of a model from which Student's quantile is the normal's (within 1.3%)."""
+"""The clusters of a model from which on Student's quantile is the normal's (within 1.3%)."""
 OF_ITEMS: frozenset[Cluster] = frozenset({"picture", "item", "family"})
-"""Clusters of items, by which intervals also regard voters."""
+"""Clusters of items; intervals by these also consider voters."""
 BLOCK = 4096
-"""Clusters whose scores are held at a time."""
+"""The clusters with scores in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +45,15 @@ class Intervals:
     low: Floats
     high: Floats
     covariance: Floats
-    """Covariance of a normal whose intervals these would be: models x models."""
+    """The covariance of a normal with these intervals: models x models."""
     cluster: Cluster
     clusters: int
     few: np.ndarray
-    """Mask of models with too few clusters for their spread to be believed."""
+    """The mask of models with too few clusters for a reliable spread."""
     freedom: Floats
-    """Degrees of freedom of each model's variance; infinite where it is taken for known."""
+    """The degrees of freedom of each model's variance; infinite if it counts as known."""
     for_new_voters: bool
-    """Whether they hold for new voters like these; else for these voters only."""
+    """Whether they are for new voters like these; otherwise they are for these voters only."""
 
 
 class Bounds(NamedTuple):
@@ -64,13 +64,13 @@ class Bounds(NamedTuple):
 
 
 def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
-    """Sandwich intervals of a fit to these votes, clustered by `cluster`; of items also by voter, where that is wider.
+    """Returns the sandwich intervals of a fit to these votes, clustered by `cluster`; with clusters of items, also by
+    voter if that is wider.
 
-    Student's quantile replaces the normal's (degrees of freedom: `clusters.freedom`). If hardly any cluster says
-    something about a model, its interval is at least as wide as the curvature says, the variances if all votes were
-    independent: a model that only wins, or only ties, surprises nobody, and there the sandwich is blind. What a cluster
-    alone decides, how two models or two groups of models stand, it decides by one vote for each pair. Raises
-    `VotesError` if the votes lack what to cluster by.
+    Student's quantile replaces the normal's (degrees of freedom: `clusters.freedom`). With few clusters of a model, its
+    interval is at least as wide as by the curvature, the variance of independent votes: a model that only wins, or only
+    ties, has no surprises, and the sandwich is blind to it. A cluster that alone decides between two models, or groups
+    of models, decides by one vote for each pair. Raises `VotesError` if the votes lack the column for the clusters.
     """
     bread = fit.centring() @ fit.inverse * ELO.points
     spread = _spread(fit, votes, cluster_codes(votes, cluster))
@@ -108,41 +108,41 @@ def intervals(fit: Strengths, votes: Votes, cluster: Cluster) -> Intervals:
 
 
 def ranks(fit: Strengths, bounds: Bounds | Intervals) -> Codes:
-    """1 + the number of comparable models whose low bound is above a model's high bound; 0 without a number."""
+    """Returns 1 + the number of comparable models with a low bound above a model's high bound; 0 without a number."""
     above = (bounds.low[None, :] > bounds.high[:, None]) & fit.comparable
     return np.where(np.isnan(fit.ratings), 0, 1 + above.sum(1))
 
 
 def percentiles(values: Floats) -> Bounds:
-    """Central bounds of each column's values: a share LEVEL lies within, and as much is left out on either side."""
+    """Returns the central bounds of each column's values: a share LEVEL is within, with equal shares on both sides."""
     low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
     return Bounds(low, high)
 
 
 class _Spread(NamedTuple):
-    """What the clusters of votes say, and how much each of them says alone."""
+    """The scores of clusters of votes, and the part that clusters decide alone."""
 
     scores: Floats
     """Sum over clusters of the outer product of the cluster's score: models x models."""
     alone: Floats
-    """Expected sum of what clusters above ALONE decide, each pair of models by one vote: models x models."""
+    """The expected sum of decisions of clusters above ALONE, each pair of models by one vote: models x models."""
     clusters: int
     clusters_of: Floats
-    """Equal clusters by model that tell as well how far clusters differ."""
+    """The number of equal clusters, by model, with the same information on how far clusters differ."""
     decided: Floats
-    """Number of clusters by model that lean to a side, and so can surprise."""
+    """The number of clusters, by model, that lean to a side, and so can have surprises."""
 
 
 class _Terms(NamedTuple):
-    """What each vote adds, as columns."""
+    """The terms of each vote, as columns."""
 
     a: Codes
     b: Codes
     cluster: Codes
     surprise: Floats
     """Side a's part of the win, less the expected one."""
-    told: Floats
-    """Information on the difference of the two strengths."""
+    information: Floats
+    """The information on the difference of the two strengths."""
     weight: Floats
     lean: Floats
     """Side a's part of the win, less a half."""
@@ -151,16 +151,16 @@ class _Terms(NamedTuple):
         return self._make(column[places] for column in self)
 
     def leverage(self, fit: Strengths) -> Floats:
-        """Share of each vote in what the fit says of its pair."""
+        """Returns the share of each vote in the fit of its pair."""
         own = fit.inverse.diagonal()
-        return self.told * (own[:, None] + own[None, :] - 2 * fit.inverse)[self.a, self.b]
+        return self.information * (own[:, None] + own[None, :] - 2 * fit.inverse)[self.a, self.b]
 
     def summed(self, column: Floats, models: int) -> Floats:
-        """Sum of a column over each model's votes."""
+        """Returns the sum of a column over each model's votes."""
         return summed(self.a, column, models) + summed(self.b, column, models)
 
     def squared(self, column: Floats, models: int) -> Floats:
-        """Sum of the outer products of the scores of single votes: models x models."""
+        """Returns the sum of the outer products of the scores of single votes: models x models."""
         square = summed(
             self.a.astype(np.int64) * models + self.b, column**2, models * models
         ).reshape(models, models)
@@ -168,7 +168,7 @@ class _Terms(NamedTuple):
         return np.diag(square.sum(1)) - square
 
     def by_model(self, column: Floats, clusters: int, models: int, sign: int = -1) -> Floats:
-        """Sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
+        """Returns the sum of a column over each cluster's votes, with the other sign for side b: clusters x models."""
         total = summed(self.cluster * models + self.a, column, clusters * models)
         total += sign * summed(self.cluster * models + self.b, column, clusters * models)
         return total.reshape(clusters, models)
@@ -193,7 +193,7 @@ def _terms(fit: Strengths, votes: Votes, cluster: Codes) -> _Terms:
 
 
 def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
-    """Yield the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
+    """Yields the first of BLOCK clusters, their number, and their terms with clusters coded from 0."""
     if clusters <= BLOCK:
         yield 0, clusters, terms
         return
@@ -204,9 +204,10 @@ def _blocks(terms: _Terms, clusters: int) -> Iterator[tuple[int, int, _Terms]]:
 
 
 def _spread(fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = ALONE) -> _Spread:
-    """Sum up the clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and McCaffrey 2002).
+    """Returns the sums over clusters, each score corrected for its leverage as in the jackknife (CR3: Bell and
+    McCaffrey 2002).
 
-    `outweighing`: leverage above which a cluster counts as deciding alone.
+    `outweighing`: the leverage above which a cluster decides alone.
     """
     terms = _terms(fit, votes, cluster)
     m = votes.models
@@ -218,7 +219,7 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = A
     largest = np.zeros(m)
     decided = np.zeros(m)
     single = np.bincount(cluster, minlength=clusters)[cluster] == 1
-    if single.any():  # in closed form, since files without items have a cluster for each vote
+    if single.any():  # In closed form, since files without items have a cluster for each vote.
         part = terms.take(np.flatnonzero(single))
         terms = terms.take(np.flatnonzero(~single))
         terms = terms._replace(cluster=np.unique(terms.cluster, return_inverse=True)[1])
@@ -246,7 +247,7 @@ def _spread(fit: Strengths, votes: Votes, cluster: Codes, outweighing: float = A
             pull = score @ fit.inverse
             moved = (
                 pull.ravel()[part.cluster * m + part.a] - pull.ravel()[part.cluster * m + part.b]
-            ) * part.told
+            ) * part.information
             echo = part.by_model(moved, rows, m) * noted[:, None]
             bent = (pull * echo).sum(1) > BENT * (pull * score).sum(1)
             score += echo
@@ -269,43 +270,43 @@ class _Heavy:
         self._inverse = fit.inverse[np.ix_(self.models, self.models)]
         k = len(self.models)
         (a, b) = place.reshape(2, -1)
-        between = _paired(a, b, terms.told, k)
-        self._told = np.diag(between.sum(1)) - between
-        # of a pair whose votes all say the same
+        between = _paired(a, b, terms.information, k)
+        self._information = np.diag(between.sum(1)) - between
+        # As if all votes of a pair were the same.
         between = between * _paired(a, b, terms.weight, k)
         self._alike = np.diag(between.sum(1)) - between
-        self._shares = self._told @ self._inverse
+        self._shares = self._information @ self._inverse
         self._score = summed(a, terms.surprise, k) - summed(b, terms.surprise, k)
 
     def score(self) -> Floats:
-        """Score of the cluster around the fit without it."""
+        """Returns the scores of the cluster around the fit without it."""
         left = np.eye(len(self._score)) - MOST_LEVERAGE * self._shares
         return np.linalg.solve(left, self._score).astype(np.float64, copy=False)
 
     def decided_alone(self, outweighing: float) -> Floats:
-        """Expected square of the score where this cluster outweighs all others, each pair by one vote."""
-        # the eigenvalues' sum of squares: none is above it
+        """Returns the expected square of the score if this cluster outweighs all others, each pair by one vote."""
+        # No eigenvalue is above the root of their sum of squares.
         if (self._shares * self._shares.T).sum() <= outweighing**2:
-            return np.zeros_like(self._told)
+            return np.zeros_like(self._information)
         root = np.linalg.cholesky(self._inverse)
-        share, direction = np.linalg.eigh(root.T @ self._told @ root)
+        share, direction = np.linalg.eigh(root.T @ self._information @ root)
         heavy = direction * (share > outweighing) @ direction.T
         back = np.linalg.solve(root.T, heavy)
         return back @ root.T @ self._alike @ root @ back.T
 
 
 def _paired(a: Codes, b: Codes, column: Floats, models: int) -> Floats:
-    """Sum of a column over the votes of each pair: models x models, symmetric."""
+    """Returns the sum of a column over the votes of each pair: models x models, symmetric."""
     between = summed(a * models + b, column, models * models).reshape(models, models)
     return between + between.T
 
 
 class _ByVoters(NamedTuple):
-    """What voters add to intervals by clusters of items."""
+    """The part that voters add to intervals by clusters of items."""
 
     reach: Floats
     clusters_of: Floats
-    """Equal clusters by model, items or voters, whichever are fewer."""
+    """The number of equal clusters by model, of items or voters, whichever are fewer."""
 
 
 def _by_voters(
@@ -316,10 +317,10 @@ def _by_voters(
     variance: Floats,
     cluster: Cluster,
 ) -> _ByVoters:
-    """Reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
+    """Returns the reach of intervals by clusters of items and by voter (Cameron, Gelbach and Miller 2011).
 
-    Voters add what they spread beyond the clusters of both: nothing where none votes twice. What one voter alone
-    decides, others may decide otherwise: he decides it by one vote for each pair.
+    Voters add their spread beyond the clusters of both: nothing if no voter votes twice. A voter who alone decides
+    between models decides by one vote for each pair, since others may decide differently.
     """
     voters_of = cluster_codes(votes, "voter")
     voters = _spread(fit, votes, voters_of, outweighing=MOST_LEVERAGE)
@@ -333,7 +334,7 @@ def _by_voters(
 
 
 def _light_scores(fit: Strengths, votes: Votes, cluster: Codes) -> Floats:
-    """Return the scores that `_spread` sums up; the many clusters that need no correction are summed sparse."""
+    """Returns the scores of `_spread`; the many clusters that need no correction are summed as a sparse matrix."""
     terms = _terms(fit, votes, cluster)
     m = votes.models
     light = (np.bincount(cluster) > 1) & (
@@ -360,10 +361,34 @@ def _variances(bread: Floats, scores: Floats) -> Floats:
 
 
 def student_quantile(clusters: Floats) -> Floats:
-    """Reach of an interval in standard errors: Student's quantile; the normal's for one cluster or very many."""
+    """Returns the reach of an interval in standard errors: Student's quantile; the normal's for one or MANY
+    clusters.
+    """
     several = (clusters > 1) & (clusters < MANY)
-    if not several.any():  # so that a command line need not wait for SciPy
+    if not several.any():  # Importing SciPy is slow, and commands should start fast.
         return np.full(len(clusters), NORMAL)
     from scipy.special import stdtrit
 
     return np.where(several, stdtrit(np.maximum(clusters - 1, 1), (1 + LEVEL) / 2), NORMAL)
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Draws of a fit's ratings."""
+
+    ratings: Floats
+    """Rounds x models."""
+
+
+def bootstrap(fit: Strengths, intervals: Intervals, rounds: int, seed: int) -> Bootstrap:
+    """Draws ratings around a fit's, spread like its intervals.
+
+    Each draw gives every cluster's score a normal weight (Kline and Santos 2012), which moves the ratings by a normal
+    with the covariance of the intervals.
+    """
+    if rounds < 1:
+        raise ValueError("a bootstrap takes at least one round")
+    size, direction = np.linalg.eigh(intervals.covariance)
+    normal = np.random.default_rng(seed).standard_normal((rounds, len(size)))
+    moved = normal * np.sqrt(np.maximum(size, 0)) @ direction.T
+    return Bootstrap(fit.ratings + moved)

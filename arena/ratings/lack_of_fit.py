@@ -1,10 +1,9 @@
-"""Lack of fit: how far the pairs' votes differ from what Bradley-Terry expects of them.
+"""Lack of fit: the difference between the pairs' votes and Bradley-Terry's expectations.
 
-Ratings describe the pairs as they were played: where models beat each other in a circle, more votes on one pair move
-them. The number here says how far: the root mean square, over votes, of the differences between a pair's win rate and
-the expected one, beyond what chance makes. Chance is drawn (wild bootstrap of scores: Kline and Santos 2012): each
-cluster's surprises get a random sign, and what a fit to them would take up is taken out. Where voters count too, chance
-is larger by what they add to it.
+Ratings describe the pairs as they were played: if models beat each other in a circle, more votes on one pair move them.
+The number here measures this: the root mean square, over votes, of the differences between a pair's win rate and the
+expected one, beyond chance. Chance is drawn (wild bootstrap of scores: Kline and Santos 2012): each cluster's surprises
+get a random sign, and the part that a fit would absorb is removed. Voters make chance larger if they count too.
 """
 
 from collections.abc import Iterator
@@ -18,31 +17,31 @@ from arena.ratings.intervals import OF_ITEMS
 from arena.ratings.votes import SCORES, Codes, Floats, Votes, summed
 
 ROUNDS = 399
-"""Draws of chance: p is a multiple of 1/400."""
+"""The draws of chance: p is a multiple of 1/400."""
 FEWER = 99
-"""Draws that only tell how much voters add."""
+"""The draws for the part that voters add."""
 MOST_CLUSTERS = 2048
-"""Clusters above which some are joined at random, which leaves them independent."""
+"""The most clusters; more are joined at random, which leaves them independent."""
 CELLS = 2**21
-"""Most numbers of draws that are held at a time."""
+"""The most numbers of draws in memory at once."""
 SURE = 0.05
-"""Greatest p that chance does not explain."""
+"""The largest p that chance does not explain."""
 LEAST_CLUSTERS = 8
-"""Clusters from which random signs differ often enough to tell chance."""
+"""The fewest clusters with enough different random signs to estimate chance."""
 SEED = 0
 ROUNDED = 1e-9
-"""Difference of distances that rounding may make."""
+"""The difference of distances that rounding may cause."""
 
 
 class LackOfFit(NamedTuple):
-    """How far a board's pairs differ from Bradley-Terry, and the pair that surprises most."""
+    """The difference of a board's pairs from Bradley-Terry, and the most surprising pair."""
 
     share: float
-    """Root mean square of the differences in win rate beyond chance, each vote alike."""
+    """The root mean square of the differences in win rate beyond chance, over votes."""
     p: float
-    """Probability of as large differences if Bradley-Terry were true."""
+    """The probability of differences this large if Bradley-Terry were true."""
     winner: int
-    """Of the most surprising pair, the model that won more than expected, by code."""
+    """The model of the most surprising pair that won more than expected, by code."""
     loser: int
     won: float
     """Its share of the pair's wins; a tie is half a win."""
@@ -51,7 +50,7 @@ class LackOfFit(NamedTuple):
     """Votes of the pair."""
 
     def in_words(self, winner: str, loser: str) -> str:
-        """Return a sentence without its full stop, with these names of the pair's models."""
+        """Returns a sentence without its full stop, with these names of the pair's models."""
         p = "p < 0.01" if self.p < 0.01 else f"p = {self.p:.2f}"
         points = 100 * self.share
         chance = "" if self.p <= SURE else ", so chance may explain it"
@@ -65,10 +64,10 @@ class LackOfFit(NamedTuple):
 def lack_of_fit(
     fit: Strengths, votes: Votes, cluster: Cluster, seed: int = SEED
 ) -> LackOfFit | None:
-    """Compare the pairs of votes with a fit to them, clustered as intervals are.
+    """Compares the pairs of votes with a fit to them, clustered as intervals are.
 
-    Models that have only won or only lost are left out. None where no pair can differ, since no three models met in a
-    circle, or there are too few clusters.
+    Models that have only won or only lost are left out. None if no pair can differ, since no three models met in a
+    circle, or if there are too few clusters.
     """
     surprises = _Surprises(fit, votes)
     codes = cluster_codes(votes, cluster)
@@ -107,20 +106,20 @@ def lack_of_fit(
 
 
 class _Chance(NamedTuple):
-    """What chance makes of pairs."""
+    """The differences of pairs by chance."""
 
     distances: Floats
-    """By round."""
+    """The distances by round."""
     squares: Floats
-    """Mean square of the surprise, by pair."""
+    """The mean square of the surprise, by pair."""
 
 
 class _Surprises:
-    """Wins of the first model of each pair that met, by its code, less the expected ones."""
+    """The wins of the first model, by code, of each pair that met, less the expected ones."""
 
     def __init__(self, fit: Strengths, votes: Votes) -> None:
         m = votes.models
-        # what the prior alone holds back is no surprise
+        # A difference that only the prior causes is no surprise.
         rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
         counted = fit.comparable[votes.a, votes.b] & rated[votes.a] & rated[votes.b]
         self._counted = counted
@@ -137,17 +136,17 @@ class _Surprises:
         self._high = self.codes % m
         self._fit = fit
         chance = fit.chances[self._low, self._high]
-        self._told = (self.games * chance * (1 - chance))[:, None]
+        self._information = (self.games * chance * (1 - chance))[:, None]
         met = np.unique(np.concatenate([self._low, self._high]))
         groups = len(np.unique(fit.components[met]))
         self.circles = size - len(met) + groups
 
     def distance(self, pairs: Floats) -> Floats:
-        """Sum over votes of the squared surprise of their pair's win rate."""
+        """Returns the sum over votes of the squared surprise of their pair's win rate."""
         return (pairs.T**2 @ (1 / self.games)).T
 
     def chance(self, codes: Codes, rounds: int, coin: np.random.Generator) -> _Chance:
-        """Draw what chance makes of the pairs where votes of one cluster hang together."""
+        """Draws chance for the pairs; votes of a cluster share their sign."""
         distances = []
         squares = np.zeros(len(self.pairs))
         for drawn in self._drawn(codes[self._counted], rounds, coin):
@@ -156,7 +155,7 @@ class _Surprises:
         return _Chance(np.concatenate(distances), squares / rounds)
 
     def _drawn(self, codes: Codes, rounds: int, coin: np.random.Generator) -> Iterator[Floats]:
-        """Yield blocks of draws: pairs x rounds."""
+        """Yields blocks of draws: pairs x rounds."""
         from scipy.sparse import csr_array
 
         clusters = int(codes.max(initial=-1)) + 1
@@ -171,18 +170,18 @@ class _Surprises:
             yield self._beyond_fit(own @ signs)
 
     def _without_own(self, codes: Codes, clusters: int) -> Floats:
-        """Surprises of the votes at a fit that their own cluster did not pull towards itself, to the first order."""
+        """Returns the votes' surprises, to first order, at a fit that their own cluster did not pull towards itself."""
         models = len(self._fit.strengths)
         cells = clusters * models
         low = codes * models + self._low[self._pair]
         high = codes * models + self._high[self._pair]
         score = summed(low, self._surprise, cells) - summed(high, self._surprise, cells)
         pull = (score.reshape(clusters, models) @ self._fit.inverse).ravel()
-        per_vote = self._told[:, 0] / self.games
+        per_vote = self._information[:, 0] / self.games
         return self._surprise + per_vote[self._pair] * (pull[low] - pull[high])
 
     def _beyond_fit(self, pairs: Floats) -> Floats:
-        """What a fit to these surprises leaves of them."""
+        """Returns these surprises without the part that a fit to them absorbs."""
         from scipy.sparse import csr_array
 
         size = len(self.pairs)
@@ -193,4 +192,4 @@ class _Surprises:
             shape=(size, models),
         )
         moved = self._fit.inverse @ (sides.T @ pairs)
-        return pairs - self._told * (sides @ moved)
+        return pairs - self._information * (sides @ moved)

@@ -1,12 +1,12 @@
-"""Planner: how many votes a campaign needs for a wanted precision, before any vote is paid.
+"""Planner: the number of votes that a campaign needs for a wanted precision, before any vote is paid.
 
 The covariance of the strengths is a sandwich, L^+ B L^+. L is the information of n votes a pair: the Laplacian of
 n p(1-p). B is the covariance of the score: L times the design effect 1 + (m-1) rho of m votes on a tuple (Kish 1965),
-and what an item's and a worker's tuples share. Standardised residuals of two votes on different pairs correlate by rho
-where they have a model in common (with the sign of its side) and not at all otherwise; two tuples of a worker on one
-pair by twice as much. That is what own qualities of answers, or own tastes, give to first order.
+and the shared part of an item's and of a worker's tuples. Standardised residuals of two votes on different pairs
+correlate by rho if they share a model (with the sign of its side) and not at all otherwise; two tuples of a worker on
+one pair correlate by twice as much. Individual qualities of answers, or tastes, have this effect to first order.
 
-Assumed: every pair equally often, items and pairs of workers as evenly spread as the *balanced* design spreads them.
+Assumptions: every pair is equally frequent, and items and workers' pairs are as even as in the *balanced* design.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ from arena.ratings.settled import boundary
 from arena.ratings.votes import ELO, SCORES, Codes, Floats, Votes, summed
 
 SPREAD = 110.0
-"""Standard deviation, in rating points, of the strengths of models before any vote."""
+"""The standard deviation, in rating points, of the models' strengths before any vote."""
 SECONDS = 60.0
-"""Time of a vote, before there are any."""
+"""The time of a vote, before there are any."""
 POWER = 0.8
-"""Probability with which an order of the smallest gap is settled after the planned votes."""
+"""The probability that an order with the smallest gap is settled after the planned votes."""
 _FRACTIONS = {
     1 / 5: "a fifth",
     1 / 4: "a quarter",
@@ -43,7 +43,7 @@ _POWER_QUANTILE = NormalDist().inv_cdf(POWER)
 
 
 class PlanError(ValueError):
-    """A plan that cannot be made of what was given."""
+    """A plan is impossible with these wishes."""
 
 
 @dataclass(frozen=True)
@@ -51,33 +51,33 @@ class Correlations:
     """Correlations of votes."""
 
     within_tuple: float = 0.4
-    """Of VisIT-Bench's 690 tuples of five votes: 0.33 to 0.50."""
+    """The correlation of votes on a tuple; 0.33 to 0.50 in VisIT-Bench's 690 tuples of five votes."""
     within_item: float = 0.1
-    """Of an item's tuples that share a model."""
+    """The correlation of an item's tuples that share a model."""
     within_worker: float = 0.0
-    """Of a worker's tuples that share a model. Tastes with a deviation of 0.7 log odds a model give 0.05."""
+    """The correlation of a worker's tuples that share a model; tastes with a deviation of 0.7 log odds give 0.05."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a campaign is to find out, with whom, and what it pays."""
+    """The goals of a campaign, its models, items and workers, and its pay."""
 
     strengths: Floats
     """Expected strengths of the models, in log odds."""
     items: int
     half_width: float | None = None
-    """Wanted mean half width of the models' 95% intervals, in rating points."""
+    """The wanted mean half width of the models' 95% intervals, in rating points."""
     gap: float | None = None
-    """Smallest gap of two neighbours, in rating points, that is to be settled."""
+    """The smallest gap of two neighbours, in rating points, that has to be settled."""
     correlations: Correlations = Correlations()
     seat: int = 20
-    """Votes of a worker."""
+    """The votes of a worker."""
     seconds: float = SECONDS
-    """Time of a vote."""
+    """The seconds of a vote."""
     pay: float = 12.0
-    """Wage of an hour."""
+    """The wage of an hour."""
     fee: float = 0.428
-    """Platform's fee, as a share of the pay: Prolific's in 2026."""
+    """The platform's fee, as a share of the pay: Prolific's in 2026."""
 
     @property
     def pairs(self) -> int:
@@ -85,23 +85,25 @@ class Plan:
 
     @cached_property
     def unit(self) -> tuple[Floats, Floats]:
-        """Sandwiches around one vote on every pair: of its own covariance, and of that of couples that share a model.
+        """Sandwiches around one vote on every pair: of its own covariance, and of couples that share a model.
 
-        With D the pairs' incidence and W their deviations, couples give D'W(DD' - 2)WD, each pair's with all others.
+        With D the pairs' incidence and W their deviations, the couples' covariance is D'W(DD' - 2)WD.
         """
         chance = 1 / (1 + np.exp(self.strengths[None, :] - self.strengths[:, None]))
         deviation = np.sqrt(chance * chance.T)
-        told = _laplacian(deviation**2)
+        information = _laplacian(deviation**2)
         root = _laplacian(deviation)
-        # rows of a Laplacian sum to 0, so that this gives the inverse of Moore and Penrose
-        mean = 1 / len(told)
-        inverse: Floats = np.linalg.inv(told + mean).astype(np.float64, copy=False) - mean
-        couples = (root @ root - 2 * told) * self.pairs / max(1, self.pairs * (self.pairs - 1))
+        # The rows of a Laplacian sum to 0, so this is the Moore-Penrose inverse.
+        mean = 1 / len(information)
+        inverse: Floats = np.linalg.inv(information + mean).astype(np.float64, copy=False) - mean
+        couples = (
+            (root @ root - 2 * information) * self.pairs / max(1, self.pairs * (self.pairs - 1))
+        )
         return inverse, inverse @ couples @ inverse
 
 
 class Cost(NamedTuple):
-    """What a precision costs with `each` votes on a tuple."""
+    """The cost of a precision with `each` votes on a tuple."""
 
     each: int
     votes: int
@@ -110,19 +112,21 @@ class Cost(NamedTuple):
     hours: float
     money: float
     half_width: float
-    """Mean of the models, in rating points."""
+    """The mean over models, in rating points."""
     is_enough: bool
-    """False if the items have too few tuples for what is wanted: then this is the cost of all."""
+    """False if the items have too few tuples for the wanted precision; then this is the cost of all tuples."""
 
 
 def expected_strengths(models: int, spread: float = SPREAD) -> Floats:
-    """Strengths of models not yet judged, spread by so many rating points: evenly spaced quantiles of a normal."""
+    """Returns the expected strengths of unjudged models: even quantiles of a normal with this spread in rating
+    points.
+    """
     quantile = np.array([NormalDist().inv_cdf((place + 0.5) / models) for place in range(models)])
     return quantile / quantile.std() * spread / ELO.points
 
 
 def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()) -> Correlations:
-    """Correlations of these votes; those given where no two votes tell.
+    """Returns the correlations of these votes, and those of `otherwise` if there are no two votes to compare.
 
     Raises `VotesError` if the votes do not name their items.
     """
@@ -139,9 +143,9 @@ def measured_correlations(votes: Votes, otherwise: Correlations = Correlations()
 
 class _Shared(NamedTuple):
     same: float | None
-    """Mean product of the residuals of two votes of a cluster on the same pair; None without such."""
+    """The mean product of the residuals of two votes of a cluster on the same pair; None without such votes."""
     other: float | None
-    """The same of two votes on different pairs that share a model."""
+    """The same for two votes on different pairs that share a model."""
 
 
 def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
@@ -152,7 +156,7 @@ def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
     tuples, of_tuple = np.unique(pair, return_inverse=True)
 
     def couples(column: Floats, signed: float) -> tuple[float, float]:
-        """Sum of products over ordered couples: on the same pair, and on pairs that share one model."""
+        """Returns the sum of products over ordered couples: on the same pair, and on pairs that share a model."""
         by_model = summed(cluster * m + votes.a, column, clusters * m)
         by_model += signed * summed(cluster * m + votes.b, column, clusters * m)
         by_tuple = summed(of_tuple, column * (sign if signed < 0 else 1.0), len(tuples))
@@ -165,7 +169,7 @@ def _shared(votes: Votes, residual: Floats, cluster: Codes) -> _Shared:
 
 
 def covariance(plan: Plan, votes: float, each: int) -> Floats:
-    """Covariance of the strengths after this many votes, `each` on a tuple: models x models."""
+    """Returns the covariance of the strengths after this many votes, `each` on a tuple: models x models."""
     rho = plan.correlations
     pairs = plan.pairs
     alike = votes * (1 + (each - 1) * rho.within_tuple)
@@ -182,14 +186,14 @@ def covariance(plan: Plan, votes: float, each: int) -> Floats:
 
 
 def half_widths(plan: Plan, votes: float, each: int) -> Floats:
-    """Half widths of the models' 95% intervals, in rating points."""
+    """Returns the half widths of the models' 95% intervals, in rating points."""
     return NORMAL * ELO.points * np.sqrt(covariance(plan, votes, each).diagonal())
 
 
 def cost(plan: Plan, each: int) -> Cost:
-    """The fewest votes that are enough, by bisection, since more are never worse; or all that the items allow.
+    """Returns the fewest votes that are enough, by bisection, since more are never worse; or all that the items allow.
 
-    Raises `PlanError` if nothing is wanted.
+    Raises `PlanError` for a plan without a goal.
     """
     if plan.half_width is None and plan.gap is None:
         raise PlanError("a plan needs a wanted half width, or the smallest gap that is to be clear")
@@ -198,7 +202,10 @@ def cost(plan: Plan, each: int) -> Cost:
     is_enough = _is_enough(plan, many * each, each)
     while is_enough and many - few > 1:
         middle = (few + many) // 2
-        few, many = (few, middle) if _is_enough(plan, middle * each, each) else (middle, many)
+        if _is_enough(plan, middle * each, each):
+            many = middle
+        else:
+            few = middle
     votes = many * each
     hours = votes * plan.seconds / 3600
     money = hours * plan.pay * (1 + plan.fee)
@@ -206,22 +213,22 @@ def cost(plan: Plan, each: int) -> Cost:
     return Cost(each, votes, many, ceil(votes / plan.seat), hours, money, mean, is_enough)
 
 
-def comparison(found: Sequence[Cost]) -> list[str]:
-    """What one vote per tuple costs beside several that follow it, in words; nothing where it is not cheaper."""
+def comparison(costs: Sequence[Cost]) -> list[str]:
+    """Returns sentences that compare one vote per tuple with the costs after it; none if it isn't cheaper."""
     lines = []
-    for one, cost in combinations(found, 2):
-        if (
-            one.each == 1
-            and one.is_enough
-            and cost.is_enough
-            and (share := one.votes / cost.votes) < 1
-        ):
-            near = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
-            words = _FRACTIONS[near] if abs(near - share) < 0.05 * share else f"{share:.0%}"
-            lines.append(
-                f"One vote per tuple costs {words} of {_NUMBERS.get(cost.each, cost.each)}."
-            )
+    for single, several in combinations(costs, 2):
+        if single.each != 1 or not (single.is_enough and several.is_enough):
+            continue
+        share = single.votes / several.votes
+        if share < 1:
+            number = _NUMBERS.get(several.each, several.each)
+            lines.append(f"One vote per tuple costs {_fraction(share)} of {number}.")
     return lines
+
+
+def _fraction(share: float) -> str:
+    nearest = min(_FRACTIONS, key=lambda fraction: abs(fraction - share))
+    return _FRACTIONS[nearest] if abs(nearest - share) < 0.05 * share else f"{share:.0%}"
 
 
 def _is_enough(plan: Plan, votes: int, each: int) -> bool:
@@ -240,12 +247,12 @@ def _is_enough(plan: Plan, votes: int, each: int) -> bool:
 
 
 def _laplacian(weights: Floats) -> Floats:
-    """Laplacian of a graph with these weights of links; those of a node with itself do not matter."""
+    """Returns the Laplacian of a graph with these weights of links; the diagonal is ignored."""
     apart = weights - np.diag(weights.diagonal())
     return np.diag(apart.sum(1)) - apart
 
 
 def _couples(mean: float) -> float:
-    """Mean number of ordered couples in groups whose sizes, of this mean, differ by at most one."""
+    """Returns the mean number of ordered couples in groups with this mean size, whose sizes differ by at most one."""
     least = floor(mean)
     return least * (least - 1) + 2 * least * (mean - least)

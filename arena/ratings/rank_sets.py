@@ -1,8 +1,8 @@
-"""Rank sets: the places that each model may have, all of a board at once (Mogstad, Romano, Shaikh and Wilhelm 2024).
+"""Rank sets: the possible places of all models of a board, jointly (Mogstad, Romano, Shaikh and Wilhelm 2024).
 
-A model is surely above another if the difference of their ratings is beyond what chance makes of any pair among so many
-models: Tukey's studentised range, for differences whose variances differ (Kramer 1956). Places then run from one after
-the models surely above to one before those surely below. All true ranks lie in their sets in at least LEVEL of boards.
+A model is surely above another if the difference of their ratings is beyond chance for any pair of this many models:
+Tukey's studentised range, for differences with unequal variances (Kramer 1956). The places then run from one after the
+models surely above to one before those surely below. All true ranks are in their sets in at least LEVEL of boards.
 """
 
 from functools import lru_cache
@@ -15,28 +15,31 @@ from arena.ratings.intervals import LEVEL, NORMAL, Bounds, Intervals, student_qu
 from arena.ratings.votes import Codes, Floats
 
 STEP = 0.005
-"""Step of the grid on which the studentised range is integrated, in standard errors."""
+"""The step of the grid that integrates the studentised range, in standard errors."""
 END = 9.0
 NEARLY_NORMAL = 2000.0
-"""Degrees of freedom from which Student's quantile is the normal's, far out too."""
+"""The degrees of freedom from which on Student's quantile is the normal's, even far out."""
 
 
 def sets_around(ranks: Codes, sets: Bounds) -> Bounds:
-    """Widen rank sets to include ranks, which count only the models whose intervals lie above."""
+    """Widens rank sets to include ranks, which count only models with intervals above."""
     return Bounds(low=np.minimum(ranks, sets.low), high=np.maximum(ranks, sets.high))
 
 
-def rank_sets(fit: Strengths, found: Intervals, among: np.ndarray | None = None) -> Bounds:
-    """First and last place that each model may have among the comparable ones (of a mask); NaN without a number."""
+def rank_sets(fit: Strengths, intervals: Intervals, among: np.ndarray | None = None) -> Bounds:
+    """Returns the first and last possible place of each model among comparable ones; NaN without a number.
+
+    `among`: the mask of models that take part.
+    """
     numbered = ~np.isnan(fit.ratings) & (True if among is None else among)
     rivals = fit.comparable & numbered[:, None] & numbered[None, :]
     members = rivals.sum(1)
     reach = np.zeros(len(members))
     for number in np.unique(members[members > 1]).tolist():
-        those = members == number
-        reach[those] = _student_reach(found.freedom[those], range_quantile(number))
-    own = found.covariance.diagonal()
-    variance = np.maximum(own[:, None] + own[None, :] - 2 * found.covariance, 0)
+        of_size = members == number
+        reach[of_size] = _student_reach(intervals.freedom[of_size], range_quantile(number))
+    own = intervals.covariance.diagonal()
+    variance = np.maximum(own[:, None] + own[None, :] - 2 * intervals.covariance, 0)
     gap = fit.ratings[:, None] - fit.ratings[None, :]
     least = np.maximum(reach[:, None], reach[None, :])
     above = (gap > 0) & (gap > least * np.sqrt(variance)) & rivals
@@ -48,9 +51,9 @@ def rank_sets(fit: Strengths, found: Intervals, among: np.ndarray | None = None)
 
 @lru_cache(maxsize=1024)
 def range_quantile(models: int) -> float:
-    """Standard errors of a difference within which all pairs of so many equal models stay in LEVEL of boards.
+    """Returns the standard errors of a difference that no pair of this many equal models exceeds in LEVEL of boards.
 
-    The range of independent normals lies below w with probability n * integral of phi(z) (Phi(z) - Phi(z - w))^(n-1).
+    The range of independent normals is below w with probability n * integral of phi(z) (Phi(z) - Phi(z - w))^(n-1).
     """
     normal = NormalDist()
     places = np.arange(-END, END, STEP)
@@ -70,7 +73,7 @@ def range_quantile(models: int) -> float:
 
 
 def _student_reach(freedom: Floats, normal: float) -> Floats:
-    """Reach for variances of which the intervals' own Student's quantile is a part already."""
+    """Returns the reach for variances that already include the intervals' Student's quantile."""
     several = freedom < NEARLY_NORMAL
     if not several.any():
         return np.full(len(freedom), normal)

@@ -1,4 +1,4 @@
-"""Rating report: rates the battles of one file and gathers what a reader needs to judge the numbers.
+"""Rating report: rates the battles of a file and collects the notices that a reader needs to judge the numbers.
 
 Its files are the board as CSV, Markdown and LaTeX, plots.html, and report.json with all parameters.
 """
@@ -59,21 +59,21 @@ class RatingOrder:
 
     method: Method = "all"
     bootstrap: int = 1000
-    """Orders of the votes for Elo; 0 for its one pass alone."""
+    """The orders of the votes for Elo; 0 for a single pass."""
     cluster: ClusterChoice = "picture"
-    """Where pictures are not told, each item has one of its own."""
+    """If pictures are unknown, each item has one of its own."""
     prior: float = PRIOR
     seed: int = 0
     both_bad: BothBad = "half"
     named: bool = False
-    """Whether votes cast with the names in view are among the battles."""
+    """Whether the battles include votes cast with visible names."""
     aliases: tuple[str, ...] = ()
     """The models that were merged, as OLD=NEW."""
 
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One model's row of a board; None for a number that does not exist or was not requested."""
+    """A model's row of a board; None for a number that does not exist or was not requested."""
 
     model: str
     elo: float | None
@@ -95,12 +95,12 @@ class BoardRow:
     losses: int
     ties: int
     bt_for: str | None
-    """Whose choices the Bradley-Terry interval holds for."""
+    """The voters that the Bradley-Terry interval is for, in words."""
 
 
 @dataclass(frozen=True, eq=False)
 class RatingReport:
-    """Fits to the votes of a file, indexed by model code, and the board that they make."""
+    """Fits to the votes of a file, indexed by model code, and their board."""
 
     order: RatingOrder
     models: tuple[str, ...]
@@ -108,20 +108,19 @@ class RatingReport:
     fit: Strengths
     bounds: Intervals
     whose: str
-    """Whose choices the intervals hold for: "for voters like these"."""
+    """The voters that the intervals are for, in words: "for voters like these"."""
     orders: EloOrders | None
     lack_of_fit: LackOfFit | None
-    """None for Elo alone, and where no pair can differ from Bradley-Terry."""
+    """None for Elo only, and if no pair can differ from Bradley-Terry."""
     notices: tuple[str, ...]
 
     @cached_property
     def rating(self) -> Floats:
-        """What ranks the models: Bradley-Terry, or Elo if only Elo was requested."""
+        """The ratings that rank the models: Bradley-Terry, or Elo if only Elo was requested."""
         if self.order.method != "elo":
             return self.fit.ratings
-        return np.where(
-            self.fit.components < 0, np.nan, self.orders.median if self.orders else elo(self.votes)
-        )
+        ratings = self.orders.median if self.orders else elo(self.votes)
+        return np.where(self.fit.components < 0, np.nan, ratings)
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -178,7 +177,7 @@ class RatingReport:
 
 
 def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
-    """Rate the models of a file's battles as `order` says.
+    """Rates the models of a file's battles, with the settings of `order`.
 
     Bradley-Terry is always fitted: it decides which models are comparable. Raises VotesError if clusters by voter or
     family are requested and the file names none, ConvergenceError if the fit does not converge.
@@ -188,7 +187,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
     votes = _counted(battles, a, b, len(names), order.both_bad, repeated)
     cluster = _cluster(order, votes)
     fit = bradley_terry(win_matrix(votes), PRIOR if order.method == "elo" else order.prior)
-    # each vote has an item of its own, and voters still count
+    # Each vote gets an item of its own, and voters still count.
     apart = cluster == "vote" and order.cluster in ("picture", "item")
     grouped = replace(votes, items=np.arange(len(votes))) if apart else votes
     by: Cluster = "item" if apart else cluster
@@ -222,7 +221,7 @@ def rating_report(battles: Battles, order: RatingOrder) -> RatingReport:
 
 
 def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
-    """What counts as independent: single votes also where items are asked for and the file names none."""
+    """Returns the clusters for intervals: single votes if items are requested and the file has none."""
     of_items = ("picture", "item", "tuple")
     if order.cluster == "none" or (order.cluster in of_items and votes.items is None):
         return "vote"
@@ -232,7 +231,7 @@ def _cluster(order: RatingOrder, votes: Votes) -> Cluster:
 
 
 def _is_judged(battles: Battles) -> bool:
-    """Whether judge models chose, who are no sample of voters."""
+    """Returns whether judge models cast the votes, which are no sample of voters."""
     return set(battles.judge) == {True}
 
 
@@ -243,9 +242,9 @@ def _whose(bounds: Intervals, judged: bool) -> str:
 
 
 def repeats(battles: Battles) -> dict[int, int]:
-    """Votes that their voter gave again on the same conversation, each with the last one.
+    """Returns the votes that their voter gave again on the same conversation, each with the last one.
 
-    Nobody is known to have voted twice where the voter is not told.
+    Votes without a voter are never repeated.
     """
     if set(battles.conversation) <= {None}:
         return {}
@@ -253,11 +252,13 @@ def repeats(battles: Battles) -> dict[int, int]:
         zip(battles.conversation, battles.voter, battles.model_a, battles.model_b, strict=True)
     )
     last = {key: number for number, key in enumerate(keys)}
-    return {
-        number: last[key]
-        for number, key in enumerate(keys)
-        if None not in key[:2] and last[key] != number
-    }
+    repeated = {}
+    for number, key in enumerate(keys):
+        conversation, voter, _, _ = key
+        is_known = conversation is not None and voter is not None
+        if is_known and last[key] != number:
+            repeated[number] = last[key]
+    return repeated
 
 
 def _counted(
@@ -268,7 +269,7 @@ def _counted(
     both_bad: BothBad,
     repeated: Mapping[int, int],
 ) -> Votes:
-    """Votes without repeated ones and those of a model against itself, and with "both bad" as requested."""
+    """Returns the votes to count: none repeated, none of a model against itself, and "both bad" as requested."""
     outcome = np.fromiter(map(_OUTCOMES.__getitem__, battles.winner), np.int8, len(battles))
     counted = a != b
     counted[list(repeated)] = False
@@ -276,20 +277,25 @@ def _counted(
         counted &= outcome != Outcome.BOTH_BAD
     pictures = None
     if any(battles.picture):
-        named = zip(battles.picture, battles.item, strict=True)
-        pictures = [f"picture {one}" if one else item and f"item {item}" for one, item in named]
+        pictures = [
+            f"picture {picture}" if picture else item and f"item {item}"
+            for picture, item in zip(battles.picture, battles.item, strict=True)
+        ]
     columns = {
         "items": _groups(battles.item),
         "voters": None if _is_judged(battles) else _groups(battles.voter, apart=False),
         "pictures": _groups(pictures or ()),
         "families": _groups(battles.category, apart=False),
     }
-    told = {name: codes[counted] for name, codes in columns.items() if codes is not None}
-    return Votes(a[counted], b[counted], outcome[counted], models, **told)
+    known = {name: codes[counted] for name, codes in columns.items() if codes is not None}
+    return Votes(a[counted], b[counted], outcome[counted], models, **known)
 
 
 def _groups(column: Sequence[str | None], apart: bool = True) -> Codes | None:
-    """Codes of a column; None if all values are unknown. Unknown ones are each a group of its own, or one together."""
+    """Returns the codes of a column; None if all values are unknown.
+
+    Unknown values are each a group of its own (`apart`), or one group.
+    """
     if set(column) <= {None}:
         return None
     code: dict[str, int] = {}
@@ -312,7 +318,7 @@ def _vote_notices(
     by_item = cluster in ("picture", "item", "tuple")
     voters = battles.voter.count(None) if not _is_judged(battles) else 0
     counted = "counted half to each side" if order.both_bad == "half" else "left out"
-    told = {
+    counts = {
         "votes on a model against itself, left out": alone,
         "votes that their voter gave again on the same conversation, of which the last counts": len(
             repeated
@@ -330,23 +336,23 @@ def _vote_notices(
             len(battles) if order.cluster != "none" and cluster == "vote" else 0
         ),
     }
-    return [f"{text}: {count:,}" for text, count in told.items() if count]
+    return [f"{text}: {count:,}" for text, count in counts.items() if count]
 
 
 def _whose_notice(votes: Votes, bounds: Intervals, judged: bool) -> list[str]:
-    """Says so where intervals hold for the voters of these votes only, and why."""
+    """Returns a notice, with the reason, if intervals are for these voters only."""
     if bounds.for_new_voters or judged or not len(votes):
         return []
     if are_several(votes.voters):
         why = f"clusters by {bounds.cluster} leave voters out"
     else:
         why = "no vote says who cast it" if votes.voters is None else "all votes are one voter's"
-    told = "intervals are for these voters only, and no lead can be called clear"
-    return [f"{why}: {told}; what others would choose may be far outside"]
+    notice = "intervals are for these voters only, and no lead can be called clear"
+    return [f"{why}: {notice}; what others would choose may be far outside"]
 
 
 def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
-    """Notices that name models not comparable with the rest, and models that the votes alone do not rate."""
+    """Returns notices about models that are not comparable, and models that votes alone do not rate."""
     numbered = np.where(np.isnan(fit.ratings), -1, fit.components)
     groups = [
         np.flatnonzero(numbered == group).tolist() for group in np.unique(numbered[numbered >= 0])
@@ -358,24 +364,28 @@ def _model_notices(names: Sequence[str], fit: Strengths) -> list[str]:
             f"{len(groups)} groups of models cannot be compared, and each has ranks of its own: {listed}"
         )
     for status in (Status.UNBEATEN, Status.WINLESS, Status.SEPARATED):
-        those = [place for place, one in enumerate(fit.statuses) if one is status]
-        without = [place for place in those if np.isnan(fit.ratings[place])]
+        places = [place for place, other in enumerate(fit.statuses) if other is status]
+        without = [place for place in places if np.isnan(fit.ratings[place])]
         if without:
             notices.append(
                 f"{status}, without a number for want of a prior: {_listed(names, without)}"
             )
-        elif those and fit.prior:
-            notices.append(f"{status}, rated by the prior alone: {_listed(names, those)}")
+        elif places and fit.prior:
+            notices.append(f"{status}, rated by the prior alone: {_listed(names, places)}")
     return notices
 
 
 def _few_notice(names: Sequence[str], fit: Strengths, bounds: Intervals) -> list[str]:
-    """Names models with hardly any independent votes, which is why their intervals are wide."""
+    """Returns a notice about models with wide intervals, since they have few independent votes."""
     rated = np.array([status is Status.RATED for status in fit.statuses], dtype=bool)
-    those = np.flatnonzero(bounds.few & rated).tolist()
-    what = _CLUSTERS[bounds.cluster]
-    told = f"fewer than {FEW} {what} tell how they stand, so that intervals are wide: {_listed(names, those)}"
-    return [told] if those else []
+    places = np.flatnonzero(bounds.few & rated).tolist()
+    if not places:
+        return []
+    clusters = _CLUSTERS[bounds.cluster]
+    models = _listed(names, places)
+    return [
+        f"fewer than {FEW} {clusters} tell how they stand, so that intervals are wide: {models}"
+    ]
 
 
 def _listed(names: Sequence[str], places: Sequence[int]) -> str:
@@ -395,7 +405,7 @@ FILES = (*_TABLES, "plots.html", "report.json")
 def write_report(
     report: RatingReport, battles: Battles, source: Path, folder: Path
 ) -> tuple[Path, ...]:
-    """Write a report on the battles of `source` into a folder; returns the files' paths."""
+    """Writes a report on the battles of `source` into a folder; returns the files' paths."""
     record = json.dumps(
         _record(report, battles, source), indent=2, ensure_ascii=False, allow_nan=False
     )
@@ -431,7 +441,7 @@ _NOTES = {
 
 
 def board_sheet(rows: Sequence[BoardRow], title: str = "Ratings") -> Sheet:
-    """A board as a sheet, without the columns that were not requested."""
+    """Returns a board as a sheet, without the columns that were not requested."""
     frame = pd.DataFrame(
         [asdict(row) for row in rows],
         columns=[field.name for field in fields(BoardRow)],
@@ -469,17 +479,20 @@ def _elo_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
 
 
 def bradley_terry_rows(rows: Iterable[BoardRow]) -> Iterator[RatingRow]:
-    """Yield the rows of a chart; a model without a rating has none."""
+    """Yields the rows of a chart; a model without a rating has none."""
     for row in rows:
         if row.bt is not None:
             yield RatingRow(row.model, row.bt, row.bt_low, row.bt_high, row.rank is not None)
 
 
 def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, Any]:
-    """Content of report.json: the file, all parameters, what happened, and the board at full precision."""
+    """Returns the content of report.json: the file, all parameters, the fit, and the board at full precision."""
     fit = report.fit
     misfit = report.lack_of_fit
-    groups = range(max(fit.components, default=-1) + 1)
+    components = [
+        [report.models[code] for code in np.flatnonzero(fit.components == group).tolist()]
+        for group in range(max(fit.components, default=-1) + 1)
+    ]
     return {
         "file": {
             "name": source.name,
@@ -506,14 +519,7 @@ def _record(report: RatingReport, battles: Battles, source: Path) -> dict[str, A
             "mean": ELO.start,
             "newton_steps": fit.steps,
             "residual_wins": fit.residual,
-            "components": [
-                [
-                    name
-                    for name, of in zip(report.models, fit.components, strict=True)
-                    if of == group
-                ]
-                for group in groups
-            ],
+            "components": components,
             "intervals": {
                 "kind": "sandwich",
                 "level": LEVEL,

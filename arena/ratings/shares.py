@@ -1,4 +1,4 @@
-"""Shares: how often a model won, with Wilson's interval for votes of which some hang together."""
+"""Shares of wins, with Wilson's interval for votes that partly depend on each other."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Share:
 
 
 def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
-    """Wilson's (1927) score interval of the shares wins / votes; 0 to 1 where there are no votes."""
+    """Returns Wilson's (1927) score interval of the shares wins / votes; 0 to 1 without votes."""
     z = NORMAL
     votes = np.asarray(votes, np.float64)
     share = np.divide(wins, votes, out=np.full(votes.shape, 0.5), where=votes > 0)
@@ -40,7 +40,7 @@ def wilson(wins: Floats | Codes, votes: Floats | Codes) -> Bounds:
 
 
 def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.0) -> list[Share]:
-    """The shares hits / n, with intervals for n / `effects` independent cases."""
+    """Returns the shares hits / n, with intervals for n / `effects` independent cases."""
     columns = (hits.astype(int), n.astype(int), *wilson(hits / effects, n / effects))
     return list(map(Share, *(column.tolist() for column in columns)))
 
@@ -48,7 +48,7 @@ def shares(hits: Floats | Codes, n: Floats | Codes, effects: Floats | float = 1.
 def clustered_shares(
     hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
 ) -> list[Share]:
-    """The share of hits in each cell, with intervals for cases that come in clusters of several kinds."""
+    """Returns the share of hits in each cell, with intervals for cases in clusters of several kinds."""
     hits = summed(cell, hit.astype(np.float64), cells)
     n = summed(cell, np.ones(len(cell)), cells)
     return shares(hits, n, design_effects(hit, cell, cells, clusterings))
@@ -57,9 +57,9 @@ def clustered_shares(
 def design_effects(
     hit: np.ndarray, cell: Codes, cells: int, clusterings: Iterable[Codes]
 ) -> Floats:
-    """By how much each cell's share varies more because its cases come in clusters of several kinds (Kish 1965).
+    """Returns the factor by which each cell's share varies more because of clusters of several kinds (Kish 1965).
 
-    An effect holds what Student's quantile adds, since few clusters tell badly how alike their cases are (degrees of
+    An effect includes Student's quantile, since few clusters estimate the likeness of their cases badly (degrees of
     freedom by Satterthwaite 1946). A cluster is never less than one case; no effect is below 1.
     """
     size = summed(cell, np.ones(len(cell)), cells)
@@ -79,7 +79,7 @@ def design_effects(
 
 
 class _Parts(NamedTuple):
-    """Clusters by the cells that their cases are in."""
+    """Clusters, divided by the cells of their cases."""
 
     cell: Codes
     size: Floats
@@ -97,33 +97,34 @@ def _parts(hit: np.ndarray, cell: Codes, cluster: Codes, cells: int) -> _Parts:
 
 
 def _alike(parts: _Parts, size: Floats, hits: Floats) -> float:
-    """Correlation of two cases of one cluster, the same in all cells; 1 where nothing tells.
+    """Returns the correlation of two cases of a cluster, the same in all cells; 1 if nothing can be compared.
 
-    Cases are compared with those of their cell's other clusters: a busy cluster would draw the cell's mean to itself.
-    Each case tells as much as any other, so that a busy cluster does not tell alone.
+    Cases are compared with the other clusters of their cell, since a busy cluster would pull the cell's mean to itself.
+    Each case has the same weight, so that a busy cluster does not decide alone.
     """
     beside = size[parts.cell] - parts.size
     tells = (parts.size > 1) & (beside > 0)
-    of = parts.cell[tells]
+    cell = parts.cell[tells]
     n = parts.size[tells]
     won = parts.hits[tells]
     beside = beside[tells]
-    expected = (hits[of] - won) / beside
+    expected = (hits[cell] - won) / beside
     products = (won - n * expected) ** 2
     products -= won * (1 - expected) ** 2 + (n - won) * expected**2
     squares = summed(parts.cell, parts.size**2, len(size))
     variance = hits * (size - hits) / np.maximum(size * (size - 1), 1)
-    of_expected = ((squares[of] - n**2) / beside - 1) / beside
-    most = float((n * variance[of] * (1 + of_expected)).sum())
-    told = float((products / (n - 1) - n * variance[of] / beside).sum())
-    return min(max(told / most, 0.0), 1.0) if most > 0 else 1.0
+    of_expected = ((squares[cell] - n**2) / beside - 1) / beside
+    most = float((n * variance[cell] * (1 + of_expected)).sum())
+    likeness = float((products / (n - 1) - n * variance[cell] / beside).sum())
+    return min(max(likeness / most, 0.0), 1.0) if most > 0 else 1.0
 
 
 def _freedom(parts: _Parts, size: Floats) -> float:
-    """Degrees of freedom with which all cells together tell how alike the cases of a cluster are."""
+    """Returns the degrees of freedom with which all cells together estimate the likeness of a cluster's cases."""
     squares = summed(parts.cell, parts.size**2, len(size))
     largest = np.zeros(len(size))
     np.maximum.at(largest, parts.cell, parts.size)
-    of_cell = freedom(size, squares, largest)
-    told = of_cell > 0
-    return max(float(size[told].sum() ** 2 / max((size[told] ** 2 / of_cell[told]).sum(), 1)), 1.0)
+    degrees = freedom(size, squares, largest)
+    is_free = degrees > 0
+    weighted = (size[is_free] ** 2 / degrees[is_free]).sum()
+    return max(float(size[is_free].sum() ** 2 / max(weighted, 1)), 1.0)

@@ -48,7 +48,7 @@ class Votes:
     """Judged items: with the pair of models, an item makes the (item, pair) tuple."""
     voters: Codes | None = None
     pictures: Codes | None = None
-    """What items hang together by: those on one picture, and near copies, have one code."""
+    """Pictures of the items; items on one picture, and near copies, share a code."""
     families: Codes | None = None
     """Families of the items."""
 
@@ -75,7 +75,7 @@ class Votes:
         return [(name, column) for name, column in columns if isinstance(column, np.ndarray)]
 
     def take(self, places: np.ndarray) -> Self:
-        """The votes at `places` (indices or a mask), in that order."""
+        """Returns the votes at `places` (indices or a mask), in that order."""
         return type(self)(
             models=self.models, **{name: column[places] for name, column in self._columns()}
         )
@@ -112,7 +112,7 @@ def outcome_counts(votes: Votes) -> Floats:
 
 
 def coded(*columns: Sequence[str]) -> tuple[tuple[str, ...], list[Codes]]:
-    """Names in order of first appearance down one column after another, and each column as places among them."""
+    """Returns the names in order of first appearance, column by column, and each column as places among them."""
     code: defaultdict[str, int] = defaultdict(count().__next__)
     codes: list[Codes] = [
         np.fromiter(map(code.__getitem__, column), np.int32, len(column)) for column in columns
@@ -131,7 +131,7 @@ class WinLossCounts(NamedTuple):
 
 
 def win_loss_counts(votes: Votes) -> WinLossCounts:
-    """Count each model's battles: a vote is a battle of two models (Table 3's "matches")."""
+    """Counts each model's battles: a vote is a battle of two models (Table 3's "matches")."""
     won_a, won_b, tie, both_bad = outcome_counts(votes).astype(np.int64)
     wins = won_a + won_b.T
     tied = tie + both_bad
@@ -159,10 +159,10 @@ ELO = EloSettings()
 
 def elo(votes: Votes, settings: EloSettings = ELO) -> Floats:
     """Ratings by model code after one pass of Elo over the votes in order."""
-    found = elo_by_name(
+    ratings = elo_by_name(
         votes.a.tolist(), votes.b.tolist(), SCORES[votes.outcome].tolist(), settings
     )
-    return np.array([found.get(model, settings.start) for model in range(votes.models)])
+    return np.array([ratings.get(model, settings.start) for model in range(votes.models)])
 
 
 def elo_by_name(
@@ -175,10 +175,10 @@ def elo_by_name(
     """
     step = settings.k / settings.points
     odds: defaultdict[Name, float] = defaultdict(float)  # log odds against a model at the start
-    for one, other, score in zip(a, b, scores, strict=True):
-        of_one = odds[one]
-        of_other = odds[other]
-        gain = step * (score - 1.0 / (1.0 + exp(of_other - of_one)))
-        odds[one] = of_one + gain
-        odds[other] = of_other - gain
+    for model_a, model_b, score in zip(a, b, scores, strict=True):
+        odds_a = odds[model_a]
+        odds_b = odds[model_b]
+        gain = step * (score - 1.0 / (1.0 + exp(odds_b - odds_a)))
+        odds[model_a] = odds_a + gain
+        odds[model_b] = odds_b - gain
     return {name: settings.start + settings.points * value for name, value in odds.items()}

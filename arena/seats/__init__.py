@@ -1,1 +1,1 @@
-"""Seats: the places of people who work through a task of many pieces, whatever the task is: links, states, pay."""
+"""Seats: the places of people who work through any task of many pieces, with links, states and pay."""

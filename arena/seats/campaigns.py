@@ -1,4 +1,4 @@
-"""Campaigns: rows that an operator makes, and their end. A campaign that has ended stays ended."""
+"""Campaigns: rows that an operator makes, and their permanent end."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -13,12 +13,12 @@ from arena.seats.spec import CampaignError, CampaignSpec, spec_text, stored_spec
 from arena.seats.tables import CAMPAIGN, CAMPAIGN_END
 
 Note = Callable[[Connection], object]
-"""What else is stored in the transaction of a change, such as who made it."""
+"""Stores more in the transaction of a change, such as its operator."""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign as the database has it."""
+    """A campaign as it is stored."""
 
     id: int
     task: str
@@ -34,7 +34,7 @@ class Campaign:
 
 
 class CampaignStore:
-    """The campaigns of one database whose tasks are among `kinds`, which has each task's spec by its name."""
+    """The campaigns of one database with tasks among `kinds`, the specs by the task's name."""
 
     def __init__(self, database: Database, kinds: Mapping[str, type[CampaignSpec]]) -> None:
         self._database = database
@@ -44,9 +44,9 @@ class CampaignStore:
     def create(
         self, task: str, spec: CampaignSpec, note: Note | None = None, ended: str = ""
     ) -> Campaign:
-        """Make a campaign, with a key of its own; `ended`: why it has ended at once, where it has.
+        """Makes a campaign, with a key of its own; `ended`: the reason if it ends at once.
 
-        Raises CampaignError for a name that another has.
+        Raises CampaignError if the name is taken.
         """
         values = {
             "name": spec.name,
@@ -80,21 +80,21 @@ class CampaignStore:
         return self.find(name) is not None
 
     def get(self, name: str) -> Campaign:
-        """The campaign of this name. Raises CampaignError."""
-        found = self.find(name)
-        if found is None:
-            there = ", ".join(one.name for one in self.all()[:20]) or "none yet"
+        """Returns the campaign of this name. Raises CampaignError."""
+        campaign = self.find(name)
+        if campaign is None:
+            there = ", ".join(other.name for other in self.all()[:20]) or "none yet"
             raise CampaignError(f"There is no campaign named {name[:80]!r}; there are: {there}")
-        return found
+        return campaign
 
     def all(self) -> list[Campaign]:
-        """Every campaign, the newest first."""
+        """Returns every campaign, the newest first."""
         with self._database.read() as connection:
             rows = connection.execute(self._select.order_by(CAMPAIGN.c.id.desc())).all()
         return [self._of(row) for row in rows]
 
     def end(self, campaign: Campaign, reason: str, note: Note | None = None) -> bool:
-        """End a campaign; what is undecided still counts and is paid. False where it has ended already."""
+        """Ends a campaign; work in progress still counts and is paid. False if it has ended already."""
         with self._database.write() as connection:
             ended = self._end(connection, campaign.id, reason)
             if ended and note:

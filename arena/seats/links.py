@@ -1,10 +1,9 @@
-"""Links: what brings a worker to a campaign, and how much of it is ours.
+"""Links: the way of a worker to a campaign.
 
-Only what we make is signed: the campaign, its workload and the time until which the link holds, and with a plain link
-the worker too. A platform fills in the ids of its worker and of the sitting, so an unknown worker gets in, and is paid
-by nobody until the platform's own list names him. Prolific: its `external_study_url`; MTurk: an ExternalQuestion, whose
-page stands in a frame and is shown before the work is accepted, without a worker's id. Where people log in here, the
-account is the worker.
+We sign our parts: the campaign, its workload and the link's expiry, and in a plain link the worker. A platform fills in
+the ids of its worker and of the sitting, so an unknown worker gets in, but isn't paid until the platform's own list has
+the worker. Prolific: its `external_study_url`. MTurk: an ExternalQuestion, whose page is in a frame and is shown before
+the work is accepted, without a worker's id. With a login here, the account is the worker.
 """
 
 import hashlib
@@ -25,26 +24,26 @@ _PROLIFIC = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID=
 _ID = re.compile(r"[\w.@:+-]{1,64}", re.ASCII)
 _LACKS = "The link lacks its {}. Open it from the platform's page, which fills it in."
 _SIGNED = 32
-"""Hexadecimal digits of a signature: 128 bits."""
+"""The hexadecimal digits of a signature: 128 bits."""
 
 
 class CampaignLinkError(VoterError):
-    """A link that opens no seat; says why and what to do."""
+    """A link opens no seat; the message says why and what to do."""
 
 
 class LoginNeededError(CampaignLinkError):
-    """A link of a campaign for people who are logged in, opened by somebody who is not."""
+    """Somebody who is not logged in opens a link of a campaign for logged-in people."""
 
 
 class Arrival(NamedTuple):
-    """Who comes with a link."""
+    """The worker who comes with a link."""
 
     person: str
     """The platform's id of the worker; empty in a preview."""
     session: str = ""
-    """The platform's id of the sitting; of who is logged in, the user name."""
+    """The platform's id of the sitting; the user name of a logged-in person."""
     reply_to: str = ""
-    """Where the browser posts that the work is done: MTurk alone."""
+    """The address that the browser posts the end of the work to, for MTurk only."""
 
     @property
     def is_preview(self) -> bool:
@@ -52,34 +51,34 @@ class Arrival(NamedTuple):
 
 
 def account_arrival(subject: str, name: str) -> Arrival:
-    """Who has logged in, by the hash of the account's number, which a wiped disk does not change, and the user name.
+    """Returns a logged-in person by the hash of the account's number, which survives a wiped disk, and the user name.
 
-    No platform's id has a blank, and no plain name begins so.
+    The blank keeps it apart from platforms' ids, and no plain name begins with it.
     """
     return Arrival(f"{ACCOUNT}{subject[:32]}", session=name)
 
 
 def signature(key: bytes, *parts: object) -> str:
-    """Sign parts, which may not run into one another."""
+    """Returns a signature of parts, which are separated by line ends."""
     return hmac.digest(key, "\n".join(map(str, parts)).encode(), "sha256").hex()[:_SIGNED]
 
 
-def is_signed(key: bytes, given: str, *parts: object) -> bool:
-    return hmac.compare_digest(signature(key, *parts).encode(), given.encode("utf-8", "replace"))
+def is_signed(key: bytes, text: str, *parts: object) -> bool:
+    return hmac.compare_digest(signature(key, *parts).encode(), text.encode("utf-8", "replace"))
 
 
 def made_link(key: bytes, spec: CampaignSpec, until: datetime, worker: str = "") -> str:
-    """The path and query of a link to a campaign, to be put behind the server's address. Raises CampaignLinkError."""
-    named = tidy_name(worker) if spec.platform.kind == "plain" else ""
-    if spec.platform.kind == "plain" and not is_name(named):
+    """Returns the path and query of a link to a campaign, for any server's address. Raises CampaignLinkError."""
+    name = tidy_name(worker) if spec.platform.kind == "plain" else ""
+    if spec.platform.kind == "plain" and not is_name(name):
         raise CampaignLinkError(
             "{!r} can't be a worker's name. Use 1 to 64 visible letters, digits, signs and spaces, and don't begin "
             "with account or forgotten.",
             worker[:80],
         )
     ends = str(int(until.timestamp()))
-    query = {"n": str(spec.seat.votes), "until": ends, **({"worker": named} if named else {})}
-    query["sig"] = signature(key, *_parts(spec, ends, named))
+    query = {"n": str(spec.seat.votes), "until": ends, **({"worker": name} if name else {})}
+    query["sig"] = signature(key, *_parts(spec, ends, name))
     ids = f"&{_PROLIFIC}" if spec.platform.kind == "prolific" else ""
     return f"/c/{spec.name}?{urlencode(query)}{ids}"
 
@@ -92,7 +91,7 @@ def arrival(
     hosts: Sequence[str] = MTURK_HOSTS,
     logged_in: Arrival | None = None,
 ) -> Arrival:
-    """Who comes with the query of a link, in a browser that may be logged in. Raises CampaignLinkError."""
+    """Returns the worker in the query of a link, or the logged-in person. Raises CampaignLinkError."""
     kind = spec.platform.kind
     until = query.get("until", "")
     worker = tidy_name(query.get("worker", "")) if kind == "plain" else ""
@@ -148,7 +147,7 @@ def _mturk(_spec: CampaignSpec, query: Mapping[str, str], hosts: Sequence[str]) 
 
 
 def _site(address: str) -> str:
-    """Scheme and host of an address; empty for what is none."""
+    """Returns the scheme and host of an address; empty for a malformed one."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -157,12 +156,12 @@ def _site(address: str) -> str:
 
 
 def _id(query: Mapping[str, str], name: str) -> str:
-    found = query.get(name, "")
-    if not _ID.fullmatch(found):
+    value = query.get(name, "")
+    if not _ID.fullmatch(value):
         raise CampaignLinkError(_LACKS, name)
-    return found
+    return value
 
 
 def key_bytes(text: str) -> bytes:
-    """A campaign's key as the database keeps it."""
+    """Returns the key of a campaign from its stored text."""
     return hashlib.sha256(text.encode()).digest()

@@ -53,9 +53,9 @@ class _Participant(FileRow):
 
 
 def listed_participants(records: Iterable[Record]) -> dict[str, str]:
-    """Each person of a platform's list with the status that it gives, "" in a list without statuses. Raises RowsError.
+    """Returns the status of each person in a platform's list, "" in a list without statuses. Raises RowsError.
 
-    Of several rows of a person, in whatever order, one that was handed in stands, else one that is at work.
+    If a person has several rows, one that was handed in counts, or else one at work.
     """
     statuses: dict[str, str] = {}
     for _, row in rows_of(records, _Participant):
@@ -70,27 +70,29 @@ def listed_participants(records: Iterable[Record]) -> dict[str, str]:
 
 
 def listed_sessions(records: Iterable[Record]) -> dict[str, list[str]]:
-    """The sitting in each of a person's rows, by person; "" where the row tells none. Raises RowsError."""
+    """Returns the sittings in a person's rows, by person; "" for a row without one. Raises RowsError."""
     return grouped((row.person, row.session) for _, row in rows_of(records, _Participant))
 
 
 def plain_status(status: str) -> str:
-    """A status without case, signs and blanks."""
+    """Returns a status without case, signs and blanks."""
     return without_signs(status)
 
 
 def _progress(status: str) -> int:
-    """How far a worker came: gave the work back, is at it, or handed it in."""
+    """Returns a worker's progress: 0 for work given back, 1 at work, 2 handed in."""
     plain = plain_status(status)
-    return 0 if plain in GIVEN_BACK else 1 if plain in AT_WORK else 2
+    if plain in GIVEN_BACK:
+        return 0
+    return 1 if plain in AT_WORK else 2
 
 
 def confirmation_of(
     person: str, known: Confirmation, has_ended: bool, platform: str, listed: Mapping[str, str]
 ) -> Confirmation:
-    """What a platform's list says of a seat's worker; `known`: what was known before.
+    """Returns the confirmation of a seat's worker by a platform's list; `known` is the one before.
 
-    MTurk's names those alone who have handed in: of others at work it says nothing.
+    MTurk's list only has workers who have handed in, so it says nothing about others at work.
     """
     if person not in listed:
         return known if platform == "mturk" and not has_ended else "rejected"

@@ -1,10 +1,9 @@
 """Qualification: questions with known answers and sample tasks before the work, with feedback, and a second try.
 
-The platforms ask for it: a failed comprehension check needs two tries and is no ground for a rejection. Questions of
-one try are the same whenever the page is opened again, and each is answered once. The next try asks others as far as
-there are, since feedback has told the answers of those before. An answer that has no known one waits for an operator,
-and its try with it, unless the others decide.
-"""
+The platforms require it: a failed comprehension check needs two tries and is no ground for a rejection. The questions
+of a try are the same whenever the page is opened, and each is answered once. The next try has other questions if there
+are enough, since feedback reveals the earlier answers. An answer without a known one waits for an operator, and so does
+its try, unless the other answers decide."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,25 +24,25 @@ from arena.seats.tables import CAMPAIGN_END, SEAT_ENTRY, SEAT_EVENT, SEAT_TRY
 from arena.types import grouped
 
 Tries = Mapping[int, Sequence[bool | None]]
-"""Whether each answer was right, by try; None: nobody has read it yet."""
+"""Whether each answer was right, by try; None: unread."""
 
 
 class QualificationError(VoterError):
-    """An answer that is not asked for, or questions that are missing."""
+    """An answer comes at the wrong time, or questions are missing."""
 
 
 @dataclass(frozen=True)
 class ExamStanding:
-    """Where a worker stands in the qualification."""
+    """A worker's progress in the qualification."""
 
     attempt: int
     number: int
-    """Of the next question, from 1; beyond the last one while answers wait for an operator."""
+    """The number of the next question, from 1; beyond the last one while answers wait for an operator."""
     right: int
-    """In this try."""
+    """The right answers in this try."""
     asked: int
     last: int | None = None
-    """Right answers in the try before, which failed."""
+    """The right answers in the failed try before."""
 
     @property
     def is_waiting(self) -> bool:
@@ -62,7 +61,7 @@ class UnreadAnswer(NamedTuple):
 
     @property
     def name(self) -> str:
-        """By which an operator names it."""
+        """The answer's name for operators."""
         return f"{self.seat}.{self.attempt}.{self.number}"
 
 
@@ -73,23 +72,21 @@ class Qualification:
         self._database = database
 
     def standing(self, seat: Seat) -> ExamStanding | None:
-        """Where the worker stands; None once one try is passed or all are used up."""
+        """Returns the worker's progress; None once a try is passed or all are used up."""
         return _standing(_spec(seat.campaign), self._tries(seat))
 
     def has_passed(self, seat: Seat) -> bool:
-        """Whether a worker who has no question left passed."""
-        return (
-            max((given.count(True) for given in self._tries(seat).values()), default=0)
-            >= _spec(seat.campaign).passed
-        )
+        """Returns whether a worker without remaining questions has passed."""
+        right = [answers.count(True) for answers in self._tries(seat).values()]
+        return max(right, default=0) >= _spec(seat.campaign).passed
 
     def is_waiting(self, seat: Seat) -> bool:
-        """Whether a worker can go on only when an operator has read what they wrote."""
+        """Returns whether a worker has to wait until an operator has read an answer."""
         stands = self.standing(seat) if seat.must_qualify else None
         return stands is not None and stands.is_waiting
 
     def last(self, seat: Seat) -> datetime | None:
-        """Time of the last answer."""
+        """Returns the time of the last answer."""
         with self._database.read() as connection:
             return connection.scalar(
                 select(func.max(SEAT_TRY.c.at)).where(SEAT_TRY.c.seat_id == seat.id)
@@ -108,9 +105,9 @@ class Qualification:
         number: int,
         samples: Sequence[str] = (),
     ) -> str:
-        """The name of a question: of the source's `names` first, then of `samples`.
+        """Returns the name of a question: first from the source's `names`, then from `samples`.
 
-        Raises QualificationError where a source has too few.
+        Raises QualificationError if a source has too few.
         """
         spec = _spec(seat.campaign)
         if len(names) < spec.choices:
@@ -128,7 +125,7 @@ class Qualification:
     def answer(
         self, seat: Seat, stands: ExamStanding, question: str, answer: str, is_right: bool | None
     ) -> None:
-        """Store the answer to the question at which a worker stands; the first one stands.
+        """Stores the answer to a worker's current question; the first one stays.
 
         Raises QualificationError once the seat or its campaign has ended.
         """
@@ -151,8 +148,8 @@ class Qualification:
                 self._database.insert(SEAT_TRY).values(values).on_conflict_do_nothing()
             )
 
-    def given(self, seat: Seat, attempt: int, number: int) -> Row | None:
-        """The row of an answer; None if that question was not answered."""
+    def stored_answer(self, seat: Seat, attempt: int, number: int) -> Row | None:
+        """Returns the row of an answer; None if that question was not answered."""
         mine = (
             (SEAT_TRY.c.seat_id == seat.id)
             & (SEAT_TRY.c.attempt == attempt)
@@ -161,10 +158,10 @@ class Qualification:
         with self._database.read() as connection:
             return connection.execute(select(SEAT_TRY).where(mine)).one_or_none()
 
-    # What operators do
+    # For operators
 
     def unread(self, campaign: Campaign, seats: Iterable[Seat]) -> list[UnreadAnswer]:
-        """What an operator has to read: answers of tries that they may still decide, the oldest first."""
+        """Returns the unread answers that may still decide a try, the oldest first."""
         spec = campaign.spec.qualify
         if spec is None or campaign.ended_at is not None:
             return []
@@ -174,12 +171,14 @@ class Qualification:
         marks = select(SEAT_TRY.c.seat_id, SEAT_TRY.c.attempt, SEAT_TRY.c.is_right).where(mine)
         unread = select(SEAT_TRY).where(mine, SEAT_TRY.c.is_right.is_(None))
         with self._database.read() as connection:
-            given = grouped((row.seat_id, row[1:]) for row in connection.execute(marks))
+            marks_of = grouped((row.seat_id, row[1:]) for row in connection.execute(marks))
             rows = connection.execute(unread.order_by(SEAT_TRY.c.at)).all()
         attempts = {}
         for seat in seats:
-            stands = _standing(spec, grouped(given.get(seat.id, ()))) if seat.must_qualify else None
-            attempts[seat.id] = stands.attempt if stands else None
+            attempts[seat.id] = None
+            if seat.must_qualify:
+                stands = _standing(spec, grouped(marks_of.get(seat.id, ())))
+                attempts[seat.id] = stands.attempt if stands else None
         return [
             UnreadAnswer(row.seat_id, row.attempt, row.number, row.question, row.answer, row.at)
             for row in rows
@@ -187,7 +186,7 @@ class Qualification:
         ]
 
     def judge(self, answer: UnreadAnswer, is_right: bool, note: Note) -> bool:
-        """Store what an operator says of an answer; False where somebody has said it already."""
+        """Stores an operator's judgement of an answer; False if it has one already."""
         mine = (
             (SEAT_TRY.c.seat_id == answer.seat)
             & (SEAT_TRY.c.attempt == answer.attempt)
@@ -201,7 +200,7 @@ class Qualification:
         return bool(judged.rowcount)
 
     def last_answers(self, campaign: Campaign) -> dict[int, datetime]:
-        """Time of each seat's last answer."""
+        """Returns the time of each seat's last answer."""
         tries = select(SEAT_TRY.c.seat_id, func.max(SEAT_TRY.c.at).label("at"))
         mine = (SEAT_ENTRY.c.seat_id == SEAT_TRY.c.seat_id) & (
             SEAT_ENTRY.c.campaign_id == campaign.id
@@ -214,20 +213,20 @@ class Qualification:
 def _standing(spec: QualifySpec, tries: Tries) -> ExamStanding | None:
     last = None
     for attempt in range(1, spec.tries + 1):
-        given = tries.get(attempt, ())
-        right = given.count(True)
-        if len(given) < spec.total:
-            return ExamStanding(attempt, len(given) + 1, right, spec.total, last)
+        answers = tries.get(attempt, ())
+        right = answers.count(True)
+        if len(answers) < spec.total:
+            return ExamStanding(attempt, len(answers) + 1, right, spec.total, last)
         if right >= spec.passed:
             return None
-        if right + given.count(None) >= spec.passed:
+        if right + answers.count(None) >= spec.passed:
             return ExamStanding(attempt, spec.total + 1, right, spec.total, last)
         last = right
     return None
 
 
 def _drawn(seat: Seat, purpose: str, names: Sequence[str], place: int) -> str:
-    """The name at a place of the seat's own order, which begins anew where it ends."""
+    """Returns the name at a place of the seat's own order, which repeats."""
     coin = random.Random(signature(seat.campaign.key, purpose, seat.id))
     order = coin.sample(list(names), len(names))
     return order[place % len(order)]
@@ -235,5 +234,5 @@ def _drawn(seat: Seat, purpose: str, names: Sequence[str], place: int) -> str:
 
 def _spec(campaign: Campaign) -> QualifySpec:
     spec = campaign.spec.qualify
-    assert spec is not None, "asked only where there is a qualification"
+    assert spec is not None, "only campaigns with a qualification get here"
     return spec

@@ -1,8 +1,7 @@
-"""Seats: one for each person in a campaign, whatever the browser; what has happened to it says where it stands.
+"""Seats: one for each person in a campaign, in any browser; its events determine its state.
 
-A seat's address holds its number and our signature, so that a frame without cookies, another browser and another
-server know it. Its voter is the person's, the same in every campaign of the platform: nobody judges a tuple twice.
-"""
+A seat's address has its number and our signature, so that it works in a frame without cookies, in another browser and
+on another server. Its voter is the same in every campaign of the platform, so that nobody judges a tuple twice."""
 
 import json
 import re
@@ -26,7 +25,8 @@ from arena.seats.worker_names import is_erased
 from arena.types import Confirmation
 
 SeatEvent = Literal["qualified", "failed", "done", "full", "withdrew"]
-"""Passed the qualification, or failed it for good; gave all; was stopped with all; took consent back."""
+"""qualified, failed: the qualification's result; done: all work given; full: the campaign ended before; withdrew:
+consent was withdrawn."""
 ENDS: tuple[SeatEvent, ...] = ("failed", "done", "full", "withdrew")
 _TOKEN = re.compile(r"([1-9][0-9]{0,8})\.([0-9a-f]{32})", re.ASCII)
 
@@ -42,7 +42,7 @@ class Seat:
     session: str
     reply_to: str
     code: str
-    """Shown at the end where the platform has no code of its own."""
+    """The code shown at the end if the platform has none of its own."""
     arrived_at: datetime
     confirmation: Confirmation
     is_qualified: bool
@@ -59,13 +59,12 @@ class Seat:
 
     @property
     def end_code(self) -> str:
-        """The code with which the worker goes back; empty before the end, and for who took consent back."""
+        """The worker's completion code; empty before the end, and after consent was withdrawn."""
         if self.end is None or self.end == "withdrew":
             return ""
         platform = self.campaign.spec.platform
-        return {"done": platform.done, "failed": platform.failed, "full": platform.full}[
-            self.end
-        ] or self.code
+        codes = {"done": platform.done, "failed": platform.failed, "full": platform.full}
+        return codes[self.end] or self.code
 
 
 class SeatStore:
@@ -77,20 +76,20 @@ class SeatStore:
         self._key = database.secret_key("workers")
 
     def find(self, campaign: Campaign, token: str) -> Seat | None:
-        """The seat of an address; None for one that we did not make."""
-        found = _TOKEN.fullmatch(token)
-        if found is None or not is_signed(campaign.key, found[2], "seat", int(found[1])):
+        """Returns the seat of an address; None for one that we did not make."""
+        match = _TOKEN.fullmatch(token)
+        if match is None or not is_signed(campaign.key, match[2], "seat", int(match[1])):
             return None
         with self._database.read() as connection:
-            return self._one(connection, campaign, SEAT.c.id == int(found[1]))
+            return self._one(connection, campaign, SEAT.c.id == int(match[1]))
 
     def of(self, campaign: Campaign, arrival: Arrival) -> Seat | None:
-        """The seat that a person has already."""
+        """Returns the existing seat of a person, if any."""
         with self._database.read() as connection:
             return self._one(connection, campaign, SEAT_ENTRY.c.person == arrival.person)
 
     def enter(self, campaign: Campaign, arrival: Arrival, network: str | None) -> Seat:
-        """The person's seat, taken now or found again under the new session of one that has not ended.
+        """Returns the person's seat: a new one, or the existing one with the new session if it has not ended.
 
         Raises CampaignLinkError.
         """
@@ -121,11 +120,10 @@ class SeatStore:
     ) -> Seat:
         check_open(campaign)
         most = campaign.spec.platform.most_of_network
-        if (
-            network
-            and most is not None
-            and self._days.more(connection, network, "seats", of=str(campaign.id)) > most
-        ):
+        taken = 0
+        if network and most is not None:
+            taken = self._days.more(connection, network, "seats", campaign=str(campaign.id))
+        if most is not None and taken > most:
             raise CampaignLinkError(
                 "Your network has opened {} links of this campaign today, the most for one network. Go on under a link "
                 "that you opened before, or come again tomorrow.",
@@ -150,7 +148,9 @@ class SeatStore:
         return _seats(connection, campaign, SEAT.c.id == seat)[0]
 
     def _voter(self, connection: Connection, platform: str, person: str) -> int:
-        """The voter of a platform's worker, in every campaign, also of before a restore; no cookie has such a hash."""
+        """Returns the voter of a platform's worker, in every campaign, even after a restore; no cookie has such a
+        hash.
+        """
         seats = select(SEAT.c.voter_id, CAMPAIGN.c.spec).where(SEAT_ENTRY.c.person == person)
         joined = seats.join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id).join(CAMPAIGN)
         for row in connection.execute(joined.order_by(SEAT.c.id)):
@@ -168,9 +168,9 @@ class SeatStore:
         ).scalar_one()
 
     def note(self, seat: Seat, kind: SeatEvent) -> Seat:
-        """Add what happened to a seat, once; a seat that has ended stays as it ended.
+        """Adds an event to a seat, once; a seat that has ended doesn't change.
 
-        What was given by who takes consent back counts nowhere from then on.
+        After consent is withdrawn, the seat's work counts nowhere.
         """
         with self._database.write() as connection:
             lock(connection, seat.voter)
@@ -183,18 +183,18 @@ class SeatStore:
                     self._database.insert(SEAT_EVENT).values(values).on_conflict_do_nothing()
                 )
                 if kind == "withdrew":
-                    these = update(SEAT).where(SEAT.c.id == seat.id)
-                    connection.execute(these.values(confirmation="rejected"))
+                    mine = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(mine.values(confirmation="rejected"))
                     bump_counter(connection, CONFIRMATIONS)
             return _seats(connection, seat.campaign, SEAT.c.id == seat.id)[0]
 
     def all(self, campaign: Campaign) -> list[Seat]:
-        """A campaign's seats in order of arrival."""
+        """Returns a campaign's seats in order of arrival."""
         with self._database.read() as connection:
             return _seats(connection, campaign)
 
     def participants(self, campaign: Campaign) -> dict[str, str]:
-        """The platform's own list of who took part, with the status that it gives each."""
+        """Returns the platform's own list of participants, with the status of each."""
         mine = select(PARTICIPANT.c.person, PARTICIPANT.c.status).where(
             PARTICIPANT.c.campaign_id == campaign.id
         )
@@ -208,25 +208,25 @@ class SeatStore:
         note: Note | None = None,
         taken_back: Note | None = None,
     ) -> None:
-        """Replace the platform's list, by which seats are confirmed and rejected.
+        """Replaces the platform's list, which confirms and rejects seats.
 
-        `taken_back`: what else is stored where seats that were confirmed are so no longer.
+        `taken_back` stores more if confirmed seats lose their confirmation.
         """
         with self._database.write() as connection:
             take_turn(connection, PARTICIPANT)
             connection.execute(PARTICIPANT.delete().where(PARTICIPANT.c.campaign_id == campaign.id))
             rows = [
-                {"campaign_id": campaign.id, "person": one, "status": status}
-                for one, status in listed.items()
+                {"campaign_id": campaign.id, "person": person, "status": status}
+                for person, status in listed.items()
             ]
             if rows:
                 connection.execute(insert(PARTICIPANT), rows)
             is_loss = False
             for seat in _seats(connection, campaign):
-                told = _confirmation(seat, listed)
-                if told != seat.confirmation:
-                    these = update(SEAT).where(SEAT.c.id == seat.id)
-                    connection.execute(these.values(confirmation=told))
+                confirmation = _confirmation(seat, listed)
+                if confirmation != seat.confirmation:
+                    changed = update(SEAT).where(SEAT.c.id == seat.id)
+                    connection.execute(changed.values(confirmation=confirmation))
                     is_loss |= seat.confirmation == "confirmed"
             bump_counter(connection, CONFIRMATIONS)
             if taken_back and is_loss:
@@ -240,7 +240,7 @@ class SeatStore:
 
 
 def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
-    """What a platform's list says of a seat; nothing of one whose worker was forgotten: its votes stay as they are."""
+    """Returns a seat's confirmation by a platform's list; unchanged if its worker was forgotten."""
     if seat.end == "withdrew":
         return "rejected"
     if is_erased(seat.person):
@@ -250,7 +250,7 @@ def _confirmation(seat: Seat, listed: Mapping[str, str]) -> Confirmation:
 
 
 def _first_confirmation(connection: Connection, campaign: Campaign, person: str) -> Confirmation:
-    """What is known of a worker who comes: of one who was not here, a list that is there says nothing by silence."""
+    """Returns the confirmation of an arriving worker; a missing row in an existing list means nothing yet."""
     platform = campaign.spec.platform
     mine = (PARTICIPANT.c.campaign_id == campaign.id) & (PARTICIPANT.c.person == person)
     status = connection.scalar(select(PARTICIPANT.c.status).where(mine))
@@ -261,7 +261,7 @@ def _first_confirmation(connection: Connection, campaign: Campaign, person: str)
 
 
 def check_open(campaign: Campaign) -> None:
-    """Raise CampaignLinkError for a campaign that has ended: nobody new comes in."""
+    """Raises CampaignLinkError for a campaign that has ended, since nobody new comes in."""
     if campaign.ended_at is not None:
         raise CampaignLinkError(
             "This campaign has all its answers. Thank you; please return it on your platform."
@@ -271,14 +271,14 @@ def check_open(campaign: Campaign) -> None:
 def _seats(
     connection: Connection, campaign: Campaign, where: ColumnElement[bool] | None = None
 ) -> list[Seat]:
-    of_these = SEAT_ENTRY.c.campaign_id == campaign.id
+    wanted = SEAT_ENTRY.c.campaign_id == campaign.id
     if where is not None:
-        of_these &= where
+        wanted &= where
     entries = select(SEAT, SEAT_ENTRY).join(SEAT_ENTRY, SEAT_ENTRY.c.seat_id == SEAT.c.id)
-    rows = connection.execute(entries.where(of_these).order_by(SEAT.c.id)).all()
-    these = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(of_these)
+    rows = connection.execute(entries.where(wanted).order_by(SEAT.c.id)).all()
+    wanted_ids = select(SEAT_ENTRY.c.seat_id).join(SEAT).where(wanted)
     events: dict[int, dict[str, datetime]] = {}
-    for event in connection.execute(select(SEAT_EVENT).where(SEAT_EVENT.c.seat_id.in_(these))):
+    for event in connection.execute(select(SEAT_EVENT).where(SEAT_EVENT.c.seat_id.in_(wanted_ids))):
         events.setdefault(event.seat_id, {})[event.kind] = event.at
     return [_seat(row, campaign, events.get(row.id, {})) for row in rows]
 

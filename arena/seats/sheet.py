@@ -1,7 +1,7 @@
-"""Pay sheet: a row for each worker of a campaign, with what is proposed and why. Nobody is paid or refused by it.
+"""Pay sheet: a row for each worker of a campaign, with a proposal and its reason. The sheet pays and refuses nobody.
 
 No row says "reject": haste and disagreement are reasons to look, and the platforms refuse a rejection for a failed
-comprehension check. Who is not in the platform's own list is paid by nobody.
+comprehension check. Workers who are missing in the platform's own list are not paid.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,31 +20,32 @@ SeatState = Literal["working", "abandoned", "done", "full", "failed", "withdrew"
 Proposal = Literal[
     "approve", "ask to return", "look", "wait", "none", "unknown to the platform: pay nobody"
 ]
-_OF_WHO_FAILED: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
-"""By platform, where it is not to be approved: anybody may log in, with any number of accounts."""
+_AFTER_FAILURE: Mapping[str, Proposal] = {"prolific": "ask to return", "login": "look"}
+"""The proposals after a failed qualification by platform, "approve" on others. Anybody may log in, with any number of
+accounts."""
 
 
 class SeatWork(NamedTuple):
-    """What a seat gave."""
+    """The work of a seat."""
 
     votes: int = 0
     checks: int = 0
     failed_checks: int = 0
     last: datetime | None = None
-    """Time of the last answer, in the qualification too."""
+    """The time of the last answer, also in the qualification."""
     agreed: int = 0
-    """Answers of others to the same pieces that were the same."""
+    """Others' answers to the same pieces that agree."""
     others: int = 0
-    """Answers of others to the same pieces."""
+    """Others' answers to the same pieces."""
     flags: Sequence[str] = ()
-    """Reasons in words."""
+    """The reasons in words."""
     skipped_checks: int = 0
     hasty: int = 0
-    """Answers, to checks too, that came sooner than they can be read."""
+    """Answers, including those to checks, that came faster than anybody reads."""
 
 
 class SheetRow(NamedTuple):
-    """A row of the sheet; its fields are the columns of the file."""
+    """A row of the sheet; its fields are the file's columns."""
 
     person: str
     session: str
@@ -70,7 +71,7 @@ class SheetRow(NamedTuple):
 
 
 def state_of(seat: Seat, last: datetime | None, at: datetime) -> SeatState:
-    """Where a seat stands: *abandoned* is one without an answer for the seat's minutes, which may still come back."""
+    """Returns the state of a seat; an *abandoned* one had no answer for the seat's minutes, but may still come back."""
     if seat.end is not None:
         return seat.end if seat.end != "qualified" else "working"
     idle = at - max(filter(None, (seat.arrived_at, last)))
@@ -88,12 +89,18 @@ def pay_rows(
     listed: Mapping[str, str],
     at: datetime,
 ) -> list[SheetRow]:
-    """The rows of a campaign's sheet; `listed`: the status of each person in the platform's list, empty without one."""
+    """Returns the rows of a campaign's sheet; `listed`: the status of each person in the platform's list, if any."""
     rows = [_row(seat, work.get(seat.id, SeatWork()), listed, at) for seat in seats]
     came = {seat.person for seat in seats}
     return rows + [
         _absent(campaign.spec, person, listed[person]) for person in listed if person not in came
     ]
+
+
+def _in_list(person: str, listed: Mapping[str, str]) -> Literal["yes", "no", "not uploaded"]:
+    if not listed:
+        return "not uploaded"
+    return "yes" if person in listed else "no"
 
 
 def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) -> SheetRow:
@@ -103,16 +110,14 @@ def _row(seat: Seat, work: SeatWork, listed: Mapping[str, str], at: datetime) ->
     proposal, why = _proposal(seat, state, work, listed)
     end = seat.ended_at or work.last
     minutes = round((end - seat.arrived_at).total_seconds() / 60, 1) if end else None
-    pay = (
-        spec.seat.pay
-        if proposal == "approve" or (proposal == "look" and state in ("done", "full"))
-        else 0.0
-    )
+    is_finished = state in ("done", "full")
+    is_paid = proposal == "approve" or (proposal == "look" and is_finished)
+    pay = spec.seat.pay if is_paid else 0.0
     return SheetRow(
         person=seat.person,
         session=seat.session,
         state=state,
-        in_platform_list="not uploaded" if not listed else "yes" if seat.person in listed else "no",
+        in_platform_list=_in_list(seat.person, listed),
         platform_status=status,
         confirmation=seat.confirmation,
         votes=work.votes,
@@ -149,16 +154,16 @@ def _proposal(
     if spec.platform.must_confirm and not listed:
         return "look", "upload the platform's list first: who is not in it is paid by nobody"
     if state == "failed":
-        told = "did not pass the qualification, which is no ground for a rejection"
-        return _OF_WHO_FAILED.get(spec.platform.kind, "approve"), told
+        reason = "did not pass the qualification, which is no ground for a rejection"
+        return _AFTER_FAILURE.get(spec.platform.kind, "approve"), reason
     reasons = _doubts(spec, seat, work)
     return ("look", "; ".join(reasons)) if reasons else ("approve", _given(seat, work))
 
 
 def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
-    """Why somebody should look at a seat before it is paid."""
+    """Returns the reasons to look at a seat before it is paid."""
     reasons = []
-    # a short seat has one check
+    # A short seat has only one check.
     if work.failed_checks and work.failed_checks >= min(spec.checks.fail, work.checks):
         reasons.append(f"failed {work.failed_checks} of {work.checks} checks")
     if work.skipped_checks >= (spec.checks.fail if work.checks else 1):
@@ -171,15 +176,15 @@ def _doubts(spec: CampaignSpec, seat: Seat, work: SeatWork) -> list[str]:
 
 
 def _unfinished(seat: Seat, state: SeatState, work: SeatWork, status: str) -> tuple[Proposal, str]:
-    given = _given(seat, work)
+    work_in_words = _given(seat, work)
     if state == "withdrew":
         return "ask to return", "took consent back"
     if status and plain_status(status) not in AT_WORK:
-        return "look", f"{given}, and handed in"
+        return "look", f"{work_in_words}, and handed in"
     return (
-        ("wait", f"{given} so far")
+        ("wait", f"{work_in_words} so far")
         if state == "working"
-        else ("ask to return", f"{given} and stopped")
+        else ("ask to return", f"{work_in_words} and stopped")
     )
 
 
@@ -188,7 +193,7 @@ def _given(seat: Seat, work: SeatWork) -> str:
 
 
 def _absent(spec: CampaignSpec, person: str, status: str) -> SheetRow:
-    """Who stands in the platform's list and has no seat: such a worker may have handed in a code of somebody else."""
+    """Returns the row of a listed worker without a seat, who may have handed in somebody else's code."""
     gone = plain_status(status) in GIVEN_BACK | AT_WORK
     proposal: Proposal = "none" if gone else "ask to return"
     return SheetRow(

@@ -1,4 +1,4 @@
-"""Campaign spec: what an operator asks of a campaign, as a TOML file or a form says it, whatever its task is."""
+"""Campaign spec: an operator's settings of a campaign of any task, from a TOML file or a form."""
 
 import json
 import tomllib
@@ -12,11 +12,12 @@ from arena.validation import must_be, number, one_line, whole
 MOST_BYTES = 1_000_000
 NETWORK_SEATS = 10
 PlatformKind = Literal["plain", "login", "prolific", "mturk"]
-"""plain: a link for each worker; login: one for all who log in here; the others are one that the platform fills in."""
+"""plain: a link for each worker; login: one link for all who log in here; others: a link that the platform
+completes."""
 
 
 class CampaignError(ValueError):
-    """A campaign that cannot be made or found; the message says what to mend."""
+    """A campaign cannot be made or found; the message says what to fix."""
 
 
 class SpecPart(BaseModel):
@@ -26,7 +27,7 @@ class SpecPart(BaseModel):
 
 
 def worded(expected: str, most: int = 200) -> Any:
-    """A text that is not blank, for `Annotated`."""
+    """Returns the rule for a text that is not blank, for `Annotated`."""
     return must_be(
         f"{expected}, of 1 to {most} letters",
         lambda text: 0 < len(text.strip()) <= most and "\0" not in text,
@@ -42,12 +43,12 @@ Name = Annotated[
 
 
 class SeatSpec(SpecPart):
-    """What one worker does, and for how much."""
+    """A worker's quota and pay."""
 
     votes: Annotated[int, whole(1, 1000)]
-    """Pieces that a worker takes; checks come on top."""
+    """The pieces of a worker; checks come on top."""
     minutes: Annotated[int, whole(1, 24 * 60)] = 30
-    """How long a piece waits for its answer before it is given to somebody else."""
+    """The minutes that a piece waits for its answer before somebody else gets it."""
     pay: Annotated[float, Field(strict=False), number(0, 10_000)]
     currency: Annotated[
         str, Field(pattern="^[A-Z]{3}$"), must_be("three capital letters, as in 'USD'")
@@ -58,12 +59,12 @@ class QualifySpec(SpecPart):
     """The qualification: questions with a known answer, sample tasks, or both, before the work."""
 
     items: str = ""
-    """Source of check items, of which `asked` are questions; empty: none is."""
+    """The source of check items for `asked` questions; empty: no questions."""
     asked: Annotated[int, whole(1, 50)] = 6
     samples: Annotated[int, whole(0, 20)] = 0
-    """How many of a project's sample tasks come after them."""
+    """The number of a project's sample tasks after the questions."""
     passed: Annotated[int, Field(alias="pass"), whole(1, 70)] = 5
-    """Of all together."""
+    """The right answers needed, of all questions and samples."""
     tries: Annotated[int, whole(1, 5)] = 2
 
     @property
@@ -79,15 +80,15 @@ class ChecksSpec(SpecPart):
     """Pieces with a known answer among the work."""
 
     items: str = ""
-    """Source of check items; empty: every one."""
+    """The source of check items; empty: all sources."""
     share: Annotated[float, Field(strict=False), number(0.01, 0.5)] = 0.1
-    """Of a seat's pieces: at least one, outside the quota."""
+    """The share of checks for a seat's pieces: at least one check, outside the quota."""
     fail: Annotated[int, whole(1, 50)] = 2
-    """Failed checks with which what a worker gave is asked of somebody else."""
+    """The failed checks from which on somebody else gets a worker's pieces."""
 
 
 class PlatformSpec(SpecPart):
-    """Where the workers come from, and the codes with which they go back."""
+    """The workers' platform, and its completion codes."""
 
     kind: PlatformKind = "plain"
     study: str = ""
@@ -96,25 +97,25 @@ class PlatformSpec(SpecPart):
     failed: str = ""
     full: str = ""
     confirm_hours: Annotated[int, whole(1, 24 * 90)] = 24
-    """How long a worker whom the platform's list has not confirmed holds places, from the arrival on."""
+    """The hours from the arrival that an unconfirmed worker holds places."""
     network_seats: Annotated[int, whole(1, 100_000)] | None = None
-    """Most seats that one network may take in a day; None: 10, and any number where each worker has a link."""
+    """The most seats of a network in a day; None: 10, or any number if each worker has a link."""
 
     @property
     def must_confirm(self) -> bool:
-        """Whether a link's worker is whoever the browser says, until the platform's list tells."""
+        """Whether the worker's id comes from the browser, and has to be confirmed by the platform's list."""
         return self.kind in ("prolific", "mturk")
 
     @property
     def most_of_network(self) -> int | None:
-        """Most seats that one network may take in a day; None: any number."""
+        """The most seats of a network in a day; None: any number."""
         if self.network_seats is None and self.kind != "plain":
             return NETWORK_SEATS
         return self.network_seats
 
 
 class CampaignSpec(SpecPart):
-    """What every campaign has; a task's own spec adds what it draws from, and when it stops."""
+    """The settings of every campaign; a task's own spec adds its items and its stop."""
 
     name: Name
     instructions: Annotated[str, worded("what a worker is told", 5000)] = (
@@ -125,11 +126,11 @@ class CampaignSpec(SpecPart):
     checks: ChecksSpec = ChecksSpec()
     platform: PlatformSpec = PlatformSpec()
     valid_days: Annotated[int, whole(1, 365)] = 30
-    """How long the links hold."""
+    """The days that links are valid."""
 
     @property
     def sample_count(self) -> int:
-        """How many sample tasks there are for the qualification."""
+        """The number of sample tasks for the qualification."""
         return 0
 
     @property
@@ -138,9 +139,10 @@ class CampaignSpec(SpecPart):
         return False
 
     def mistake(self) -> str:
-        """What two settings say against each other; empty if nothing."""
-        if self.qualify and (told := self._mistake_of(self.qualify)):
-            return told
+        """Returns the contradiction between two settings; empty if there is none."""
+        mistake = self._mistake_of(self.qualify) if self.qualify else ""
+        if mistake:
+            return mistake
         if self.platform.kind == "prolific":
             for name in ("study", "done", "failed", "full"):
                 if not getattr(self.platform, name):
@@ -163,7 +165,7 @@ AnySpec = TypeVar("AnySpec", bound=CampaignSpec)
 
 
 def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: Any) -> AnySpec:
-    """A spec out of a TOML file's bytes or a form's values; `more` are others beside them. Raises CampaignError."""
+    """Returns a spec from a TOML file's bytes or a form's values, and `more` values. Raises CampaignError."""
     if isinstance(content, bytes):
         if len(content) > MOST_BYTES:
             raise CampaignError(
@@ -177,7 +179,7 @@ def read_spec(kind: type[AnySpec], content: bytes | Mapping[str, Any], **more: A
 
 
 def stored_spec(kind: type[AnySpec], text: str) -> AnySpec:
-    """A spec as the database keeps it. Raises CampaignError."""
+    """Returns a stored spec. Raises CampaignError."""
     return _checked(lambda: kind.model_validate(json.loads(text)))
 
 

@@ -1,9 +1,7 @@
-"""Seat tables: campaigns, and who came in under them; a worker's seat itself stands in `battles.tables`.
+"""Seat tables: campaigns and their workers; the seats themselves are in `battles.tables`.
 
-Events are only added. All of it is in the backup, which is private: who returns after a wipe finds his seat, and is
-paid. Nothing of it is ever exported to the public. What a worker answered in a qualification is deleted when the worker
-is forgotten.
-"""
+Events are only added. The private backup has all tables, so that a worker who returns after a wipe finds the seat, and
+is paid. The public export has none. A worker's answers in a qualification are deleted when the worker is forgotten."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Integer, Table, Text, UniqueConstraint
 
@@ -20,7 +18,7 @@ CAMPAIGN = Table(
     Column("key", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
 )
-"""`spec`: what the operator asked for, as JSON; `key`: signs its links and the addresses of its seats."""
+"""`spec`: the operator's settings, as JSON; `key`: signs its links and the addresses of its seats."""
 CAMPAIGN_END = Table(
     "campaign_end",
     METADATA,
@@ -47,7 +45,7 @@ SEAT_EVENT = Table(
     Column("kind", Text, primary_key=True),
     Column("at", Moment, nullable=False),
 )
-"""What happens to a seat once: see `seats.SeatEvent`."""
+"""Events of a seat, each once: see `seats.SeatEvent`."""
 SEAT_TRY = Table(
     "seat_try",
     METADATA,
@@ -67,4 +65,4 @@ PARTICIPANT = Table(
     Column("person", Text, primary_key=True),
     Column("status", Text, nullable=False),
 )
-"""The platform's own list of who took part, as the operator uploaded it last."""
+"""The platform's own list of participants, as last uploaded."""

@@ -1,9 +1,10 @@
-"""Task: what a person does in a seat, whatever it is: a seat draws pieces, shows them, takes answers.
+"""Task: the interface of any work in a seat, which draws pieces, shows them and takes answers.
 
-Errors are `VoterError`s, which the worker reads. `words` is the language of the page.
+Errors are `VoterError`s, which the worker reads. `words` are those of the page's language.
 """
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
@@ -12,6 +13,10 @@ from arena.seats.campaigns import Campaign
 from arena.seats.seats import Seat
 
 Words = Mapping[str, str]
+ENOUGH = 30
+"""The fewest answers for a median time."""
+FRESH_SECONDS = 60.0
+"""Seconds until a time is measured again."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +24,10 @@ class Piece:
     """A piece of work as a worker sees it."""
 
     token: str
-    """What the page sends back with the answer; the task checks whose it is."""
+    """The token that the page sends back with the answer; the task checks its owner."""
     html: str
     name: str
-    """What stays of the token when an answer is taken back."""
+    """The part of the token that stays when an answer is taken back."""
     phase: Literal["open", "voted"]
     said: str = ""
     answer: str = ""
@@ -30,18 +35,18 @@ class Piece:
 
 
 class SeatProgress(NamedTuple):
-    """What a seat has given: votes, or other pieces of work, and checks apart."""
+    """A seat's progress: votes, or other pieces of work, and separately checks."""
 
     votes: int = 0
     checks: int = 0
     failed_checks: int = 0
     skipped: int = 0
     last: datetime | None = None
-    """Time of the last answer."""
+    """The time of the last answer."""
 
 
 class ExamAnswer(NamedTuple):
-    """What a worker answered to a question of the qualification."""
+    """A worker's answer to a question of the qualification."""
 
     text: str
     is_right: bool | None
@@ -49,37 +54,37 @@ class ExamAnswer(NamedTuple):
 
 
 class ExamQuestion(Protocol):
-    """A question of the qualification, as a page shows it."""
+    """A question of the qualification for a page."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def html(self) -> str:
-        """What is asked, above the form."""
+        """The question, above the form."""
         ...
 
     def read(self, form: Mapping[str, str]) -> ExamAnswer:
-        """The answer that a form gives. Raises VoterError for none."""
+        """Returns the answer in a form. Raises VoterError for none."""
         ...
 
     def dock(
         self, action: str, number: str, said: str, problem: str, words: Words, typed: Words
     ) -> str:
-        """The form, which sends `number` along; `said` stands above it."""
+        """Returns the form, which also sends `number`; `said` is shown above it."""
         ...
 
     def told(self, action: str, answer: ExamAnswer, words: Words) -> str:
-        """What a worker reads about an answer that is right or wrong, and the way on."""
+        """Returns the feedback on an answer, and the way on."""
         ...
 
 
 class SeatTask(Protocol):
-    """What every task does for a seat; by itself it has no words, checks and practice of its own."""
+    """The work of a seat in a task; by default without words, checks and practice of its own."""
 
     @property
     def words(self) -> Mapping[str, Words]:
-        """What the pages of this task say otherwise, by language."""
+        """The task's own words for its pages, by language."""
         return {}
 
     def progress(self, seat: Seat) -> SeatProgress: ...
@@ -88,27 +93,29 @@ class SeatTask(Protocol):
         return 0
 
     def whole_seconds(self, campaign: Campaign) -> float | None:
-        """How long a seat usually takes for all its pieces and checks; None where nothing is known."""
+        """Returns the usual seconds of all of a seat's pieces and checks; None if unknown."""
         return None
 
     def piece(self, seat: Seat, network: str | None, words: Words) -> Piece | None:
-        """The seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
+        """Returns the seat's unfinished piece, or a new one; None if the campaign has nothing left for it."""
         ...
 
     def is_full(self, campaign: Campaign) -> bool:
-        """Whether nothing is left for anybody new, though the campaign has not ended."""
+        """Returns whether nothing is left for new workers, although the campaign has not ended."""
         return False
 
     def waits(self, seat: Seat) -> bool:
-        """Whether a seat without a piece may still get one: others hold what is left, or it was skipped."""
+        """Returns whether a seat without a piece may get one later, since others hold the rest, or the seat skipped
+        it.
+        """
         return False
 
     def dock(
         self, seat: Seat, piece: Piece, action: str, problem: str, words: Words, typed: Words
     ) -> str:
-        """The form under a piece, which is sent to `action`; its buttons are what may be answered.
+        """Returns the form under a piece, which is sent to `action`; its buttons are the possible answers.
 
-        `typed`: the fields of a form that was not taken, which are not lost.
+        `typed`: the fields of a refused form, which are not lost.
         """
         ...
 
@@ -117,18 +124,37 @@ class SeatTask(Protocol):
     def undo(self, seat: Seat, token: str) -> None: ...
 
     def finish(self, seat: Seat, token: str) -> None:
-        """Make an answer final: the next piece may be drawn."""
+        """Makes an answer final, so that the next piece may be drawn."""
         ...
 
     def skip(self, seat: Seat, token: str, reason: Any) -> None: ...
 
     def exam_names(self, source: str) -> Sequence[str]:
-        """The questions of a source, by name, in an order that stays."""
+        """Returns the names of a source's questions, in a stable order."""
         return ()
 
     def sample_names(self, seat: Seat) -> Sequence[str]:
-        """The sample tasks of the seat's campaign, likewise."""
+        """Returns the names of the sample tasks of the seat's campaign, in a stable order."""
         return ()
 
     def exam_question(self, seat: Seat, name: str, words: Words) -> ExamQuestion | None:
         return None
+
+
+class MeasuredTimes:
+    """The seconds of a question in each campaign, which a worker sees before consent; measured once a minute."""
+
+    def __init__(self, measure: Callable[[Campaign], float | None]) -> None:
+        self._measure = measure
+        self._measured: dict[int, tuple[float, float | None]] = {}
+
+    def seconds(self, campaign: Campaign) -> float | None:
+        """Returns the seconds of a campaign's question; None if nothing is known."""
+        present = time.monotonic()
+        if campaign.id in self._measured:
+            measured_at, seconds = self._measured[campaign.id]
+            if present - measured_at <= FRESH_SECONDS:
+                return seconds
+        seconds = self._measure(campaign)
+        self._measured[campaign.id] = (present, seconds)
+        return seconds

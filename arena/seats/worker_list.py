@@ -1,4 +1,4 @@
-"""Worker list: the people to whom an operator sends plain links, a name on each line or in a column of a table."""
+"""Worker list: the people who get plain links from an operator, a name on each line or in a column of a table."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,12 +16,12 @@ _COLUMNS = (
     *("annotator", "annotators", "annotatorid", "person", "persons", "people"),
     *("name", "names", "fullname", "username", "id", "ids"),
 )
-"""How a column of workers is called, without case and signs. Of several, the one that stands first here is taken."""
+"""The names of a column of workers, without case and signs; the first one here counts."""
 _SIGNS = ("\t", ";", ",")
 _TEXT_TABLES = (".csv", ".tsv")
 _OTHER_TABLES = (".xlsx", ".parquet", ".json", ".jsonl", ".ndjson")
-_TOLD = 5
-"""Names that an error lists."""
+_MOST_NAMED = 5
+"""The most names that an error lists."""
 
 
 class _WorkerRow(FileRow):
@@ -38,7 +38,7 @@ class ListedWorker(NamedTuple):
 
 
 def read_workers(path: Path) -> list[ListedWorker]:
-    """The workers in a file: lines of text, or a table. Raises RowsError."""
+    """Returns the workers in a file: lines of text, or a table. Raises RowsError."""
     suffix = path.suffix.lower()
     if suffix in _OTHER_TABLES:
         return _each_once(_of_table(path))
@@ -46,26 +46,25 @@ def read_workers(path: Path) -> list[ListedWorker]:
 
 
 def listed_workers(lines: Sequence[str], is_table: bool = False) -> list[ListedWorker]:
-    """The workers on lines, the first of which may be a header; it may be that of CSV or TSV with more columns.
+    """Returns the workers on lines; the first line may be a header, also of CSV or TSV with more columns.
 
-    Empty lines are no matter. `is_table`: a first line of several cells is a header, even of unknown columns. Raises
+    Empty lines are ignored. `is_table`: a first line of several cells is a header, even of unknown columns. Raises
     RowsError.
     """
     rows = [row for row, line in enumerate(lines, 1) if line.strip()]
     header = lines[rows[0] - 1] if rows else ""
-    found = [sign for sign in _SIGNS if sign in header]
-    known = [sign for sign in found if _has_column(header.split(sign))]
-    if known or (is_table and found and not _is_quoted(header)):
-        kept = [lines[row - 1] for row in rows]
-        return _each_once(
-            _of_text_table(kept, rows, ".tsv" if "\t" in (known or found) else ".csv")
-        )
+    signs = [sign for sign in _SIGNS if sign in header]
+    known = [sign for sign in signs if _has_column(header.split(sign))]
+    if known or (is_table and signs and not _is_quoted(header)):
+        filled = [lines[row - 1] for row in rows]
+        suffix = ".tsv" if "\t" in (known or signs) else ".csv"
+        return _each_once(_of_text_table(filled, rows, suffix))
     names = rows[1:] if _has_column([header]) else rows
     return _each_once(ListedWorker(row, _unquoted(lines[row - 1])) for row in names)
 
 
 def _has_column(cells: Iterable[str]) -> bool:
-    """Whether one of these cells heads a column of workers; a name in another script is no header."""
+    """Returns whether a cell is the head of a column of workers; a name in another script is no header."""
     return (
         column_named(dict.fromkeys(cell for cell in cells if cell.isascii()), _COLUMNS) is not None
     )
@@ -77,14 +76,14 @@ def _is_quoted(line: str) -> bool:
 
 
 def _unquoted(line: str) -> str:
-    """A line without the quotes in which CSV puts a cell with a comma."""
+    """Returns a line without CSV's quotes around a cell."""
     return line.strip()[1:-1].replace('""', '"') if _is_quoted(line) else line
 
 
 def _of_text_table(
     lines: Sequence[str], rows: Sequence[int], suffix: str
 ) -> Iterator[ListedWorker]:
-    """The workers of CSV or TSV, whose lines stand on these rows of the list."""
+    """Yields the workers of CSV or TSV; `rows` are the lines' rows in the list."""
     with temporary_file("\n".join(lines).encode(), f"list{suffix}") as path:
         try:
             for row, name in _of_table(path):
@@ -99,19 +98,19 @@ def _of_table(path: Path) -> Iterator[ListedWorker]:
 
 
 def _each_once(workers: Iterable[ListedWorker]) -> list[ListedWorker]:
-    """The workers with names in one form; rows without a name are left out. Raises RowsError for none, and for two."""
-    named = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
-    if not named:
+    """Returns the workers with normalised names, without empty rows. Raises RowsError for none, and for duplicates."""
+    listed = [ListedWorker(row, listed_name(cell)) for row, cell in workers if cell.strip()]
+    if not listed:
         raise RowsError("expected a worker's name on each line, found none; write one on each line")
     twice = [
-        f"{name[:80]!r} on rows {' and '.join(map(str, rows[:_TOLD]))}"
-        for name, rows in grouped((name, row) for row, name in named).items()
+        f"{name[:80]!r} on rows {' and '.join(map(str, rows[:_MOST_NAMED]))}"
+        for name, rows in grouped((name, row) for row, name in listed).items()
         if len(rows) > 1
     ]
     if twice:
-        more = f" and {len(twice) - _TOLD} more" if len(twice) > _TOLD else ""
+        more = f" and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
         raise RowsError(
-            f"expected each worker once, found {', '.join(twice[:_TOLD])}{more}; delete what is there twice, or tell "
-            "two people of one name apart"
+            f"expected each worker once, found {', '.join(twice[:_MOST_NAMED])}{more}; delete what is there twice, or "
+            "tell two people of one name apart"
         )
-    return named
+    return listed

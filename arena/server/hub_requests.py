@@ -75,6 +75,28 @@ def status_of(error: object) -> int | None:
     return response.status_code if response is not None else None
 
 
+def may_have_committed(error: BaseException | None) -> bool:
+    """Whether an error of a commit came after the Hub may have got it: its request was sent, and its answer is lost."""
+    while error is not None:
+        if isinstance(error, HubError):  # of another request, which was sent again and again
+            return False
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
+            return False
+        if isinstance(error, _Fault):  # of a commit alone
+            return True
+        if isinstance(error, httpx2.TransportError) and "/commit/" in _path_of(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _path_of(error: httpx2.TransportError) -> str:
+    try:
+        return error.request.url.path
+    except RuntimeError:  # it belongs to no request
+        return ""
+
+
 def send_again(sleep: Sleep = time.sleep) -> None:
     """Make the Hub's library retry failed requests, in all of this process."""
     set_client_factory(lambda: _Client(sleep))

@@ -16,14 +16,13 @@ DOORS = ((VOTE, "door_vote"), (OWN, "door_own"), (RESULTS, "door_results"), (SCO
 NAME = "Stereoscope"
 
 
-Kind = Literal["page", "item", "board", "model", "battle", "report"]
+Kind = Literal["page", "item", "board", "model", "battle"]
 _PAGES: dict[str, Kind] = {VOTE: "item", OWN: "page", RESULTS: "board", SCORE: "page"}
 """What a page is about where its address names a thing: in its query, or behind `/results/`."""
 _THINGS: dict[str, tuple[str, Kind]] = {
     "item": (VOTE, "item"),
     "model": (RESULTS, "model"),
     "battle": (RESULTS, "battle"),
-    "report": ("report", "report"),
 }
 """By the first word of a path: the page that it belongs to, and what it is about."""
 _QUERIED: dict[str, str] = {VOTE: "item", RESULTS: "source"}

@@ -30,7 +30,7 @@ class BattleTask(SeatTask):
     """Version of the terms under which votes are given."""
 
     def progress(self, seat: Seat) -> SeatProgress:
-        return self.work.given(seat)
+        return self.work.progress(seat)
 
     def checks_wanted(self, seat: Seat) -> int:
         return self.work.checks_wanted(seat)

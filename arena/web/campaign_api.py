@@ -331,7 +331,7 @@ class CampaignPages:
             and seat.campaign.spec.qualify
         ):
             return ""
-        given = self.qualification.given(seat, int(attempt), int(number))
+        given = self.qualification.stored_answer(seat, int(attempt), int(number))
         if given is None or given.is_right is None:
             return ""
         words = visit.words

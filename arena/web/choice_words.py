@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from arena.authoring.kinds import Kind
+from arena.authoring.spec import Kind
 from arena.web.words import Words
 from arena.web.writing_words import WRITING_WORDS
 

@@ -3,14 +3,12 @@
 An address names an item, a board, a model or a finished battle; one that is not here has the head of its page.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import NamedTuple
 from urllib.parse import quote
 
 from arena.battles.outcomes import Outcomes
-from arena.drawings import Drawing
 from arena.interval_text import interval_text
 from arena.items.store import ItemBank
 from arena.leaderboard.board import Board, Standing
@@ -40,16 +38,8 @@ class Head(NamedTuple):
     """Whether search engines are asked to stay away."""
     picture: str | None = None
     """Hash of the picture that the preview shows."""
-    drawing: Drawing | None = None
-    """The preview, where it is a drawing of its own."""
-
-
-class ReportHead(NamedTuple):
-    """What the head of a published report says."""
-
-    title: str
-    description: str
-    preview: Drawing
+    image: str = ""
+    """Path of the preview picture, where it is none of the previews."""
 
 
 PAGES = {
@@ -66,7 +56,6 @@ PAGES = {
         "score",
     ),
 }
-_REPORT = Head(f"Report · {NAME}", "A scored model's report.", is_private=True)
 
 
 @dataclass(frozen=True)
@@ -77,13 +66,9 @@ class Heads:
     outcomes: Outcomes
     leaderboard: Leaderboard
     overview: Overview
-    report: Callable[[str], ReportHead | None] = lambda link: None
-    """The report under a link, if its owner has published it."""
 
     def of(self, address: Address) -> Head:
         """Return an address's head. Raises DatabaseError."""
-        if address.kind == "report":
-            return self._report(address.name)
         makers = {
             "item": self._item,
             "board": self._board,
@@ -92,13 +77,6 @@ class Heads:
         }
         made = makers[address.kind](address.name) if address.kind in makers else None
         return made or PAGES[address.page]
-
-    def _report(self, link: str) -> Head:
-        published = self.report(link)
-        if published is None:
-            return _REPORT
-        title, description, drawing = published
-        return Head(f"{title} · {NAME}", description, f"report/{link}", drawing=drawing)
 
     def _item(self, key: str) -> Head | None:
         item = self.items.bank().by_key(key)

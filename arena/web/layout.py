@@ -9,7 +9,7 @@ from fastapi import Request, Response
 
 from arena.templates import macros
 from arena.web.addresses import NAME
-from arena.web.cookies import NO_STORE
+from arena.web.cookies import NO_STORE, over_https
 from arena.web.heads import Head
 from arena.web.static_files import Links
 from arena.web.words import ENGLISH, LANGUAGES, NAMES, language_of, script_words
@@ -32,6 +32,12 @@ class PageLayout:
     """The pages in the bar: their paths, and the words for them."""
     public: str = ""
     """The address at which the world reaches this server, if that is known: previews of links need it."""
+
+    def at(self, request: Request) -> str:
+        """Return the address of this server for links that stand elsewhere, without a slash at its end."""
+        host = request.headers.get("host", "")
+        is_safe = over_https(request.scope, request.headers)
+        return self.public or f"{'https' if is_safe else 'http'}://{host}"
 
     def page(
         self,

@@ -5,6 +5,7 @@ campaign whose link asked for it: no other address is taken from the browser. Wi
 there is no login.
 
 `/login/credits` is a login that also asks for the use of the person's credits. It returns to the page for own pictures.
+An errand is a login that also asks for one act in the person's name: its token is used for that, and forgotten.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import hmac
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -47,10 +49,12 @@ from arena.web.oauth import (
     Provider,
     new_key,
 )
+from arena.web.signer import Signer
 from arena.web.words import said, words_of
 
 ATTEMPT_COOKIE = "stereoscope_login"
 BACK_COOKIE = "stereoscope_back"
+ERRAND_COOKIE = "stereoscope_errand"
 CALLBACK = "/login/callback"
 WITH_CREDITS = "/login/credits"
 AFTER_CREDITS = f"/{OWN}"
@@ -61,6 +65,30 @@ _CAMPAIGN = re.compile(r"/c/[A-Za-z0-9][\w.-]{0,63}\?[\w.~%+&=-]{1,1000}", re.AS
 HTML = macros("login.html")
 
 
+class Errand(Protocol):
+    """An act in a person's name, with a token that is good for it and that nobody keeps."""
+
+    @property
+    def path(self) -> str:
+        """Where its login begins."""
+        ...
+
+    @property
+    def scopes(self) -> str: ...
+
+    def wanted(self, request: Request) -> str | None:
+        """Return what is to be done; None for a request that does not come from our own page in this browser."""
+        ...
+
+    def again(self, request: Request) -> str:
+        """Return the path of the page to come from."""
+        ...
+
+    async def run(self, wanted: str, grant: Grant, request: Request) -> str:
+        """Do it, and return the path of the page that tells what came of it."""
+        ...
+
+
 def routes(
     voters: Voters,
     cookies: VoterCookies,
@@ -69,11 +97,14 @@ def routes(
     operators: Operators,
     layout: PageLayout,
     credits: Credits,
+    signer: Signer,
+    errand: Errand | None = None,
     logged_in: Callable[[Account, str], None] = lambda account, before: None,
 ) -> APIRouter:
     """Return the routes; without a provider, only that of the account line.
 
-    `logged_in`: what else a login brings along, told the account and the hash of the cookie before.
+    `logged_in`: what else a login brings along, told the account and the hash of the cookie before; `signer` signs what
+    an errand is, together with the attempt that asks for it.
     """
     router = APIRouter()
 
@@ -96,10 +127,21 @@ def routes(
         return HTMLResponse(line, headers=NO_STORE)
 
     if oauth is not None:
-        login = _Login(voters, cookies, oauth, layout, credits, logged_in)
+        login = _Login(
+            voters=voters,
+            cookies=cookies,
+            oauth=oauth,
+            layout=layout,
+            credits=credits,
+            signer=signer,
+            errand=errand,
+            logged_in=logged_in,
+        )
         router.get("/login")(login.begin)
         router.get(WITH_CREDITS)(login.begin_with_credits)
         router.get(CALLBACK)(login.come_back)
+        if errand is not None:
+            router.get(errand.path)(login.begin_errand)
         router.post("/logout")(login.log_out)
     else:
 
@@ -119,8 +161,12 @@ class _Login:
         oauth: OAuthSettings,
         layout: PageLayout,
         credits: Credits,
+        signer: Signer,
+        errand: Errand | None,
         logged_in: Callable[[Account, str], None],
     ) -> None:
+        self._signer = signer
+        self._errand = errand
         self._layout = layout
         self._credits = credits
         self._logged_in = logged_in
@@ -137,7 +183,17 @@ class _Login:
         """Begin a login that also asks for the use of the person's credits."""
         return await self._begin(request, CREDITS_SCOPES, AFTER_CREDITS)
 
-    async def _begin(self, request: Request, scopes: str, back: str) -> Response:
+    async def begin_errand(self, request: Request) -> Response:
+        """Begin a login that also asks for the errand's act."""
+        assert self._errand is not None, "its route is there only with it"
+        wanted = self._errand.wanted(request)
+        if wanted is None:
+            return self._redirect(request, self._errand.again(request), {})
+        return await self._begin(request, self._errand.scopes, "", wanted)
+
+    async def _begin(
+        self, request: Request, scopes: str, back: str, wanted: str | None = None
+    ) -> Response:
         cookie = sent_cookie(request.headers)
         key = new_key()
         voter_cookie = cookie or self._cookies.new()
@@ -150,6 +206,10 @@ class _Login:
         kept = {ATTEMPT_COOKIE: (key, ATTEMPT_SECONDS)}
         if back or BACK_COOKIE in request.cookies:
             kept[BACK_COOKIE] = (back, ATTEMPT_SECONDS if back else 0)
+        if wanted is not None:
+            kept[ERRAND_COOKIE] = (self._signer.signed(wanted, key), ATTEMPT_SECONDS)
+        elif ERRAND_COOKIE in request.cookies:
+            kept[ERRAND_COOKIE] = ("", 0)
         return self._redirect(request, where, {**kept, **fresh})
 
     async def come_back(self, request: Request) -> Response:
@@ -166,11 +226,19 @@ class _Login:
             await asyncio.to_thread(self._logged_in, account, before)
         except (LoginError, DatabaseError) as error:
             return self._failed(error, request)
+        wanted = self._wanted(request)
+        if wanted is not None and self._errand is not None:
+            return self._home(request, fresh, await self._errand.run(wanted, grant, request))
         back = request.cookies.get(BACK_COOKIE, "")
         if back == AFTER_CREDITS:
             self._credits.keep(voter, grant.token, grant.seconds)
         is_known = back == AFTER_CREDITS or _CAMPAIGN.fullmatch(back)
         return self._home(request, fresh, back if is_known else "/")
+
+    def _wanted(self, request: Request) -> str | None:
+        """Return the errand of this attempt; None if it is a mere login."""
+        key = sent_cookie(request.headers, ATTEMPT_COOKIE) or ""
+        return self._signer.read(request.cookies.get(ERRAND_COOKIE, ""), key)
 
     async def log_out(self, request: Request) -> Response:
         """End this login, and the use of the person's credits."""
@@ -195,9 +263,8 @@ class _Login:
 
     def _home(self, request: Request, cookie: str, where: str = "/") -> Response:
         """Redirect to the page with a new voter cookie, and delete the attempt's cookies."""
-        return self._redirect(
-            request, where, {COOKIE: (cookie, YEAR), ATTEMPT_COOKIE: ("", 0), BACK_COOKIE: ("", 0)}
-        )
+        ended = dict.fromkeys((ATTEMPT_COOKIE, BACK_COOKIE, ERRAND_COOKIE), ("", 0))
+        return self._redirect(request, where, {COOKIE: (cookie, YEAR), **ended})
 
     def _redirect(
         self, request: Request, where: str, cookies: Mapping[str, tuple[str, int]]

@@ -8,7 +8,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from types import MappingProxyType
 from typing import Any
@@ -44,6 +44,12 @@ LEAST_PACE = 32_000
 
 CAMPAIGNS = "/c/"
 """Beginning of the paths of campaigns' pages, which platforms show in a frame."""
+EMBEDDED = "/embed/"
+"""Beginning of the paths of what any page may show in a frame: it has no script, no form and no cookie."""
+EMBED_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors *"
+)
 GRADIOS_SCRIPTS = "script-src 'self' 'unsafe-inline' 'unsafe-eval'"
 """Gradio compiles components and events' `js` in the browser."""
 PROBES = frozenset({"/healthz", "/readyz"})
@@ -53,6 +59,8 @@ _GRADIO = re.compile(r"/gradio_api(/.*)?", re.IGNORECASE | re.DOTALL)
 _CALLED = re.compile(r"/gradio_api/(run/\w+|app_id)/?", re.ASCII)
 """Gradio routes that our page calls: its events, none queued, and after a lost connection the check for a restart."""
 _EVENT = re.compile(r"/gradio_api/run/.*", re.DOTALL)
+_PORT = re.compile(r"\.?(:[0-9]{0,5})?$", re.ASCII)
+"""The end of a host's name that says nothing of it."""
 _LONE_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """JSON escapes of half a surrogate pair, which no text may hold alone; most bodies have none."""
 _CLOSED = re.compile(
@@ -68,21 +76,22 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _FILE = re.compile(
     r"/(static|assets|pictures)/.*|/(theme\.css|favicon\.ico|robots\.txt)", re.DOTALL
 )
-_REPORTS = re.compile(r"/reports?/.*", re.DOTALL)
+_REPORTS = re.compile(r"/(reports?|r|badge|embed)/.*|/reports", re.DOTALL)
 """Files and pages made of a stored report, which may be long: they are made one after the other."""
 _COMPUTED = re.compile(
-    r"/(boards|export|reports?|automatic|agreement|preview)/.*|/task-map(/.*)?",
+    r"/(boards|export|reports?|r|embed|automatic|agreement|preview)/.*|/task-map(/.*)?",
     re.DOTALL,
 )
 """Files that are made when they are asked for: reading them takes a network's turn, as its calls do. They may be large
 and lie in memory while they are read, so that they are limited in number as large bodies are."""
-_BOARDS = re.compile(r"/model/.*|/(results|judges|agreement)(/.*)?", re.DOTALL)
-"""Pages of boards, which may have to be counted first: they take turns too."""
+_BOARDS = re.compile(r"/(model|badge)/.*|/reports|/(results|judges|agreement)(/.*)?", re.DOTALL)
+"""Pages of boards, which may have to be counted first, and badges, which are small: they take turns too."""
 
 
 class RequestMiddleware:
     """Wraps an ASGI app; `image_hosts`: hosts of images the page may load; `https`: a proxy speaks https for us;
-    `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand.
+    `answer_hosts`: sites that a campaign's page may post to, `frames`: in whose frame it may stand; `hosts`: names by
+    which a request may call this server, any if there are none.
 
     `uploads` maps paths that accept larger bodies to their limit in bytes; `limits` is the rate limiter; `events` maps
     the page's event numbers to what each accepts, None: any may be called. What is made of a stored report is made one
@@ -98,6 +107,7 @@ class RequestMiddleware:
         image_hosts: Sequence[str] = (),
         answer_hosts: Sequence[str] = (),
         frames: Sequence[str] = (),
+        hosts: Collection[str] = (),
         https: bool = False,
         uploads: Mapping[str, int] = MappingProxyType({}),
         limits: RateLimiter | None = None,
@@ -112,9 +122,11 @@ class RequestMiddleware:
         self._limits = limits or RateLimiter()
         self._events = events
         self._one = asyncio.Semaphore(1)
+        self._hosts = hosts
         self._headers = _security_headers(image_hosts)
         self._gradios = _security_headers(image_hosts, scripts=GRADIOS_SCRIPTS)
         self._framed = _security_headers(image_hosts, frames=frames, forms=answer_hosts)
+        self._embedded = {**self._headers, "content-security-policy": EMBED_POLICY}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -131,7 +143,11 @@ class RequestMiddleware:
         )
         takes_file = scope["path"] in self._uploads and scope["method"] not in _READS
         most = self._uploads[scope["path"]] if takes_file else MOST_BODY
-        refusal = _refusal(scope, headers, most) or self._nowhere(scope, headers)
+        refusal = (
+            self._misdirected(headers)
+            or _refusal(scope, headers, most)
+            or self._nowhere(scope, headers)
+        )
         large = refusal is None and _is_large(scope, headers)
         refusal = self._flooded(scope, caller, large) or refusal
         if refusal is not None:
@@ -155,6 +171,18 @@ class RequestMiddleware:
                 await self._worked_on(caller, body, scope, send)
         finally:
             self._limits.leave(caller, large)
+
+    def _misdirected(self, headers: Headers) -> Response | None:
+        """Return the answer to a request that names another host: some page's own name, which leads here.
+
+        For the browser that page would be of one origin with ours. Programs that name no host are no browsers.
+        """
+        host = headers.get("host", "").lower()
+        if not self._hosts or not host or _PORT.sub("", host) in self._hosts:
+            return None
+        text = "This server is for this machine alone: open it as localhost or 127.0.0.1. Behind a proxy, set "
+        text += "PUBLIC_URL to the https address, or TRUSTED_HOPS to the number of proxies."
+        return PlainTextResponse(text, status_code=421)
 
     def _nowhere(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to an address with NUL: no name holds it, and PostgreSQL does not take it."""
@@ -220,9 +248,7 @@ class RequestMiddleware:
     def _guarded(self, send: Send, cookie: str | None, path: str) -> Send:
         """Wrap `send` to send pieces with our headers, without those that would let other sites read the response."""
 
-        headers = self._gradios if opened(path) else self._headers
-        if path.startswith(CAMPAIGNS):
-            headers = self._framed
+        headers = self._headers_of(path)
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -237,6 +263,13 @@ class RequestMiddleware:
                 await send(piece)
 
         return send_guarded
+
+    def _headers_of(self, path: str) -> Mapping[str, str]:
+        if path.startswith(EMBEDDED):
+            return self._embedded
+        if path.startswith(CAMPAIGNS):
+            return self._framed
+        return self._gradios if opened(path) else self._headers
 
     def _fresh_cookie(self, scope: Scope, headers: Headers) -> str | None:
         """Return the Set-Cookie header for a visitor of a page; None for other requests."""

@@ -33,6 +33,8 @@ SCOPES = "openid profile"
 """What a login asks for: who somebody is."""
 CREDITS_SCOPES = f"{SCOPES} inference-api"
 """What the use of somebody's credits asks for (https://huggingface.co/docs/hub/oauth#currently-supported-scopes)."""
+PUBLISH_SCOPES = f"{SCOPES} write-discussions"
+"""What a pull request in somebody's name asks for; private repositories would need more."""
 _TOKEN_SECONDS = 8 * 3600.0
 """How long a token is taken to hold where the provider does not say."""
 _NOBODY = "Hugging Face did not say who you are. Please log in again."

@@ -28,7 +28,7 @@ _TITLE = "Which one helped more?"
 _PATIENCE_SECONDS = 1.5
 """How long a board's picture waits for its ranks."""
 _NO_STORE = {"cache-control": "no-store"}
-"""A preview ends with its page: when a report is made private, an item hidden, a visitor forgotten."""
+"""A preview ends with its page: when an item is hidden, a visitor forgotten."""
 
 
 class Previews:
@@ -48,8 +48,6 @@ class Previews:
             return None
         if address.page == RESULTS and address.kind in ("page", "board"):
             return self._board(address.name)
-        if head.drawing:
-            return drawn(head.drawing)
         title = visible_name(head.title).removesuffix(f" · {NAME}")
         if address == Address(VOTE):
             title = title.removeprefix(f"{NAME}: ").capitalize()
@@ -88,10 +86,6 @@ def routes(heads: Heads, scaled: ScaledPictures) -> APIRouter:
 
 
 _kept: Kept[bytes] = Kept(8_000_000, weigh=len)
-
-
-def drawn(drawing: Drawing) -> bytes:
-    return _kept.of(drawing, lambda: png(drawing, 0))
 
 
 def card(title: str, text: str, picture: Path | None) -> bytes:

@@ -20,6 +20,8 @@
     if (what === "address") copy(target, new URL(address, location).href);
     if (text) copy(target, text);
     if (target.closest?.("[data-print]")) print();
+    const login = target.closest?.('a[href^="/login"]');
+    if (login && window.top !== window.self) login.target = "_blank";  // no login runs inside a frame
     for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(target)) menu.open = false;
   });
   document.addEventListener("keydown", ({ key }) => {
@@ -29,6 +31,12 @@
     menu.querySelector("summary").focus();
   });
 })();
+
+// An address that ends in the name of a sheet opens it, as after the button that led there.
+addEventListener("DOMContentLoaded", () => {
+  const sheet = location.hash && byId(decodeURIComponent(location.hash.slice(1)));
+  if (sheet && sheet.matches("details.sheet")) sheet.open = true;
+});
 
 // A form or link with data-part brings that part of its address alone, and the address with it; chosen boxes send their form.
 (() => {

@@ -94,7 +94,7 @@ class ResultsPages:
         shown = (facts.version, bool(models.filter.facts), names)
         made_of = (number, choice.source, choice.votes, choice.family, address.plot, shown)
         parts = self._kept.of(made_of, lambda: self._parts(board, choice, address.plot, table))
-        rule = self.leaderboard.who.rule
+        rule = self.leaderboard.counted.rule
         query = {**board_query(choice), **models.filter.query}
         is_empty = models.filtered is not None and not models.filtered.shown
         note = filter_note(models, query)

@@ -151,7 +151,7 @@ def _work(given: RunInputs) -> dict[str, str]:
         "projects": projects_html(
             seen.projects, seen.links, given.address, keys - hidden, given.sent
         ),
-        "official": HTML.official(seen, COUNTED.get(seen.who.rule)),
+        "official": HTML.official(seen, COUNTED.get(seen.counted.rule)),
         "flagged": HTML.flagged([_flagged(one) for one in seen.flagged], seen.all_flagged, hidden),
         "items": HTML.items(given.wanted, first, len(found) - len(first), seen.hidden),
         "images": HTML.images(seen.uploads),
@@ -172,7 +172,7 @@ def _amounts(total: Total) -> list[str]:
 
 
 def _origin(setting: SettingRead) -> str:
-    return "environment" if setting.given else "default"
+    return "environment" if setting.is_set else "default"
 
 
 def _stopped(seen: Dashboard) -> str:

@@ -120,10 +120,11 @@ To have your data deleted, send this code to the operators of this arena. They d
 whatever tells who you are; your votes stay, without a person. Whoever has the code can ask for that: show it to \
 nobody else.
 
-Your reports stay under their links, without an owner. If you don't want that, delete them first, under *Score a \
-model*. On devices that you joined by a code, \
+Your reports stay under their links, without an owner; published ones become private. If you don't want that, \
+delete them first, under *Score a model*. On devices that you joined by a code, \
 this covers the reports and uploaded files of all of them, but only the votes of this one.""",
     "you_none": "This browser has no code, and nothing is kept of you. Open the arena first if you have voted in it.",
+    "reports_link": "Published reports",
     "reports_elsewhere": "Your reports on another device",
     "reports_code": "A code opens your scored reports in another browser. It works once, within 10 minutes. Whoever "
     "enters it can read, change and delete your reports.",

@@ -40,7 +40,7 @@ from scoring.judges.spec import JudgeSpec, ShownImage
 from scoring.multiple_choice.pictures import shared_pictures
 from scoring.multiple_choice.reader import IMAGE_COLUMNS, Problem, ReadFile, spelled
 from scoring.multiple_choice.types import PROTOCOL_WORDS
-from scoring.no_answers import fate, named, no_answer
+from scoring.no_answers import fate, no_answer, no_answer_sentences
 from scoring.report import ScoreLine
 from scoring.rules.base import Judged, Reading, RuleProtocol
 from scoring.score_sheets import TreeTable
@@ -248,7 +248,7 @@ class SpecBenchmark(SpecifiedBenchmark[SpecReport]):
 
     def told_no_answers(self, report: SpecReport) -> tuple[str, ...]:
         reasons = {row.row.id: row.no_answer for row in report.rows}
-        return named(reasons, len(report.rows), fate(report.protocol))
+        return no_answer_sentences(reasons, len(report.rows), fate(report.protocol))
 
     def look(self, row: SpecRow) -> AnswerLook:
         item = item_of(self.spec, row)

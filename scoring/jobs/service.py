@@ -288,9 +288,9 @@ class JobService:
         if judge is not None:
             found = known(judge.model, judge.address, self.jobs)
             spec = with_price(found or replace(UNNAMED, model=judge.model), self.prices)
-            return Asking(spec, judge.address.shown, judge.address.shown and owner, is_own=True)
+            return Asking(spec, judge.address.address, judge.address.address and owner, is_own=True)
         if self.operator is not None:
-            return Asking(self.operator.spec, self.operator.address.shown, None, is_own=False)
+            return Asking(self.operator.spec, self.operator.address.address, None, is_own=False)
         return Asking(UNNAMED, "", "", is_own=False)
 
     def quote(
@@ -299,7 +299,7 @@ class JobService:
         """Keep a draft with its cost as a job that its owner may start."""
         address, spec = self._judge(owner, judge, network)
         self.upload_store.check_disk()
-        asking = Asking(spec, address.shown, address.owner, is_own=judge is not None)
+        asking = Asking(spec, address.address, address.owner, is_own=judge is not None)
         report, cost = self._read(draft.source(), self.reader.drafted, draft.make, asking)
         if judge is None and self.over(cost):
             raise JobServiceError(
@@ -372,7 +372,7 @@ class JobService:
 
 def known(model: str, address: Endpoint, jobs: Jobs) -> JudgeSpec | None:
     """Return a judge's spec from the judges' file or from an earlier job; None if neither has it."""
-    return known_judges().get(model) or jobs.spec(address.shown, model, address.owner)
+    return known_judges().get(model) or jobs.spec(address.address, model, address.owner)
 
 
 def operators_judge(

@@ -1,8 +1,10 @@
 """Job store: scoring jobs in the database, from quote to report; anybody who has a job's link may read its report.
 
+A published report has a second name, its slug, which may stand anywhere: it opens the report while it is published.
+
 A server that judges a job holds a lease on it, which expires if the server dies. A user's own key is never stored: only
 the server that was given it can judge the job, and without it the job waits. Free reports, made by rules alone, are
-stored once per owner and expire, as jobs do that ended without a report; judged reports stay.
+stored once per owner and expire, as jobs do that ended without a report; judged and published reports stay.
 """
 
 import secrets
@@ -41,6 +43,7 @@ from arena.kept import Kept
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.owners import ReportOwners
 from scoring.jobs.secret_days import SecretDays, forget_days
+from scoring.jobs.slugs import free_slug
 from scoring.jobs.written import Written, score_text, written
 from scoring.judges.run import Progress, Quote
 from scoring.judges.spec import JudgeSpec
@@ -78,6 +81,7 @@ JOB = Table(
     Field("report", Text),
     Field("network", Text),
     Field("published", Boolean, nullable=False),
+    Field("slug", Text, unique=True),
     Field("score", Text),
     Index("job_queue", "state", "queued"),
 )
@@ -89,8 +93,9 @@ FREE_REPORT = Table(
 )
 """Free reports; `digest` is the sha256 of the file, the title and all settings, but not of the time."""
 _FREE = and_(JOB.c.state == "done", JOB.c.queued.is_(None))
+IS_PUBLIC = and_(JOB.c.published, JOB.c.state == "done")
 KEPT_FREE = timedelta(days=30)
-"""How long a free report is kept after it was last made, and a stopped job after its last start."""
+"""How long a private free report is kept after it was last made, and a stopped job after its last start."""
 MOST_OF_OWNER = 20
 """Most free reports of an owner, and most jobs without a report."""
 MOST_OF_NETWORK = 100
@@ -137,7 +142,9 @@ class Job:
     started: datetime | None
     finished: datetime | None
     published: bool
-    """Whether the head of its page names it, with its number, to everybody."""
+    """Whether anybody may read it under its slug."""
+    slug: str | None
+    """Its public name, from its first publication on."""
     score: str | None
     """Its report's main number as text; None without a report."""
 
@@ -311,51 +318,38 @@ class Jobs:
                 raise JobError(
                     f"{job.title!r} is scored by a benchmark of your own, which stays private; share its link"
                 )
-            return self._change(connection, link, published=published)
+            slug = job.slug or free_slug(
+                job.title,
+                job.benchmark,
+                is_taken=lambda one: connection.scalar(select(JOB.c.link).where(JOB.c.slug == one)),
+            )
+            return self._change(connection, link, published=published, slug=slug)
 
     def sweep(self) -> int:
-        free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE)
+        free = and_(_FREE, JOB.c.finished < now() - KEPT_FREE, JOB.c.published.is_(False))
         stopped = and_(JOB.c.state.in_(_STOPPED), JOB.c.queued < now() - KEPT_FREE)
         quoted = and_(JOB.c.state == "quoted", JOB.c.created < now() - _ABANDONED)
         with self._database.write() as connection:
             forget_days(connection)
             return connection.execute(delete(JOB).where(or_(free, stopped, quoted))).rowcount
 
-    def find(self, link: str) -> Job | None:
+    def find(self, name: str) -> Job | None:
+        """Return the job of this link, or of this slug while it is published."""
         with self._database.read() as connection:
-            row = connection.execute(_jobs().where(JOB.c.link == link)).one_or_none()
-        return _job(row) if row else None
+            row = connection.execute(jobs_shown().where(_named(name))).first()
+        return job_of(row) if row else None
 
     def of_owner(self, owner: str) -> tuple[Job, ...]:
-        query = _jobs().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
+        query = jobs_shown().where(JOB.c.owner == owner).order_by(JOB.c.created.desc(), JOB.c.link)
         with self._database.read() as connection:
-            return tuple(map(_job, connection.execute(query)))
-
-    def published(self, benchmark: str, most: int) -> tuple[Job, ...]:
-        """Return published reports of a benchmark, the newest first; of more than `most`, owners take turns."""
-        newest = JOB.c.finished.desc()
-        of_owner = func.row_number().over(partition_by=JOB.c.owner, order_by=(newest, JOB.c.link))
-        chosen = select(JOB.c.link).where(
-            JOB.c.published, JOB.c.state == "done", JOB.c.benchmark == benchmark
-        )
-        chosen = chosen.order_by(of_owner, newest, JOB.c.link).limit(most)
-        with self._database.read() as connection:
-            query = _jobs().where(JOB.c.link.in_(chosen)).order_by(newest, JOB.c.link)
-            return tuple(map(_job, connection.execute(query)))
-
-    def published_as(self, title: str, most: int) -> tuple[Job, ...]:
-        """Return published reports with this title, the newest first."""
-        titled = (JOB.c.title == title) & JOB.c.published & (JOB.c.state == "done")
-        query = _jobs().where(titled).order_by(JOB.c.finished.desc(), JOB.c.link).limit(most)
-        with self._database.read() as connection:
-            return tuple(map(_job, connection.execute(query)))
+            return tuple(map(job_of, connection.execute(query)))
 
     def stopped(self, most: int) -> tuple[Job, ...]:
         """Return the jobs of the operator's judge that stopped last, for the operator."""
         theirs = and_(JOB.c.state == "failed", JOB.c.own_key.is_(False))
-        query = _jobs().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
+        query = jobs_shown().where(theirs).order_by(JOB.c.queued.desc(), JOB.c.link).limit(most)
         with self._database.read() as connection:
-            return tuple(map(_job, connection.execute(query)))
+            return tuple(map(job_of, connection.execute(query)))
 
     def ahead(self, link: str) -> int:
         """Return how many jobs of the same kind, with the owner's key or the operator's judge, wait before a job."""
@@ -375,13 +369,17 @@ class Jobs:
                 select(func.count()).where(JOB.c.state == "waiting")
             ).scalar_one()
 
-    def report(self, link: str) -> AnyReport | None:
-        """Return the report under a link as anybody may read it; None if there is none (yet)."""
+    def report(self, name: str) -> AnyReport | None:
+        """Return the report under a link, or under a slug while it is published, as anybody may read it.
+
+        None if there is none (yet).
+        """
+        query = select(JOB.c.benchmark, JOB.c.link).where(_named(name), JOB.c.report.is_not(None))
         with self._database.read() as connection:
-            found = connection.scalar(
-                select(JOB.c.benchmark).where(JOB.c.link == link, JOB.c.report.is_not(None))
-            )
-        return self._shown(self._parsed(found, link, JOB.c.report)) if found else None
+            found = connection.execute(query).first()
+        if found is None:
+            return None
+        return self._shown(self._parsed(found.benchmark, found.link, JOB.c.report))
 
     def _parsed(self, benchmark: str, link: str, column: Field[str]) -> AnyReport:
         """Return a report, or the draft of one, which stays as it is as long as its job does."""
@@ -479,8 +477,8 @@ class Jobs:
     def held(self, holder: str, link: str) -> Job | None:
         """Return a job as it stands if this server still judges it: its owner may have been forgotten meanwhile."""
         with self._database.read() as connection:
-            row = connection.execute(_jobs().where(_judged_by(holder, link))).one_or_none()
-        return _job(row) if row else None
+            row = connection.execute(jobs_shown().where(_judged_by(holder, link))).one_or_none()
+        return job_of(row) if row else None
 
     def note(self, holder: str, link: str, progress: Progress, ratio: float) -> None:
         with self._database.write() as connection:
@@ -516,7 +514,7 @@ class Jobs:
         """Return the jobs that are judged now, with their owners' keys or with the operator's judge."""
         theirs = and_(JOB.c.state == "judging", JOB.c.own_key.is_(own_key))
         with self._database.read() as connection:
-            return tuple(map(_job, connection.execute(_jobs().where(theirs))))
+            return tuple(map(job_of, connection.execute(jobs_shown().where(theirs))))
 
     def _give_back(self, connection: Connection, which: ColumnElement[bool]) -> None:
         for own_key, state in ((False, "waiting"), (True, "needs_key")):
@@ -564,33 +562,38 @@ class Jobs:
             "published": False,
             **more,
         }
-        return _job(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
+        return job_of(connection.execute(insert(JOB).values(values).returning(*_SHOWN)).one())
 
     def _own(self, connection: Connection, owner: str, link: str) -> Job:
         row = connection.execute(
-            _jobs().where(JOB.c.link == link, JOB.c.owner == owner)
+            jobs_shown().where(JOB.c.link == link, JOB.c.owner == owner)
         ).one_or_none()
         if row is None:
             raise JobError("There is no such job of yours; it may have been deleted")
-        return _job(row)
+        return job_of(row)
 
     def _change(self, connection: Connection, link: str, **values: object) -> Job:
         row = connection.execute(
             update(JOB).where(JOB.c.link == link).values(values).returning(*_SHOWN)
         ).one()
-        return _job(row)
+        return job_of(row)
 
 
-def _jobs() -> Select:
+def jobs_shown() -> Select:
     """Jobs, with what their owners see of them."""
     return select(*_SHOWN)
+
+
+def _named(name: str) -> ColumnElement[bool]:
+    """The job of a link, or of a slug that is public."""
+    return or_(JOB.c.link == name, and_(JOB.c.slug == name, IS_PUBLIC))
 
 
 def _judged_by(holder: str, link: str) -> ColumnElement[bool]:
     return and_(JOB.c.link == link, JOB.c.holder == holder, JOB.c.state == "judging")
 
 
-def _job(row: Row) -> Job:
+def job_of(row: Row) -> Job:
     values = {
         field.name: row._mapping[field.name] for field in fields(Job) if field.name != "quote"
     }

@@ -139,5 +139,5 @@ class Trials:
 
 def _digest(address: Endpoint, model: str) -> str:
     """What tells a judge and its key from others, and does not tell the key."""
-    text = "\n".join((address.shown, model, address.key.reveal()))
+    text = "\n".join((address.address, model, address.key.reveal()))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -123,7 +123,7 @@ class JobWorker:
     def begin(self, owner: str, link: str, own: Endpoint | None, network: str | None = None) -> Job:
         """Start a job with its owner's key, or with the operator's judge; `network` pays then beside the owner."""
         job = self._jobs.find(link)
-        if own and job and own.shown != job.address:
+        if own and job and own.address != job.address:
             raise JobError(
                 f"{job.title!r} was quoted for {place_of(job.address)}; check the file again for another address"
             )
@@ -234,7 +234,7 @@ class JobWorker:
                 claim.spec, running.own, pace, bound, fetcher=self._fetcher, pictures=self._pictures
             )
         job = claim.job
-        if operator is None or (operator.address.shown, operator.spec.model) != (
+        if operator is None or (operator.address.address, operator.spec.model) != (
             job.address,
             job.model,
         ):

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from arena.drawing_png import is_drawable
 from arena.drawings import BoxMark, Drawing, LineMark, Mark, TextMark, shortened, svg
-from arena.interval_text import interval_text
+from arena.interval_text import interval_text, spanned
 from arena.templates import plural
 from arena.web.addresses import NAME
 from scoring.benchmarks.article import (
@@ -19,6 +19,7 @@ from scoring.benchmarks.article import (
     wrong_answers,
 )
 from scoring.jobs.written import score_text
+from scoring.publish.refusals import refusals, stopped
 from scoring.registry import benchmark_of
 from scoring.report import AnyReport, ScoreLine
 from scoring.visit_bench.matches import NOT_SHOWN
@@ -101,14 +102,14 @@ def preview_drawing(report: AnyReport) -> Drawing:
     edition = benchmark.edition(report)
     title = shortened(report.title if is_drawable(report.title) else "A model", 44)
     score = score_text(report)
-    kinds = ", ".join(one.kind for one in benchmark.caveats(report) if one.kind)
+    kinds = _kinds(report)
     width, height = _PREVIEW
     marks: list[Mark] = [
         TextMark(_EDGE, 34, NAME, tone="accent", size=14),
         TextMark(width - _EDGE, 34, shortened(edition, 44), "end", "quiet", 14),
         TextMark(_EDGE, 72, title, size=24),
         TextMark(_EDGE, 122, score, size=44),
-        TextMark(width - _EDGE, 122, kinds.capitalize(), "end", "warm", 16),
+        TextMark(width - _EDGE, 122, kinds, "end", "warm", 16),
     ]
     if head is not None and head.mean is not None:
         beside = _EDGE + 25 * len(score)
@@ -122,29 +123,71 @@ def preview_drawing(report: AnyReport) -> Drawing:
                 size=14,
             )
         )
-        if board is not None:
-            rows, own = _ordered(board.ordered, title, head)
-            first = max(0, min(rows.index(own) - _NEAREST // 2, len(rows) - _NEAREST))
-            apart = ", made under other conditions" if board.apart else ""
-            below = [f"Beside {board.source}{apart}"]
-        else:
-            rows = [
-                (one.name, one.mean) for one in benchmark.groups(report) if one.mean is not None
-            ]
-            own = None
-            first = 0
-            below = [] if rows else wrap(benchmark.sentence(report), 66)[:5]
-        rows = rows[first : first + _NEAREST]
+        below = [f"Beside {_beside(board)}"] if board else []
+        if head.unscored:
+            ends = spanned(head.worst, head.best, head.form)
+            below.append(f"{ends} with what is unscored")
+        rows, own = _nearest(report, title, head, board, _NEAREST - max(len(below) - 1, 0))
+        below = below if rows else wrap(benchmark.sentence(report), 66)[:5]
         marks += _bars(rows, own, head, width - 2 * _EDGE, 138, _EDGE)
         top = 138 + _ROW * len(rows) + 14
         marks += [
-            TextMark(_EDGE, top + 24 * place, line, tone="quiet", size=12 if rows else 16)
+            TextMark(_EDGE, top + 20 * place, line, tone="quiet", size=12 if rows else 16)
             for place, line in enumerate(below)
         ]
     return Drawing(title, benchmark.sentence(report), width, height, tuple(marks))
 
 
+def nearest_drawing(report: AnyReport) -> Drawing | None:
+    """Lay out the report among the nearest bars of the paper's table, else its groups; None where it has neither."""
+    benchmark = benchmark_of(report)
+    head = benchmark.headline(report)
+    if head is None or head.mean is None:
+        return None
+    board = benchmark.published(report)
+    rows, own = _nearest(report, report.title, head, board, _NEAREST)
+    if not rows:
+        return None
+    bars = tuple(_bars(rows, own, head, _WIDTH, 0))
+    what = f"Beside {_beside(board)}" if board else "By group"
+    told = ", ".join(f"{name} {score:{head.form}}" for name, score in rows)
+    return Drawing(what, told, _WIDTH, _ROW * len(rows), bars, fluid=True)
+
+
+def shared_drawing(report: AnyReport) -> Drawing:
+    """Lay out a report as a file: the paper's table, where a number may stand in it alone, else the preview."""
+    benchmark = benchmark_of(report)
+    board = benchmark.published(report)
+    head = benchmark.headline(report)
+    if board is None or head is None or head.mean is None or stopped(refusals(report), "number"):
+        return preview_drawing(report)
+    return published_drawing(board, report.title, head)
+
+
+def _kinds(report: AnyReport) -> str:
+    """Return in a few words what limits the number."""
+    kinds = [one.kind.lower() for one in benchmark_of(report).caveats(report) if one.kind]
+    kinds += [one.kind for one in stopped(refusals(report), "number")]
+    return ", ".join(dict.fromkeys(kinds)).capitalize()
+
+
 Bar = tuple[str, float]
+
+
+def _nearest(
+    report: AnyReport, title: str, head: ScoreLine, board: PublishedBoard | None, most: int
+) -> tuple[Sequence[Bar], Bar | None]:
+    """Return the bars around a report's own in the paper's table, else its first groups, and its own bar."""
+    if board is None:
+        groups = benchmark_of(report).groups(report)
+        return [(one.name, one.mean) for one in groups if one.mean is not None][:most], None
+    rows, own = _ordered(board.ordered, title, head)
+    first = max(0, min(rows.index(own) - most // 2, len(rows) - most))
+    return rows[first : first + most], own
+
+
+def _beside(board: PublishedBoard) -> str:
+    return f"{board.source}{', made under other conditions' if board.apart else ''}"
 
 
 def _ordered(rows: Iterable[Bar], title: str, head: ScoreLine) -> tuple[list[Bar], Bar]:

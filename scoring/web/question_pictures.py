@@ -31,10 +31,13 @@ class QuestionPictures:
         kept = (self._kept.picture(link, number) for number in self._kept.of(link).get(one.id, ()))
         return [*named, *filter(None, kept)]
 
-    def addresses(self, link: str) -> Callable[[ScoredAnswer], Sequence[str]]:
-        """Return what tells where the pictures of a report's questions are, as far as they are here."""
+    def addresses(self, link: str, name: str) -> Callable[[ScoredAnswer], Sequence[str]]:
+        """Return what tells where the pictures of a report's questions are, as far as they are here.
+
+        `name`: under which the report was opened.
+        """
         kept = self._kept.of(link)
-        folder = f"/reports/{quote(link, safe='')}/pictures"
+        folder = f"/reports/{quote(name, safe='')}/pictures"
 
         def of(one: ScoredAnswer) -> Sequence[str]:
             names = [quote(name, safe="") for name in one.pictures if self.path(name)]

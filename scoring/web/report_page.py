@@ -1,25 +1,22 @@
 """Report: the page under a report's link, every answer of it, its comparison with another, and what its owner does."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from arena.kept import Kept
 from arena.markdown import visible_name
-from arena.web.addresses import NAME, SCORE, Address
+from arena.web.addresses import NAME, SCORE
 from arena.web.cookies import NO_STORE, owner_of
-from arena.web.facts_view import NamedLink
-from arena.web.heads import Head, ReportHead
+from arena.web.heads import Head
 from arena.web.layout import PageLayout
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmt_bench import MMT_BENCH
 from scoring.benchmarks.spec_benchmark import is_own
 from scoring.jobs.store import KEPT_FREE, Job, JobError, Jobs
-from scoring.jobs.written import score_text
 from scoring.people.labels import label_results
 from scoring.people.marking import Marking
 from scoring.people.marks import mark_results
@@ -35,7 +32,6 @@ from scoring.web.article import (
     figure_html,
     head_html,
     methods_html,
-    preview_drawing,
     trust_html,
     wrong_html,
 )
@@ -44,9 +40,11 @@ from scoring.web.labels_view import labels_line
 from scoring.web.mm_vet_view import QUESTIONS
 from scoring.web.multiple_choice_view import CHOICES, file_notes
 from scoring.web.people_view import marks_line
+from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.readings_view import readings_line
 from scoring.web.report_parts import PARTS, REPORT, folded_problems_html, sheets_html
+from scoring.web.share_sheet import share_html
 from scoring.web.spec_view import READINGS
 from scoring.web.task_map_view import clusters_html
 from scoring.web.visit_bench_view import MATCHES, families_html, match_notes
@@ -74,37 +72,7 @@ NO_PEOPLE = "Nobody has marked these answers yet."
 CALIBRATION = f"{NO_PEOPLE} How far this judge is from people here isn't known."
 
 
-MOST_OF_MODEL = 5
-"""Reports that a model's page links to."""
-
-
-class PublishedReports:
-    """What the heads of published reports say; those that are not published say nothing."""
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
-        self._kept: Kept[ReportHead | None] = Kept(100)
-
-    def words(self, link: str) -> ReportHead | None:
-        """Return a published report's title, its sentence and its preview; None of any other."""
-        job = self._jobs.find(link)
-        if not job or not job.published:
-            return None
-        return self._kept.of(link, lambda: self._words(link))
-
-    def of_model(self, name: str) -> Sequence[NamedLink]:
-        """Return the newest published reports of a model's name, with their number."""
-        jobs = self._jobs.published_as(name, MOST_OF_MODEL)
-        told = [(self.words(job.link), job.link) for job in jobs]
-        return [NamedLink(head.title, f"/report/{link}") for head, link in told if head]
-
-    def _words(self, link: str) -> ReportHead | None:
-        report = self._jobs.report(link)
-        if report is None:
-            return None
-        benchmark = benchmark_of(report)
-        title = f"{report.title}: {score_text(report)} on {benchmark.edition(report)}"
-        return ReportHead(title, benchmark.sentence(report), preview_drawing(report))
+PRIVATE = Head(f"Report · {NAME}", "A scored model's report.", is_private=True)
 
 
 class Opened(NamedTuple):
@@ -112,6 +80,12 @@ class Opened(NamedTuple):
 
     job: Job
     report: AnyReport
+    name: str
+    """Under which it was opened: its link, or its slug, beside which no page shows the link."""
+
+    @property
+    def is_public(self) -> bool:
+        return self.name == self.job.slug
 
 
 def notes_of(opened: Opened) -> Sequence[str]:
@@ -140,7 +114,7 @@ def scores_of(opened: Opened) -> str:
     if report.benchmark != MMT_BENCH.key or not isinstance(report, ChoiceReport):
         return REPORT.scores([sheets])
     splits = MMT_BENCH.tabulated(report).splits
-    return REPORT.scores([sheets, clusters_html(splits[-1], opened.job.link) if splits else ""])
+    return REPORT.scores([sheets, clusters_html(splits[-1], opened.name) if splits else ""])
 
 
 def citation_of(report: AnyReport) -> str:
@@ -151,12 +125,12 @@ def citation_of(report: AnyReport) -> str:
 
 @dataclass(frozen=True)
 class ReportPages:
-    """The pages of one server's reports; anybody who has a report's link may read it."""
+    """The pages of one server's reports; anybody may read a published one, and who has its link any other."""
 
     jobs: Jobs
     pictures: QuestionPictures
     marking: Marking
-    head: Callable[[Address], Head]
+    published: PublishedReports
     layout: PageLayout
     delete: Callable[[str, str], None]
     """Deletes an owner's report by its link. Raises JobError."""
@@ -166,23 +140,31 @@ class ReportPages:
         query = request.query_params
         typed = query.get("pasted", "").strip() or query.get("with", "").strip()
         if not typed:
-            return self._read(link, request, self._body)
+            is_public = self.published.published.at(link) is not None
+            return _sent_to(_public(link)) if is_public else self._read(link, request, self._body)
         other = _link(typed)
         if other and ("pasted" in query or query["with"] != other):
             return _sent_to(f"{_address(link)}?with={quote(other, safe='')}")
         return self._compares(link, other, request)
 
+    def shows(self, slug: str, request: Request) -> Response:
+        """The page of a published report, at its public address."""
+        if self.published.published.at(slug) is None:
+            return self._gone(request)
+        return self._read(slug, request, self._body)
+
     def answers(self, link: str, request: Request) -> Response:
         return self._read(link, request, self._answers, is_listed=False)
 
     def publishes(self, link: str, request: Request) -> Response:
-        return self._changed(link, request, lambda owner: self.jobs.publish(owner, link, True))
+        """Publish a report, and lead its owner to the sheet at its public address."""
+        return self._changed(link, request, self._publish)
 
     def hides(self, link: str, request: Request) -> Response:
-        return self._changed(link, request, lambda owner: self.jobs.publish(owner, link, False))
+        return self._changed(link, request, self._hide)
 
     def deletes(self, link: str, request: Request) -> Response:
-        return self._changed(link, request, lambda owner: self.delete(owner, link), f"/{SCORE}")
+        return self._changed(link, request, self._delete)
 
     def returns(self, link: str) -> Response:
         """To the report, for who opens the address of a form that was sent."""
@@ -205,54 +187,62 @@ class ReportPages:
             return self._says(request, REPORT.refused(link, str(error)), 500)
         if report is None:
             return self._says(request, REPORT.unfinished(job.title), 200)
-        html = body(Opened(job, report), request)
+        opened = Opened(job, report, link)
+        html = body(opened, request)
         if html is None:
             return self.layout.nothing_here(request)
-        head = self._head(link)
-        head = head if is_listed else head._replace(is_private=True)
-        return self.layout.page(request, head, html, is_kept=job.published)
+        head = PRIVATE
+        if opened.is_public:
+            head = self.published.head(job)
+            head = head if is_listed else head._replace(is_private=True)
+        return self.layout.page(request, head, html, is_kept=opened.is_public)
 
-    def _head(self, link: str) -> Head:
-        return self.head(Address("report", "report", link))
+    def _share(self, opened: Opened, request: Request) -> str:
+        job = opened.job
+        shown = self.published.shared(job) if job.published else None
+        return share_html(
+            at=_address(opened.name),
+            shown=replace(shown, base=self.layout.at(request)) if shown else None,
+            is_owner=self._owner(request) == job.owner,
+            is_own=is_own(job.benchmark),
+        )
 
     def _body(self, opened: Opened, request: Request) -> str:
-        job, report = opened
-        is_owner = self._owner(request) == job.owner
-        share = REPORT.share(job.link, is_owner, job.published, is_own(job.benchmark))
+        job, report, name = opened
         listed = list_of(report)
         benchmark = benchmark_of(report)
         parts = [
-            head_html(report, notes_of(opened), share),
+            head_html(report, notes_of(opened), self._share(opened, request)),
             figure_of(report),
             scores_of(opened),
-            wrong_html(report, self.pictures.addresses(job.link)),
-            REPORT.every(job.link, listed.title) if listed else "",
+            wrong_html(report, self.pictures.addresses(job.link, name)),
+            REPORT.every(name, listed.title) if listed else "",
             trust_html(report),
             *self._beside(opened, request),
             methods_html(report),
-            REPORT.foot(job.link, benchmark.files(report), citation_of(report)),
+            REPORT.foot(name, benchmark.files(report), citation_of(report)),
         ]
         return REPORT.together(parts)
 
     def _beside(self, opened: Opened, request: Request) -> list[str]:
         """What people and other reports say of the same answers; nothing where none is told."""
-        job, report = opened
+        job, report, name = opened
         benchmark = benchmark_of(report)
-        comparing = REPORT.comparing(REPORT.compare(job.link, self._others(job, request)))
+        comparing = REPORT.comparing(REPORT.compare(name, self._others(job, request)))
         if benchmark.way == "hidden":
             return [comparing]
         if not benchmark.scored_answers(report):
             return []
-        return [REPORT.people(job.link, self._people(job, report)), comparing]
+        return [REPORT.people(name, self._people(job, report)), comparing]
 
     def _answers(self, opened: Opened, request: Request) -> str | None:
-        job, report = opened
+        report = opened.report
         listed = list_of(report)
         if listed is None:
             return None
-        chosen = Chosen.of(f"{_address(job.link)}/answers", request.query_params)
+        chosen = Chosen.of(f"{_address(opened.name)}/answers", request.query_params)
         return REPORT.answers_page(
-            job.link,
+            opened.name,
             report.title,
             benchmark_of(report).edition(report),
             listed.title,
@@ -267,22 +257,22 @@ class ReportPages:
         shown = [one for one in (first, second) if one]
         found = comparison_html(first.report, second.report) if second else PARTS.alert(NO_OTHER)
         body = REPORT.compare_page(
-            [(one.job.link, one.report.title) for one in shown],
+            [(one.name, one.report.title) for one in shown],
             benchmark_of(first.report).edition(first.report),
             found,
             REPORT.compare(link, self._others(first.job, request)),
         )
         head = Head(f"Two reports · {NAME}", "", is_private=True)
-        is_public = all(one.job.published for one in shown)
+        is_public = all(one.is_public for one in shown)
         if is_public and second:
             title = f"{second.report.title} compared with {first.report.title} · {NAME}"
             head = Head(title, "Two reports, question by question.")
         return self.layout.page(request, head, body, is_kept=is_public)
 
-    def _find(self, link: str) -> Opened | None:
-        job = self.jobs.find(link)
-        report = self.jobs.report(link) if job else None
-        return Opened(job, report) if job and report else None
+    def _find(self, name: str) -> Opened | None:
+        job = self.jobs.find(name)
+        report = self.jobs.report(name) if job else None
+        return Opened(job, report, name) if job and report else None
 
     def _others(self, job: Job, request: Request) -> list[Choice]:
         """Return the visitor's other reports of the same benchmark, by title and time."""
@@ -305,21 +295,30 @@ class ReportPages:
         nobody = CALIBRATION if report.judge else ("" if labels else NO_PEOPLE)
         return f"{marks or readings or nobody} {labels}".strip()
 
-    def _changed(
-        self, link: str, request: Request, change: Callable[[str], Any], then: str = ""
-    ) -> Response:
-        """Do what only the owner of a report may."""
+    def _changed(self, name: str, request: Request, change: Callable[[str, str], str]) -> Response:
+        """Do what only a report's owner may: `change` is told the owner and the link, and tells where to go then."""
         owner = self._owner(request)
-        job = self.jobs.find(link)
+        job = self.jobs.find(name)
         if job is None:
             return self._gone(request)
         if job.owner != owner:
-            return self._says(request, REPORT.refused(link, NOT_YOURS), 403)
+            return self._says(request, REPORT.refused(name, NOT_YOURS), 403)
         try:
-            change(owner)
+            return _sent_to(change(owner, job.link))
         except JobError as error:
-            return self._says(request, REPORT.refused(link, f"{error}."), 409)
-        return _sent_to(then or _address(link))
+            return self._says(request, REPORT.refused(name, f"{error}."), 409)
+
+    def _publish(self, owner: str, link: str) -> str:
+        slug = self.jobs.publish(owner, link, True).slug or ""
+        return f"{_public(slug)}#share"
+
+    def _hide(self, owner: str, link: str) -> str:
+        self.jobs.publish(owner, link, False)
+        return _address(link)
+
+    def _delete(self, owner: str, link: str) -> str:
+        self.delete(owner, link)
+        return f"/{SCORE}"
 
     def _owner(self, request: Request) -> str:
         return self.jobs.owners.of(owner_of(request.headers))
@@ -332,8 +331,12 @@ class ReportPages:
         return self.layout.page(request, head, body, status=status, is_kept=False)
 
 
-def _address(link: str) -> str:
-    return f"/report/{quote(link, safe='')}"
+def _address(name: str) -> str:
+    return f"/report/{quote(name, safe='')}"
+
+
+def _public(slug: str) -> str:
+    return f"/r/{quote(slug, safe='')}"
 
 
 def _sent_to(address: str) -> Response:
@@ -341,18 +344,21 @@ def _sent_to(address: str) -> Response:
 
 
 def _link(typed: str) -> str:
-    """Return the link of a report from itself or its address, `/report/LINK/...`; empty if there is none."""
+    """Return the name of a report from itself or its address, `/report/LINK/...` or `/r/SLUG`; else ""."""
     try:
         path = urlsplit(typed[:500]).path
     except ValueError:  # what is no address
         return ""
-    return path.rpartition("/report/")[2].strip("/").partition("/")[0]
+    before, is_public, slug = path.rpartition("/r/")
+    name = slug if is_public and "/report/" not in before else path.rpartition("/report/")[2]
+    return name.strip("/").partition("/")[0]
 
 
 def routes(pages: ReportPages) -> APIRouter:
     """Return the router; what changes anything is for the report's owner."""
     router = APIRouter()
     reads = ["GET", "HEAD"]
+    router.add_api_route("/r/{slug}", pages.shows, methods=reads)
     router.add_api_route("/report/{link}", pages.opens, methods=reads)
     router.add_api_route("/report/{link}/answers", pages.answers, methods=reads)
     acts = {"publish": pages.publishes, "private": pages.hides, "delete": pages.deletes}

@@ -84,7 +84,7 @@ def upload_routes(upload_store: UploadStore, owners: ReportOwners) -> APIRouter:
 
 
 def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
-    """Return the router; a report's files and pictures are for anybody who has its link."""
+    """Return the router; a report's files and pictures are for whoever may read it, by its link or its slug."""
     router = APIRouter()
 
     @router.get("/reports/{link}/{name}")
@@ -97,7 +97,8 @@ def report_routes(jobs: Jobs, pictures: QuestionPictures) -> APIRouter:
 
     @router.get("/reports/{link}/pictures/{name}")
     def picture(link: str, name: str) -> Response:
-        if data := pictures.of_file(link, name):
+        job = jobs.find(link)
+        if job and (data := pictures.of_file(job.link, name)):
             return Response(data, media_type="image/webp", headers=NO_STORE)
         found = jobs.report(link)
         named = found is not None and any(name in one.pictures for one in wrong_answers_of(found))

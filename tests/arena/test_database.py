@@ -29,7 +29,7 @@ MOMENT = datetime(2026, 3, 4, 5, 6, 7, 891011, UTC)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request, tmp_path) -> str:
+def empty_url(request, tmp_path) -> str:
     """The address of a database without tables, once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'arena.db'}"
@@ -92,12 +92,12 @@ def test_a_refused_opening_leaves_no_connection_behind(postgresql):
     watcher.dispose()
 
 
-def test_servers_that_start_at_once_on_an_empty_database_all_open_it(database_url):
+def test_servers_that_start_at_once_on_an_empty_database_all_open_it(empty_url):
     start = Barrier(6)
 
     def open_one(_) -> Database:
         start.wait()
-        return Database(database_url)
+        return Database(empty_url)
 
     with ThreadPoolExecutor(6) as pool:
         opened = list(pool.map(open_one, range(6)))
@@ -234,23 +234,23 @@ def test_counters_lose_no_step_to_threads_and_other_programs(database, database_
     other.close()
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        MOMENT,
-        datetime(1970, 1, 1, tzinfo=UTC),
-        datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
-        datetime(1, 1, 1, tzinfo=UTC),
-        datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
-        datetime(2026, 7, 1, 12, 0, 0, 1, timezone(timedelta(hours=5, minutes=30))),
-    ],
+MOMENTS = (
+    MOMENT,
+    datetime(1970, 1, 1, tzinfo=UTC),
+    datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+    datetime(2026, 7, 1, 12, 0, 0, 1, timezone(timedelta(hours=5, minutes=30))),
 )
-def test_a_moment_comes_back_to_the_microsecond_and_in_utc(database, moment):
-    add_voter(database, "someone", moment)
+
+
+def test_a_moment_comes_back_to_the_microsecond_and_in_utc(database):
+    for number, moment in enumerate(MOMENTS):
+        add_voter(database, f"voter {number}", moment)
     with database.read() as connection:
-        back = connection.scalar(select(VOTER.c.since))
-    assert back == moment
-    assert back.tzinfo is UTC
+        back = connection.scalars(select(VOTER.c.since).order_by(VOTER.c.cookie_hash)).all()
+    assert tuple(back) == MOMENTS
+    assert all(moment.tzinfo is UTC for moment in back)
 
 
 def test_a_time_without_a_zone_is_refused(database):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from arena.formulas import ATTRIBUTES, MOST_FORMULA, TAGS, Formula, mathml
 from arena.markdown import MOST_FORMULAS, answer_html
+from tests.support.examples import examples
 from tests.support.markup import read
 from tests.support.timing import work_seconds
 
@@ -109,7 +110,7 @@ PIECES = [
 LATEX = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(LATEX)
 def test_only_known_elements_and_attributes_come_of_anything(latex):
     made = mathml(Formula(latex, False, 0)) or ""

@@ -16,6 +16,7 @@ from arena.markdown import (
     plain_html,
     visible_text,
 )
+from tests.support.examples import examples
 from tests.support.markup import PAYLOADS, read
 from tests.support.screens import PHONE, fresh_page
 from tests.support.timing import work_seconds
@@ -57,7 +58,7 @@ def mutations(draw) -> str:
     return text
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(mutations())
 def test_mutations_of_payloads(text):
     rendered = answer_html(text)
@@ -82,7 +83,7 @@ _ODD = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.one_of(st.text(_ODD, max_size=40), st.text(st.one_of(_ODD, st.characters()), max_size=30))
 )

@@ -4,8 +4,6 @@ import importlib
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -29,7 +27,7 @@ from arena.database import (
 )
 from tests.support.commands import Done, run
 from tests.support.forked_app import FORKS
-from tests.support.servers import ROOT
+from tests.support.servers import ROOT, AppServer
 
 DIALECTS = (sqlite.dialect(), postgresql.dialect())
 OLD_TABLES = ROOT / "tests" / "golden" / "database_8e4b07a.sql"
@@ -80,17 +78,10 @@ def test_a_file_of_a_development_version_is_refused_and_stays_as_it_is(old_file)
 
 def test_a_program_ends_with_one_sentence_at_a_file_of_a_development_version(old_file):
     sentence = f"{old_file} was made by a development version; start with an empty folder\n"
+    with pytest.raises(RuntimeError) as ended:
+        AppServer(old_file.parent)
+    assert str(ended.value) == f"the server ended with 2: Stereoscope did not start: {sentence}"
     own = {"DATA_DIR": str(old_file.parent)}
-    program = subprocess.run(
-        [sys.executable, "app.py"],
-        cwd=ROOT,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (program.returncode, program.stdout) == (2, "")
-    assert program.stderr == f"Stereoscope did not start: {sentence}"
     command = run("arena", "votes", "export", "--out", "votes.jsonl", environ=own)
     assert command == Done(2, "", sentence)
 

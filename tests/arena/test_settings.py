@@ -48,7 +48,7 @@ def test_blank_variables_are_as_if_absent():
         "MM_VET_V2_PATH MODELS LOCAL_MODELS LIVE_BATTLE_BUDGET LIVE_DAY_BUDGET LIVE_TOTAL_BUDGET "
         "OAUTH_CLIENT_ID OAUTH_CLIENT_SECRET OPENID_PROVIDER_URL SPACE_HOST OPERATORS COUNTS "
         "CAMPAIGNS VOTER_DAY_LIMIT NETWORK_DAY_LIMIT VOTER_ITEM_LIMIT VOTER_PAIR_LIMIT LIVE_AT_ONCE "
-        "TRUSTED_HOPS SPACES_ZERO_GPU"
+        "TRUSTED_HOPS SPACES_ZERO_GPU PUBLIC_URL"
     ).split()
     assert Settings.from_env(dict.fromkeys(names, "")) == Settings.from_env({})
 
@@ -58,6 +58,7 @@ def test_every_variable_is_read(tmp_path):
         {
             "HOST": "0.0.0.0",
             "PORT": " 8080 ",
+            "PUBLIC_URL": "https://arena.example",
             "DATA_DIR": str(tmp_path),
             "DATABASE_URL": "postgresql://u:p@host/arena",
             "DEMO_BANK": "off",
@@ -101,6 +102,7 @@ def test_every_variable_is_read(tmp_path):
     assert settings == Settings(
         host="0.0.0.0",
         port=8080,
+        public_url="https://arena.example",
         data_dir=tmp_path,
         database_url="postgresql://u:p@host/arena",
         demo_bank="off",
@@ -138,6 +140,53 @@ def test_every_variable_is_read(tmp_path):
         counts=CountSettings("campaign", ("spring", "autumn"), "counted"),
         vote_limits=VoteLimits(voter_day=1, network_day=2, voter_item=3, voter_pair=4),
     )
+
+
+LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "hosts"),
+    [
+        ({}, LOCAL),
+        ({"HOST": "::1"}, LOCAL),
+        ({"PUBLIC_URL": "https://Arena.example:8443/"}, {*LOCAL, "arena.example"}),
+        ({"PUBLIC_URL": "https://a.example", "TRUSTED_HOPS": "1"}, {*LOCAL, "a.example"}),
+        ({"TRUSTED_HOPS": "1"}, set()),
+        ({"HOST": "0.0.0.0"}, set()),
+        ({"HOST": "192.168.1.5", "PUBLIC_URL": "https://a.example"}, set()),
+        ({"SPACE_ID": "a/b"}, set()),
+    ],
+    ids=[
+        "laptop",
+        "ipv6",
+        "tunnel",
+        "proxy here",
+        "proxy without",
+        "container",
+        "network",
+        "space",
+    ],
+)
+def test_bound_to_this_machine_alone_it_has_the_names_of_this_machine(environ, hosts):
+    assert Settings.from_env(environ).hosts == hosts
+
+
+def test_the_public_address_is_the_one_given_or_the_spaces():
+    space = {"SPACE_ID": "a/b", "SPACE_HOST": "a-b.hf.space,other.example", "OAUTH_CLIENT_ID": "x"}
+    assert Settings.from_env({}).public == ""
+    assert Settings.from_env({"OAUTH_CLIENT_ID": "x"}).public == ""
+    assert Settings.from_env(space).public == "https://a-b.hf.space"
+    given = Settings.from_env({**space, "PUBLIC_URL": "https://arena.example/"})
+    assert given.public == "https://arena.example"
+    for wrong in (
+        "http://arena.example",
+        "https://arena.example/x",
+        "arena.example",
+        "https://a b.c",
+    ):
+        with pytest.raises(SettingError, match="PUBLIC_URL is .*an https address without a path"):
+            Settings.from_env({"PUBLIC_URL": wrong})
 
 
 def test_without_a_provider_nobody_can_log_in_and_everybody_counts():

@@ -71,7 +71,7 @@ def test_an_own_benchmark_goes_all_the_way_and_survives_a_restart(person, tmp_pa
     link = person.in_thread(person.tab.on_check, sent, person.request)[person.tab.link]
     shown = person.opened(link)
     assert "reaches 66.7 on Zoo (Overall" in shown and "wild" in shown
-    assert "Publish report" not in shown
+    assert "Publish</button>" not in shown and "stay private" in shown
     jobs = person.bench.jobs
     job = jobs.find(link)
     with pytest.raises(JobError, match="which stays private"):

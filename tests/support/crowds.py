@@ -14,7 +14,7 @@ import numpy as np
 from sqlalchemy import bindparam, select, update
 
 from arena.battles.choices import ChoiceError
-from arena.battles.store import Seen
+from arena.battles.store import ItemPair
 from arena.battles.tables import BATTLE, CHOSEN, SKIPPED
 from arena.campaign_battles.spec import battle_spec
 from arena.campaign_battles.state import CampaignState
@@ -163,7 +163,7 @@ class Crowd:
         self.look()
         limit = self.minutes - self.campaign.spec.seat.minutes
         active = sum(last >= limit for last in self._last.values())
-        state = self.servers[0].states.of(self.campaign)
+        state = self.servers[0].states.state_of(self.campaign)
         again = np.zeros(state.layout.wanted.shape, bool)
         query = select(BATTLE.c.item_id, BATTLE.c.model_low, BATTLE.c.model_high)
         minutes = timedelta(minutes=self.campaign.spec.seat.minutes)
@@ -171,7 +171,7 @@ class Crowd:
             is_lost = CHOSEN & BATTLE.c.seat_id.in_(state.left_out)
             is_left = ~CHOSEN & (BATTLE.c.began_at < now() - minutes)
             for row in connection.execute(query.where(SKIPPED | is_left | is_lost)):
-                if place := state.layout.place(Seen.of(row)):
+                if place := state.layout.place(ItemPair.of_row(row)):
                     again[place] = True
         return Sight(state, active, battle_spec(self.campaign).per_tuple, again)
 
@@ -214,7 +214,7 @@ class Crowd:
             and not is_tired
             and worker.server.work.waits(worker.seat)
         ):
-            given = worker.server.work.given(worker.seat)
+            given = worker.server.work.progress(worker.seat)
             if given.votes < worker.seat.campaign.spec.seat.votes:
                 self._next_act(worker, AGAIN)
                 return

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from arena.inference import openai_client
+from arena.inference import local_process, openai_client
 from arena.io import aside
-from arena.live import queue, sessions
+from arena.live import queue, sessions, streaming
 from tests.support.judging_process import Own
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -115,10 +115,18 @@ def _run(environ: dict[str, str], log: Path) -> None:
 
     importlib.reload(constants)  # the Hub's address and folders stand in the environment
     sessions.DELAY_SECONDS = 0.5, 0.7
+    # what makes both sides look alike, but a test that compares them need not be waited for
+    if "LIVE_PACE" not in environ:
+        streaming.REST_SECONDS = 0.1
+        streaming.LAST_SECONDS = 0.3
     # a test without a page, in which pictures must come before the words
     if "LIVE_SOON" in environ:
         sessions.DELAY_SECONDS = 0.0, 0.2
         queue.DISCONNECT_SECONDS = 1.0
+    # models of this machine say words at once, where torch would be loaded for seconds
+    if "STAND_IN_MODELS" in environ:
+        begin = local_process.line_process
+        local_process.line_process = lambda _: begin("tests.support.stand_in_model")
     # the servers of visitors' own judges: all at one port of this machine
     if "JUDGES_OF_VISITORS" in environ:
         port, _, certificate = environ["JUDGES_OF_VISITORS"].partition(":")

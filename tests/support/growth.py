@@ -50,7 +50,7 @@ def texts(units: Iterable[str] = UNITS, every: bool = True) -> Iterator[Callable
 
 def slow(call: Callable[[str], object], units: Iterable[str] = (), soak: bool = False) -> list[str]:
     """Return texts of the usual units, and of these, whose work grows too fast: in the suite short ones, of few."""
-    made = [*texts(UNITS if soak else UNITS[::4], every=soak), *texts(units, every=soak)]
+    made = [*texts(UNITS if soak else UNITS[::7], every=soak), *texts(units, every=soak)]
     return [
         found for make in made if (found := grows_too_fast(call, make, MOST if soak else QUICKLY))
     ]

@@ -7,6 +7,7 @@ import json
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -16,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tests.support.hub_models import ModelRepositories
 
 
 class Faults:
@@ -31,11 +34,18 @@ class Faults:
         self.asked_wait = "2"
         """What Retry-After says with a 429."""
         self.made: Counter[str] = Counter()
+        self.note: Callable[[str, str, str], None] = lambda method, address, authorization: None
+        """Told of every request, also of those that fail."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let it fail."""
         kind = self._drawn(f"{scope['method']} {scope['path']}") if scope["type"] == "http" else ""
+        if scope["type"] == "http":
+            request = Request(scope)
+            query = f"?{request.url.query}" if request.url.query else ""
+            token = request.headers.get("authorization", "")
+            self.note(scope["method"], f"{request.url.path}{query}", token)
         self.made[kind] += 1
         if kind.isdigit():
             headers = {"retry-after": self.asked_wait} if kind == "429" else {}
@@ -116,9 +126,11 @@ class HubServer:
         """Paths of the files in each commit to the dataset."""
         self.missing: set[str] = set()
         """Paths of files that are listed and not there."""
+        self.hub_models = ModelRepositories()
         self._large: dict[str, bytes] = {}
         """By their hash, files that came by Git LFS."""
         routes = [
+            *self.hub_models.routes,
             Route("/api/validate-yaml", self._validate, methods=["POST"]),
             Route("/api/spaces/{owner}/{name}/tree/{revision}", self._space_tree),
             Route(
@@ -153,6 +165,7 @@ class HubServer:
             Route("/lfs/{oid}", self._upload, methods=["PUT"]),
         ]
         self.faults = Faults(Starlette(routes=routes))
+        self.faults.note = self.hub_models.note
         config = uvicorn.Config(self.faults, port=0, log_level="error", lifespan="off", http="h11")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
@@ -198,7 +211,9 @@ class HubServer:
 
     async def _validate(self, request: Request) -> Response:
         asked = json.loads(await request.body())
-        start = {"space": "---\ntitle: ", "dataset": "---\nlicense: "}[asked["repoType"]]
+        start = {"space": "---\ntitle: ", "dataset": "---\nlicense: ", "model": "---\n"}[
+            asked["repoType"]
+        ]
         wrong = [] if asked["content"].startswith(start) else [{"message": '"title" is required'}]
         return JSONResponse({"errors": wrong, "warnings": []}, 400 if wrong else 200)
 
@@ -207,13 +222,14 @@ class HubServer:
         return self.spaces.get(f"{request.path_params['owner']}/{request.path_params['name']}")
 
     async def _model(self, request: Request) -> Response:
+        """Show what `models` has of a model, or that there is a repository with files."""
         name = f"{request.path_params['owner']}/{request.path_params['name']}"
         self.asked.append(f"{name} {request.headers.get('authorization', 'without a token')}")
         if self.status != 200:
             return JSONResponse({"error": "out of order"}, self.status)
-        if name not in self.models:
+        if name not in self.models and name not in self.hub_models.repositories:
             return JSONResponse({"error": "not found"}, 401)
-        return JSONResponse({"id": name, **self.models[name]})
+        return JSONResponse({"id": name, **self.models.get(name, {})})
 
     async def _space_tree(self, request: Request) -> Response:
         space = self._space(request)

@@ -12,7 +12,7 @@ def wait_for(what: Callable[[], object], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 def ended(bench: Bench, link: str) -> Job:

@@ -77,7 +77,7 @@ class Bench:
         network: str | None = None,
     ) -> Job:
         """Keep a draft as a quoted job."""
-        report = report or drafted(self.address.shown)
+        report = report or drafted(self.address.address)
         cost = quote(report, spec, owner if own else None, self.cache)
         return self.jobs.create(owner, report, spec, cost, own, network)
 

@@ -36,7 +36,7 @@ class LiveApp(NamedTuple):
 
 @contextmanager
 def live_app(
-    folder: Path, faults: Faults | None = None, pace: float = 0.04, **environ: str
+    folder: Path, faults: Faults | None = None, pace: float = 0.01, **environ: str
 ) -> Iterator[LiveApp]:
     """Run an app with two models."""
     with OpenAIServer(said, faults, models=tuple(NAMES), pace=pace) as server:

@@ -55,7 +55,7 @@ class OidcServer:
         return {
             "OAUTH_CLIENT_ID": CLIENT,
             "OAUTH_CLIENT_SECRET": SECRET,
-            "OAUTH_SCOPES": "openid profile inference-api",
+            "OAUTH_SCOPES": "openid profile write-discussions inference-api",
             "OPENID_PROVIDER_URL": self.address,
         }
 
@@ -85,7 +85,7 @@ class OidcServer:
         if self.fault in ("not JSON", "a list", "no token"):
             return {"not JSON": b"<html>", "a list": b"[]", "no token": b"{}"}[self.fault]
         token = "never-used"
-        if "inference-api" in asked["scope"]:
+        if asked["scope"] != "openid profile":
             token = f"hf_oauth_{secrets.token_hex(16)}-{asked['name']}"
             self.tokens.append(token)
         return json.dumps(

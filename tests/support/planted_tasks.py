@@ -22,12 +22,12 @@ def groups() -> list[list[str]]:
     return [[f"task_{number}" for number in range(12) if number % 3 == group] for group in range(3)]
 
 
-def planted_tsv(path: Path) -> Path:
+def planted_tsv(path: Path, tasks: int = 12) -> Path:
     """Write two questions of each task; the rows go through the tasks in turn, so that none stands together."""
     heads = ["index", "question", "A", "B", "C", "D", "answer", "category", "image"]
     rows = []
     for place in range(2):
-        for number in range(12):
+        for number in range(tasks):
             text = f"which {COLOURS[(place + number) % 4]} is it"
             about = [RIGHT[number % 3], f"task_{number}", picture(COLOURS[place % 4])]
             rows.append([len(rows), text, "the house", "a river", "two dogs", "one cat", *about])

@@ -4,11 +4,13 @@ import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import gradio as gr
 from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from gradio.routes import App
 from starlette.datastructures import Headers
 
 from arena.battles.lending import Lending
@@ -16,10 +18,10 @@ from arena.battles.quotas import Networks
 from arena.database import Database
 from arena.io.images import PictureStore
 from arena.web.cookies import COOKIE, cookie_hash
-from arena.web.heads import Head
 from arena.web.layout import PageLayout
 from arena.web.static_files import Links
 from scoring.benchmarks.mm_vet_questions import own_sample
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.report_pictures import ReportPictures
 from scoring.jobs.service import JobService
 from scoring.jobs.submissions import Submissions
@@ -28,6 +30,7 @@ from scoring.jobs.worker import Operator
 from scoring.people.marking import Marking
 from scoring.registry import BENCHMARKS, benchmark_of
 from scoring.web import report_page
+from scoring.web.published_page import PublishedReports
 from scoring.web.question_pictures import QuestionPictures
 from scoring.web.report_page import ReportPages
 from scoring.web.scoring_api import report_routes
@@ -66,14 +69,15 @@ class Person:
         headers = Headers({"cookie": f"{COOKIE}={SENT}"})
         self.request: Any = SimpleNamespace(headers=headers, is_disconnected=_here, client=None)
         pictures = QuestionPictures(PictureStore(folder / "pictures"), (), kept)
-        with gr.Blocks():
+        # its routes, which nobody asks here, take four times as long to make as all else
+        with patch.object(App, "create_app"), gr.Blocks():
             self.tab = ScoringTab(self.service, Networks(), copied=False)
         app = FastAPI()
         pages = ReportPages(
             jobs=self.bench.jobs,
             pictures=pictures,
             marking=Marking(database, self.bench.jobs),
-            head=lambda address: Head(address.name, ""),
+            published=PublishedReports.of(self.bench.jobs, PublishedJobs(database)),
             layout=PageLayout(Links("/read.css", "/read.js")),
             delete=self.service.delete,
         )

@@ -1,5 +1,6 @@
 """Screens: what the browser tests of every tab do with a page."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from playwright.sync_api import (
     APIResponse,
@@ -18,6 +20,7 @@ from playwright.sync_api import (
     Playwright,
     Route,
     expect,
+    sync_playwright,
 )
 
 SHOTS = os.environ.get("SHOTS")
@@ -41,12 +44,38 @@ def chromium(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=path, args=_CHROMIUM_ARGS)
 
 
+class PlaywrightLoop:
+    """Playwright and its event loop, which counts as the thread's running one only where tests look at pages.
+
+    Else nothing in this thread could run a loop of its own as long as Playwright is there.
+    """
+
+    def __init__(self) -> None:
+        self.playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the loop go on, and rest again at the end."""
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    def close(self) -> None:
+        with self.running():
+            self.playwright.stop()
+
+
+_SOON = 270
 _SLICE = 2_400
-"""In ms: Playwright looks every 100 ms in so short a time, and every 500 ms in the 30 s that a test waits."""
+"""In ms: Playwright looks every 50 ms in the shorter time, every 100 ms in this, and every 500 ms in a test's 30 s."""
 
 
 class PolledAssertions:
-    """Playwright's assertions on a page, looked at every 100 ms."""
+    """Playwright's assertions on a page, looked at every 50 ms in the first second and every 100 ms then."""
 
     def __init__(self, expected: object) -> None:
         self._expected = expected
@@ -56,16 +85,25 @@ class PolledAssertions:
 
         # 30 s: a busy machine is slow, not wrong.
         def look(*values: object, timeout: float = 30_000, **options: object) -> None:
-            end = time.monotonic() + timeout / 1000
+            begun = time.monotonic()
+            end = begun + timeout / 1000
             while (left := 1000 * (end - time.monotonic())) > _SLICE:
+                is_new = time.monotonic() < begun + 1
                 with suppress(AssertionError):
-                    return matcher(*values, timeout=_SLICE, **options)
+                    return matcher(*values, timeout=_SOON if is_new else _SLICE, **options)
             return matcher(*values, timeout=max(1, left), **options)
 
         return look
 
 
-_LEFT: dict[Browser, Page] = {}
+class Kind(NamedTuple):
+    """What makes contexts alike."""
+
+    browser: Browser
+    options: str
+
+
+_LEFT: dict[Kind, Page] = {}
 """A quiet page of a context that a visitor left without cookies: it keeps Gradio's scripts compiled for the next."""
 
 
@@ -75,7 +113,8 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
 
     A script error fails the test, and so does what the page's policy refuses.
     """
-    quiet = None if options else _LEFT.pop(browser, None)
+    kind = Kind(browser, repr(sorted(options.items())))
+    quiet = _LEFT.pop(kind, None)
     context = quiet.context if quiet else browser.new_context(**options)
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 844})
@@ -90,7 +129,7 @@ def fresh_page(browser: Browser, width: int, **options) -> Iterator[Page]:
         yield page
         assert errors == [], errors
     finally:
-        if options or errors or not _leave(browser, page, quiet):
+        if errors or not _leave(kind, page, quiet):
             context.close()
 
 
@@ -101,9 +140,11 @@ def _animate(page: Page, rate: float) -> None:
     session.send("Animation.setPlaybackRate", {"playbackRate": rate})
 
 
-def _leave(browser: Browser, page: Page, quiet: Page | None) -> bool:
-    """Leave a context to the browser's next visitor, without what makes this one known; False if it cannot be."""
+def _leave(kind: Kind, page: Page, quiet: Page | None) -> bool:
+    """Leave a context to the next visitor of this kind, without what makes this one known; False if it cannot be."""
     context = page.context
+    if kind in _LEFT:
+        return False
     try:
         address = page.evaluate("localStorage.clear() || location.origin")
         # an installed clock stays on the context
@@ -119,7 +160,7 @@ def _leave(browser: Browser, page: Page, quiet: Page | None) -> bool:
             opened.close()
     context.clear_cookies()
     context.set_offline(False)
-    _LEFT[browser] = quiet
+    _LEFT[kind] = quiet
     return True
 
 
@@ -139,10 +180,10 @@ def assert_fits(page: Page, *widths: int) -> None:
 
 def _wait_until(page: Page, true: str) -> None:
     """Wait for an expression, also on a page whose policy lets nothing be evaluated later."""
-    for _ in range(300):
+    for _ in range(1_000):
         if page.evaluate(true):
             return
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(30)
     raise AssertionError(f"never: {true}")
 
 
@@ -202,6 +243,18 @@ NEVER_BY_ITSELF = """window.setTimeout = new Proxy(window.setTimeout, {
 }); undefined"""
 """A script of a page on which a choice waits until somebody goes on: a busy machine's test is slower than the page."""
 
+
+def let_pass(page: Page, milliseconds: int) -> None:
+    """Let a page believe that so much time has passed since its last change: it takes no press right after one."""
+    page.evaluate(
+        """passed => {
+          const now = performance.now.bind(performance);
+          performance.now = () => now() + passed;
+        }""",
+        milliseconds,
+    )
+
+
 TYPED = """([key, code, more]) => {
   const event = new KeyboardEvent("keydown", { key, code, bubbles: true, cancelable: true, ...more });
   document.activeElement.dispatchEvent(event);
@@ -241,10 +294,10 @@ class Late:
 
     def wait(self) -> None:
         """Return when the server has answered."""
-        for _ in range(600):
+        for _ in range(1_500):
             if self._kept:
                 return
-            self._page.wait_for_timeout(50)
+            self._page.wait_for_timeout(20)
         raise AssertionError("nothing fits")
 
     def come(self) -> None:
@@ -252,4 +305,4 @@ class Late:
         assert self._kept
         route, answer = self._kept
         route.fulfill(response=answer)
-        self._page.wait_for_timeout(700)
+        self._page.wait_for_timeout(300)

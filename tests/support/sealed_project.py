@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena.authoring.events import Captions, DraftAnswer, Instruction, ItemPicture, Verification
-from arena.authoring.kinds import ITEM_KINDS
-from arena.authoring.spec import KINDS, ProjectSpec
+from arena.authoring.spec import ITEM_KINDS, KINDS, ProjectSpec
 from arena.authoring.store import DraftStore
 from arena.database import Database
 from arena.seats.campaigns import Campaign, CampaignStore

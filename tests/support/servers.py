@@ -134,7 +134,8 @@ class AppServer:
 
     def __init__(self, data_dir: Path, program: Path | None = None, **environ: str) -> None:
         read_on_import = any(
-            name.startswith(("GRADIO_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR")) for name in environ
+            name.startswith(("GRADIO_", "HF_", "PYTHON", "SPACE", "SYSTEM", "TMPDIR"))
+            for name in environ
         )
         self._program = program or (ROOT / "app.py" if read_on_import else None)
         self.port = free_port()
@@ -162,7 +163,7 @@ class AppServer:
                     if client.get(f"{self.address}/healthz").status_code == 200:
                         return
                 except httpx.TransportError:
-                    time.sleep(0.05)
+                    time.sleep(0.02)
         self.kill()
         raise RuntimeError("the server did not answer within 180 s")
 

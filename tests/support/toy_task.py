@@ -12,7 +12,7 @@ from markupsafe import Markup
 from arena.database import now
 from arena.errors import VoterError
 from arena.seats.campaigns import Campaign
-from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.seats import Seat
 from arena.seats.spec import CampaignSpec
 from arena.seats.task import ExamAnswer, Piece, SeatProgress, SeatTask, Words

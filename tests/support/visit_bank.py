@@ -30,11 +30,16 @@ def answer(model: str, instruction: str) -> str:
 
 
 def fill_bank(
-    database: Database, data: Path, folder: Path, models: Sequence[str] = MODELS
+    database: Database, data: Path, folder: Path, models: Sequence[str] = MODELS, most: int = 63
 ) -> ItemBank:
-    """Import the 63 verified multi-image instances and the answers of models."""
+    """Import the first of the 63 verified multi-image instances and the answers of models."""
     ingest, items = Ingest(database), ItemBank(database)
-    file = data / "visit-bench" / "visit_bench_multi_images.csv"
+    rows = instances(data)[:most]
+    file = folder / "instances.csv"
+    with file.open("w", newline="", encoding="utf-8") as opened:
+        writer = csv.DictWriter(opened, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
     ItemImporter(ingest, items, PictureStore(folder / "pictures")).visit(file, SOURCE)
     known = items.known_items()
     for model in models:
@@ -44,18 +49,18 @@ def fill_bank(
 
 
 @cache
-def _filled(data: Path) -> bytes:
+def _filled(data: Path, most: int) -> bytes:
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/arena.db")
-        fill_bank(database, data, Path(folder))
+        fill_bank(database, data, Path(folder), most=most)
         database.close()
         return (Path(folder) / "arena.db").read_bytes()
 
 
-def bank(folder: Path, data: Path) -> None:
+def bank(folder: Path, data: Path, most: int = 63) -> None:
     """Put a filled database where the commands that compare and withdraw look for it."""
     (folder / "data").mkdir(parents=True)
-    (folder / "data" / "arena.db").write_bytes(_filled(data))
+    (folder / "data" / "arena.db").write_bytes(_filled(data, most))
 
 
 def instances(data: Path) -> list[dict[str, str]]:

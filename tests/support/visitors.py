@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from arena.battles.store import BattleStore, Choose, Draw, Seen
+from arena.battles.store import BattleStore, Choose, Draw, ItemPair
 from arena.battles.tables import BATTLE, CHOSEN
 from arena.database import Database
 from arena.items.store import ItemBank
@@ -19,9 +19,9 @@ def chooser(database: Database) -> Choose:
     items = ItemBank(database).bank().items.values()
     every = [(item.id, *pair) for item in items for pair in combinations(item.contestants, 2)]
 
-    def choose(seen: frozenset[Seen]) -> Draw | None:
+    def choose(seen: frozenset[ItemPair]) -> Draw | None:
         for item, one, other in every:
-            if Seen(item, one.model, other.model) not in seen:
+            if ItemPair(item, one.model, other.model) not in seen:
                 return Draw(item, one.model, other.model, one.answer, other.answer)
         return None
 
@@ -48,7 +48,7 @@ class Visitor:
             Draw(item, one.model, other.model, one.answer, other.answer) for one, other in pairs
         ]
         self.choose = lambda seen: next(
-            (d for d in every if Seen(item, d.model_a, d.model_b) not in seen), None
+            (d for d in every if ItemPair(item, d.model_a, d.model_b) not in seen), None
         )
         battle = self.serve(item)
         self.choose = mine

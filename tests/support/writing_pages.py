@@ -10,8 +10,7 @@ from typing import Any, cast
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from arena.authoring.kinds import ITEM_KINDS
-from arena.authoring.spec import KINDS
+from arena.authoring.spec import ITEM_KINDS, KINDS
 from arena.battles.quotas import Networks
 from arena.battles.voters import Voters
 from arena.database import Database

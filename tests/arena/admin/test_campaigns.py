@@ -250,7 +250,6 @@ def test_the_sheet_looks_at_who_cannot_have_read_the_answers_in_a_seat_of_any_si
     assert found["hasty"]["why"] == "gave 3 answers sooner than they can be read"
 
 
-@pytest.mark.locks_or_dialect
 def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_runs(paid):
     for number in range(3):
         paid.answer(f"reader-{number}", ["m1"])
@@ -263,7 +262,6 @@ def test_who_presses_one_key_in_a_second_each_is_left_out_while_the_campaign_run
     assert state.votes == 48
 
 
-@pytest.mark.locks_or_dialect
 def test_quality_tells_who_passes_checks_and_who_agrees(bank):
     """Four workers on the same six tuples, of whom one always chooses the other model than three."""
     keys = [item.key for item in ItemBank(bank).bank().items.values()]

@@ -38,6 +38,7 @@ from arena.server.change_log import voter_keys
 from arena.settings import CountSettings
 from arena.types import Names
 from scoring.jobs.owners import ReportOwners
+from scoring.jobs.published import PublishedJobs
 from scoring.jobs.store import Jobs
 from scoring.jobs.uploads import UploadStore
 from scoring.visit_bench.store import SUBMISSION
@@ -262,6 +263,19 @@ def test_of_devices_that_a_code_joined_reports_and_files_are_forgotten_together(
     assert list(uploads.folder.iterdir()) == []
     known = [bool(Voters(bank).known(cookie)) for cookie in (COOKIE, OTHER)]
     assert known == [cookie != forgotten for cookie in (COOKIE, OTHER)]
+
+
+@pytest.mark.locks_or_dialect
+def test_published_reports_of_who_is_forgotten_are_private_again(bank, forgetting):
+    Visitor(bank, COOKIE).decide()
+    jobs = Jobs(bank)
+    slugs = {}
+    for owner in (COOKIE, OTHER):
+        link = jobs.add_done(owner, mm_vet_report(0.2)).link
+        slugs[owner] = jobs.publish(owner, link, True).slug
+    forgetting.forget(forgetting.find(code_of(COOKIE)), "ada")
+    assert jobs.find(slugs[COOKIE]) is None and jobs.find(slugs[OTHER])
+    assert PublishedJobs(bank).benchmarks() == {"mm-vet": 1}
 
 
 @pytest.mark.locks_or_dialect

@@ -22,7 +22,7 @@ from arena.authoring.events import (
     Verification,
 )
 from arena.authoring.exports import ExportError, Exports
-from arena.authoring.kinds import ITEM_KINDS
+from arena.authoring.spec import ITEM_KINDS
 from arena.authoring.state import DraftState, draft_state
 from arena.seats.spec import CampaignError
 from arena.types import Price

@@ -23,6 +23,7 @@ from arena.authoring.events import (
 from arena.authoring.spec import ProjectSpec
 from arena.authoring.state import MOST_ROUNDS, DraftState, draft_state, majority
 from arena.seats.spec import read_spec
+from tests.support.examples import examples
 from tests.support.writers import SPEC
 
 ASKED = Instruction(text="What is it?", pictures=(ItemPicture(url="https://example.org/1.png"),))
@@ -131,7 +132,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(VALUES, max_size=25), st.sampled_from([1, 3]))
 def test_events_that_do_not_fit_change_nothing_and_no_order_breaks_the_rules(values, verifiers):
     fitting: list[AnyValue] = []

@@ -262,7 +262,7 @@ def test_nothing_becomes_public_under_an_undo_that_is_on_its_way(bank):
         check_undo(connection, row)
         with bank.read() as reading:
             began = reading.scalar(select(MachineTime()))
-            while reading.scalar(select(MachineTime())) < began + 4 * SECOND:
+            while reading.scalar(select(MachineTime())) < began + 3.2 * SECOND:
                 assert board.board(SINGLE).votes == 0
                 time.sleep(0.1)
         taken_back = {"taken_back": row.choice, "choice": None, "voted_at": None, "terms": None}

@@ -25,7 +25,7 @@ from arena.battles.sampling import (
     draw,
     pair_chances,
 )
-from arena.battles.store import BattleStore, Seen
+from arena.battles.store import BattleStore, ItemPair
 from arena.battles.tables import BATTLE
 from arena.battles.vote_table import VoteTable
 from arena.clock import CLOCK, SECOND
@@ -37,7 +37,7 @@ from arena.types import Battle, Contestant, Item
 from tests.support.servers import drafts
 
 ANY = BattleRequest()
-DRAWS = 5_000
+DRAWS = 3_000
 
 
 class OneTransaction(Database):
@@ -135,9 +135,10 @@ def is_even(counts: Counter, expected: int) -> bool:
 
 def test_sides_items_and_pairs_are_fair():
     coin = random.Random(20260101)
-    draws = [draw(PairGrid(items()), {}, frozenset(), coin) for _ in range(4000)]
+    grid = PairGrid(items())
+    draws = [draw(grid, {}, frozenset(), coin) for _ in range(2400)]
     drawn = [one for one in draws if one]
-    assert len(drawn) == 4000
+    assert len(drawn) == 2400
     assert is_even(Counter(one.item for one in drawn), 6)
     assert is_even(Counter(frozenset((one.model_a, one.model_b)) for one in drawn), 6)
     for pair in combinations(range(1, 5), 2):
@@ -148,8 +149,9 @@ def test_sides_items_and_pairs_are_fair():
 
 def test_each_side_shows_the_answer_of_its_model_to_the_item():
     coin = random.Random(1)
+    grid = PairGrid(items())
     for _ in range(200):
-        one = draw(PairGrid(items()), {}, frozenset(), coin)
+        one = draw(grid, {}, frozenset(), coin)
         assert one
         assert one.model_a != one.model_b
         assert (one.answer_a, one.answer_b) == (
@@ -177,12 +179,11 @@ def test_a_draw_tells_the_probability_that_it_had():
         replace(item, contestants=item.contestants[: 3 if item.id < 3 else 4]) for item in items()
     ]
     votes = {(1, 2): 40, (1, 3): 3, (2, 3): 11, (1, 4): 0, (2, 4): 7, (3, 4): 2}
-    taken = frozenset(Seen(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
+    taken = frozenset(ItemPair(item, *pair) for item in (1, 2, 5) for pair in ((1, 2), (1, 4)))
     coin = random.Random(8)
+    grid = PairGrid(lacking)
     drawn = [
-        one
-        for _ in range(DRAWS)
-        if (one := draw(PairGrid(lacking), votes, taken, coin, frozenset([(2, 4)])))
+        one for _ in range(DRAWS) if (one := draw(grid, votes, taken, coin, frozenset([(2, 4)])))
     ]
     told = {(one.item, *sorted((one.model_a, one.model_b))): one.probability for one in drawn}
     counts = Counter((one.item, *sorted((one.model_a, one.model_b))) for one in drawn)
@@ -196,8 +197,9 @@ def test_a_draw_tells_the_probability_that_it_had():
 
 def test_what_the_voter_had_is_never_drawn_again():
     coin, seen = random.Random(4), set()
-    while one := draw(PairGrid(items()), {}, frozenset(seen), coin):
-        key = Seen(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
+    grid = PairGrid(items())
+    while one := draw(grid, {}, frozenset(seen), coin):
+        key = ItemPair(one.item, min(one.model_a, one.model_b), max(one.model_a, one.model_b))
         assert key not in seen
         seen.add(key)
     assert len(seen) == 6 * 6

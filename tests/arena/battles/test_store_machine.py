@@ -264,7 +264,7 @@ def examples(number: int) -> settings:
 
 
 class TestStoreMachine(StoreMachine.TestCase):
-    settings = examples(6)
+    settings = examples(3)
 
 
 @pytest.mark.soak

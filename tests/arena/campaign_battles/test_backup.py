@@ -86,7 +86,7 @@ def test_a_worker_goes_on_under_the_same_link_after_a_wipe(database, another, tm
     assert after.seats.all(after.campaign())[1].confirmation == "rejected", "by the list"
     assert after.enter(query | {"SESSION_ID": "2"}).id == found.id, "one seat a person"
     assert (found.code, found.is_qualified, found.arrived_at) == (seat.code, True, seat.arrived_at)
-    assert after.exam.has_passed(found) and after.work.given(found).votes == 4
+    assert after.exam.has_passed(found) and after.work.progress(found).votes == 4
     had |= {after.vote(found) for _ in range(2)}
     assert len(had) == 6 and after.work.battle(found, None) is None, (
         "no tuple twice, and no more than the quota"

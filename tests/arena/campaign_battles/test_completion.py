@@ -79,7 +79,7 @@ def check_few_are_unfinished(seen: Sight, seat: int) -> None:
 def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
     """Who walk away, skip, take back and fail checks."""
     campaign = battles.campaign(tuples=20, per_tuple=5, seat=SEAT, checks={"items": "checks"})
-    layout = battles.states.of(campaign).layout
+    layout = battles.states.state_of(campaign).layout
     assert (layout.wanted > 0).sum() == 20 and layout.wanted.sum() == 100
     people = crowd(battles, at_work=at_work, seed=at_work)
     for stop in range(20, 100, 20):
@@ -90,9 +90,16 @@ def test_a_campaign_of_a_sample_is_filled_by_people(battles, at_work):
     assert people.sight().state.collected.counted.tolist() == layout.wanted.tolist()
 
 
-@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize(
-    ("per_tuple", "overlap"), [(1, 0.3), pytest.param(5, 0.0, marks=pytest.mark.soak)]
+    ("design", "per_tuple", "overlap"),
+    [
+        ("settle", 1, 0.3),
+        *(
+            pytest.param(design, *votes, marks=pytest.mark.soak)
+            for design in DESIGNS
+            for votes in ((1, 0.3), (5, 0.0))
+        ),
+    ],
 )
 def test_at_any_stop_few_tuples_are_unfinished(battles, design, per_tuple, overlap):
     designed(battles, design, per_tuple=per_tuple, overlap=overlap, seat=SEAT, stop={"votes": 83})
@@ -221,7 +228,7 @@ def test_who_comes_back_late_adds_nothing_to_a_full_campaign(battles):
 def test_a_file_of_tuples_has_an_overlap_too(battles):
     tuples = battles.all_tuples()[:100]
     changes = {"design": "fixed", "fixed": [*tuples, *tuples[:10]], "overlap": 0.3}
-    wanted = battles.states.of(battles.campaign(**changes)).layout.wanted
+    wanted = battles.states.state_of(battles.campaign(**changes)).layout.wanted
     numbers = np.bincount(wanted[wanted > 0], minlength=6)
     assert numbers.sum() == 100 and 15 <= numbers[5] <= 45
     assert 5 <= numbers[2] <= 10 and numbers[[3, 4]].sum() == 0

@@ -38,7 +38,7 @@ from tests.support.servers import drafts
 from tests.support.visitors import rows
 
 MTURK = 'platform = { kind = "mturk" }\n'
-STOP = 60
+STOP = 30
 SMALL = TOML.replace("votes = 1000", f"votes = {STOP}")
 COUNTED = CountSettings("counted", ("pilot",))
 
@@ -236,15 +236,15 @@ def test_looks_follow_the_votes_that_are_confirmed(bank):
     for name in names:
         one.answer(name, ["m1", "m2"])
     now_of(one)
-    assert one.admin.states.of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).looked is None
     bring(one, **dict.fromkeys(names, "APPROVED"))
-    looked = one.admin.states.of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).looked
     assert looked and looked.votes == 60 and int(np.argmax(looked.fit.ratings)) == 0
     bring(one, **dict.fromkeys(names[:4], "APPROVED"))
-    looked = one.admin.states.of(one.campaign).looked
+    looked = one.admin.states.state_of(one.campaign).looked
     assert looked and looked.votes == 12
     bring(one, nobody="APPROVED")
-    assert one.admin.states.of(one.campaign).looked is None
+    assert one.admin.states.state_of(one.campaign).looked is None
 
 
 def test_whoever_comes_to_full_places_is_told_and_who_gave_something_is_paid(bank, tmp_path):

@@ -104,7 +104,7 @@ def preference(layout: Layout, seed: int) -> Callable[[Battle], str]:
 
 def work(battles: Battles, campaign: Campaign, workers: int) -> CampaignState:
     """Let so many workers, thirty at a time, do all that they are given."""
-    layout = battles.states.of(campaign).layout
+    layout = battles.states.state_of(campaign).layout
     prefers = preference(layout, 1)
     people = Crowd([battles], "pilot", 30, random.Random(1), prefers=prefers, places=workers)
     people.work()

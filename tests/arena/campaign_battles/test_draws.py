@@ -98,7 +98,10 @@ def servers(bank, database_url) -> Iterator[list[Battles]]:
 
 
 @pytest.mark.locks_or_dialect
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    "design",
+    ["settle", *(pytest.param(one, marks=pytest.mark.soak) for one in DESIGNS if one != "settle")],
+)
 @pytest.mark.parametrize(
     "database_url", ["postgresql", pytest.param("sqlite", marks=pytest.mark.soak)], indirect=True
 )
@@ -151,7 +154,7 @@ def test_every_battle_keeps_the_probability_of_its_pair(battles, design):
 
 def test_a_share_of_the_tuples_is_judged_by_several(battles):
     campaign = battles.campaign(overlap=0.3, overlap_per_tuple=3)
-    wanted = battles.states.of(campaign).layout.wanted
+    wanted = battles.states.state_of(campaign).layout.wanted
     assert set(wanted.ravel().tolist()) == {1, 3}
     number = 0
     while battles.again(campaign).ended_at is None and number < 12:
@@ -276,7 +279,7 @@ def test_a_skipped_battle_is_given_to_somebody_else(one_tuple):
     campaign = one_tuple.campaign()
     seat, other = one_tuple.seat(campaign, "w"), one_tuple.seat(campaign, "other")
     one_tuple.store.skip(seat.voter, one_tuple.next(seat).token, "cannot judge")
-    assert one_tuple.work.given(seat).skipped == 1
+    assert one_tuple.work.progress(seat).skipped == 1
     one_tuple.states.fresh(campaign)
     assert one_tuple.next(seat) is None
     assert one_tuple.next(other)
@@ -314,7 +317,7 @@ def test_a_seat_gets_exactly_its_checks_outside_its_quota_whatever_it_answers(ch
         seat = checked.seat(campaign, f"w{number}")
         assert checked.work.checks_wanted(seat) == 3
         assert checked.do(seat, lambda battle, choose=choose: choose) == 9
-        given = checked.work.given(seat)
+        given = checked.work.progress(seat)
         assert (given.votes, given.checks) == (6, 3)
     rows_ = [row for row in served(checked.database) if row.draw == "check"]
     assert all(row.draw_probability is None for row in rows_)
@@ -338,7 +341,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
         if why == "failed"
         else lambda battle: checked.better(battle, ("m1", "m2", "m3")),
     )
-    assert checked.work.given(bad).failed_checks == (3 if why == "failed" else 0)
+    assert checked.work.progress(bad).failed_checks == (3 if why == "failed" else 0)
     if why == "flagged":
         with checked.database.write() as connection:
             flag = {"voter_id": bad.voter, "strength": 1.0, "raised_at": now()}
@@ -347,7 +350,7 @@ def test_what_a_worker_gave_who_does_not_count_is_asked_again(checked, why):
             )
     if why == "withdrew":
         checked.seats.note(bad, "withdrew")
-    state = checked.states.of(campaign)
+    state = checked.states.state_of(campaign)
     assert bad.id in checked.states.fresh(campaign).left_out
     assert checked.states.fresh(campaign).votes == 0
     number = 0

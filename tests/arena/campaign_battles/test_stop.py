@@ -121,10 +121,10 @@ class FullDisk(CampaignStore):
 def test_an_end_that_cannot_be_stored_is_logged(duel, caplog):
     states = CampaignStates(duel.database, duel.items, FullDisk(duel.database, KINDS))
     campaign = duel.campaign(stop={"votes": 1})
-    state = states.of(campaign)
+    state = states.state_of(campaign)
     duel.do(duel.seat(campaign, "w"), most=1)
     state.read_at = float("-inf")
-    assert states.of(campaign) is state, "nobody waits for the background thread"
+    assert states.state_of(campaign) is state, "nobody waits for the background thread"
     with pytest.raises(DatabaseError):
         states.fresh(campaign)
     assert "the disk is full" in caplog.text
@@ -181,7 +181,7 @@ def test_a_layout_that_the_bank_lacks_says_what_is_there(bank, changes, told):
     duel = Battles(bank)
     campaign = duel.campaign(**changes)
     with pytest.raises(CampaignError, match=told):
-        duel.states.of(campaign)
+        duel.states.state_of(campaign)
 
 
 def test_a_model_that_is_retired_meanwhile_takes_what_was_seen_under_its_code_with_it(database):
@@ -194,7 +194,7 @@ def test_a_model_that_is_retired_meanwhile_takes_what_was_seen_under_its_code_wi
     assert before and len(before.fit.strengths) == 3
     Ingest(database).retire("m1")
     battles.items.CHECK_SECONDS = -1.0
-    after = battles.states.of(campaign)
+    after = battles.states.state_of(campaign)
     assert len(after.layout.models) == 2
     assert after.looked is None or len(after.looked.fit.strengths) == 2
     assert battles.next(battles.seat(campaign, "w2")) is not None

@@ -4,11 +4,11 @@ from itertools import count
 
 import pytest
 
-from arena.campaign_battles.times import question_seconds
+from arena.campaign_battles.task import question_seconds
 from arena.items.ingest import Ingest
 from arena.ratings.planner import SECONDS
 from arena.seats.campaigns import Campaign
-from arena.seats.times import FRESH_SECONDS
+from arena.seats.task import FRESH_SECONDS
 from tests.support.battle_campaigns import Battles, answered_at_once, check_drafts
 
 PERSONS = count()
@@ -22,7 +22,6 @@ def answer(battles: Battles, campaign: Campaign, *seconds: float) -> None:
         answered_at_once(battles.database, seat, took)
 
 
-@pytest.mark.locks_or_dialect
 def test_the_median_is_the_campaigns_then_the_sites_then_the_plans(battles):
     first = battles.campaign(name="first", per_tuple=3)
     second = battles.campaign(name="second", per_tuple=3)
@@ -36,6 +35,7 @@ def test_the_median_is_the_campaigns_then_the_sites_then_the_plans(battles):
     assert question_seconds(battles.database, first) == 60, "of the site, while its own are few"
 
 
+@pytest.mark.locks_or_dialect
 def test_what_can_be_undone_is_no_answer_yet(battles):
     campaign = battles.campaign(per_tuple=3)
     answer(battles, campaign, 10, 10, 10, 10)
@@ -58,7 +58,7 @@ def test_all_of_a_seat_is_its_votes_and_checks_and_is_measured_once_a_minute(ban
         per_tuple=3, checks=checks, seat={"votes": 4, "minutes": 20, "pay": 1}
     )
     at = 1000.0
-    monkeypatch.setattr("arena.seats.times.time.monotonic", lambda: at)
+    monkeypatch.setattr("arena.seats.task.time.monotonic", lambda: at)
     assert battles.work.whole_seconds(campaign) == SECONDS * 6
     answer(battles, campaign, 10, 10, 10, 10, 10)
     assert battles.work.whole_seconds(campaign) == SECONDS * 6

@@ -270,7 +270,10 @@ def test_the_front_matter_is_what_a_space_needs():
     assert (card["sdk"], card["python_version"], card["app_file"]) == ("gradio", "3.12", "app.py")
     assert card["license"] == "apache-2.0" and "leaderboard" in card["tags"]
     assert "Apache License" in (ROOT / "LICENSE").read_text("utf-8")
-    assert (card["hf_oauth"], card["hf_oauth_scopes"]) == (True, ["inference-api"])
+    assert (card["hf_oauth"], card["hf_oauth_scopes"]) == (
+        True,
+        ["write-discussions", "inference-api"],
+    )
 
 
 # The image. There is no Docker here: its file is read, and its commands are tried where they can be.

@@ -22,7 +22,7 @@ from perf.fraud import CROWD, CROWD_EACH, CROWD_MODELS, DAYS, FIRST_RIGGER, WEAK
 from tests.support.planting import Planted, plant
 from tests.support.servers import drafts
 
-HONEST = 300
+HONEST = 150
 NOBODY = np.zeros(0, np.int64)
 
 

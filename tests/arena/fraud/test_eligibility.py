@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import func, select, update
 
-from arena.battles.store import BattleStore, Draw, Seen
+from arena.battles.store import BattleStore, Draw, ItemPair
 from arena.battles.tables import SEAT, VOTER
 from arena.battles.vote_table import VoteTable, values
 from arena.battles.voters import ADOPTION, LOGIN, Account, Voters
@@ -56,7 +56,7 @@ class Arena:
         self.store.reveal(voter, battle.token)
         return battle.id
 
-    def _choose(self, taken: frozenset[Seen]) -> Draw:
+    def _choose(self, taken: frozenset[ItemPair]) -> Draw:
         self.given += 1
         first = 2 * self.given - 1  # items have two answers each, in order
         return Draw(self.given, 1, 2, first, first + 1)
@@ -163,9 +163,9 @@ def test_a_restart_without_counts_keeps_the_board_that_counts_named(arena):
 def test_a_person_does_not_get_again_what_the_guest_had(arena):
     arena.vote("guest")
     arena.voters.log_in(Account("1", "anna"), "guest", "fresh")
-    seen: list[frozenset[Seen]] = []
+    seen: list[frozenset[ItemPair]] = []
     assert arena.store.serve(arena.store.voter("fresh"), lambda taken: seen.append(taken)) is None
-    assert seen == [frozenset({Seen(1, 1, 2)})]
+    assert seen == [frozenset({ItemPair(1, 1, 2)})]
 
 
 def test_a_login_of_long_ago_is_over(arena):

@@ -20,8 +20,8 @@ from arena.database import Database, DatabaseError
 from arena.formats.base import Battles, Vote, columns_of
 from arena.formats.native import STEREOSCOPE
 from arena.formats.registry import FORMATS, read, write
+from arena.imports import importer
 from arena.imports.importer import (
-    PORTION,
     Imported,
     ImportedVotesError,
     ImportRequest,
@@ -117,15 +117,24 @@ def told(board: Board) -> str:
 # Coming in
 
 
+PORTION = 100
+"""Votes that are stored together where portions are short."""
+
+
+@pytest.fixture
+def short_portions(monkeypatch) -> None:
+    monkeypatch.setattr(importer, "PORTION", PORTION)
+
+
 @pytest.mark.locks_or_dialect
-def test_the_same_file_twice_adds_nothing(bank, imports):
-    first = battles(PORTION + 500)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 500)
-    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 500)
+def test_the_same_file_twice_adds_nothing(bank, imports, short_portions):
+    first = battles(PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(votes=PORTION + 50)
+    assert imports.add(first, ImportRequest("elsewhere")) == Imported(known=PORTION + 50)
     longer = votes_of(*first.votes(), Vote("m1", "y", "tie", conversation="new"))
-    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 500)
-    assert imports.add(first, ImportRequest("another")).votes == PORTION + 500
-    assert counted(bank) == [2 * PORTION + 1001] * 2
+    assert imports.add(longer, ImportRequest("elsewhere")) == Imported(votes=1, known=PORTION + 50)
+    assert imports.add(first, ImportRequest("another")).votes == PORTION + 50
+    assert counted(bank) == [2 * PORTION + 101] * 2
 
 
 def test_votes_that_nothing_tells_apart_are_all_counted_and_files_of_them_kept_apart(bank, imports):
@@ -166,7 +175,7 @@ def test_nothing_is_made_of_a_file_without_votes(bank, imports):
 
 
 @pytest.mark.locks_or_dialect
-def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard):
+def test_rows_of_an_import_that_was_cut_short_do_not_count(bank, leaderboard, short_portions):
     """The second portion cannot be stored: nothing counts until the import is made again."""
     VoteImporter(bank).add(battles(50, seed=9), ImportRequest("there"))
     wrong = battles(PORTION + 1, images=1)

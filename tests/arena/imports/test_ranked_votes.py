@@ -123,9 +123,9 @@ def test_names_in_view_are_left_out_until_they_are_asked_for(tmp_path):
     assert counted.notices[-1] == "3 votes with names in view left out; --named rates them too"
     assert set(counted.blind) == {True} and len(counted) == 3
     assert [line.row for line in counted.lines()] == LOG, "each row stays in its place"
-    assert list(ranked(battles, named=True).votes()) == list(battles.votes())
+    assert list(ranked(battles, with_names=True).votes()) == list(battles.votes())
     shown = put(tmp_path / "shown.json", [{**CLEAN[0], "anony": False, "conversation_a": TURNS}])
-    assert len(ranked(read(shown), named=True)) == 1, "who saw the names learns nothing new"
+    assert len(ranked(read(shown), with_names=True)) == 1, "who saw the names learns nothing new"
     thumbs = [{**OPEN_WEBUI[0], "meta": {"arena": False}}, {**OPEN_WEBUI[0], "meta": {}}]
     assert len(ranked(read(put(tmp_path / "feedback.json", thumbs)))) == 0
 

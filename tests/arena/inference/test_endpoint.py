@@ -55,16 +55,16 @@ def test_any_other_is_the_operators_own(address):
 def test_an_azure_deployment_has_a_query_and_a_header_of_its_own(ending):
     endpoint = Endpoint(f"{AZURE}{ending}?api-version=2024-10-21-preview", Secret("sk-1"), "ada")
     assert (endpoint.folder, endpoint.query) == (AZURE, {"api-version": "2024-10-21-preview"})
-    assert endpoint.shown == f"{AZURE}?api-version=2024-10-21-preview"
+    assert endpoint.address == f"{AZURE}?api-version=2024-10-21-preview"
     assert endpoint.credentials == ("api-key", Secret("sk-1"))
-    assert place_of(endpoint.shown) == "name.openai.azure.com"
+    assert place_of(endpoint.address) == "name.openai.azure.com"
 
 
 def test_any_other_endpoint_has_a_bearer_and_no_query():
     endpoint = Endpoint("https://api.example.org/v1/", Secret("sk-1"))
     assert (endpoint.folder, endpoint.query) == ("https://api.example.org/v1/", {})
     assert endpoint.credentials == ("authorization", Secret("Bearer sk-1"))
-    assert endpoint.shown == "https://api.example.org/v1"
+    assert endpoint.address == "https://api.example.org/v1"
 
 
 @pytest.mark.parametrize(

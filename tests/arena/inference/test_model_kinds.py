@@ -9,9 +9,8 @@ import pytest
 
 from arena.context import ArenaContext
 from arena.inference.base import CardTable, ModelKind
-from arena.inference.catalogue import CatalogueError, Models, read_catalogue
+from arena.inference.catalogue import KINDS, CatalogueError, Models, read_catalogue
 from arena.inference.offline import AnswerFile, Task, ask_all, fingerprint
-from arena.inference.registry import KINDS
 from arena.live.sessions import LiveRequest
 from arena.settings import Settings, secret
 from arena.types import SIDES, Conversation, Generation, ModelCard, Turn, Usage, pass_over
@@ -143,7 +142,7 @@ def test_a_toy_kind_streams_live(models, tmp_path):
                 voter, LiveRequest("What is it?", (image.token,)), None, ()
             )
             states = [state async for state in sessions.watch(voter, battle.token)]
-            return [answer for side in SIDES for _, answer in states[-1].battle.said(side)]
+            return [answer for side in SIDES for _, answer in states[-1].battle.history(side)]
 
     assert asyncio.run(run()) == ["WHAT IS IT?"] * 2
     context.database.close()

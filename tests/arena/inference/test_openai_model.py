@@ -159,7 +159,7 @@ def test_what_may_pass_is_asked_again_before_the_first_word(fault):
 def test_each_fault_has_its_kind_and_no_secret(fault, kind, calls, caplog):
     caplog.set_level("DEBUG")
     with serve(fault) as server:
-        said = ask(card(server, timeout=1.5 if fault in ("hang", "drip") else 30.0))
+        said = ask(card(server, timeout=0.6 if fault in ("hang", "drip") else 30.0))
     assert said.error is not None and said.error.kind == kind and not said.pieces
     assert server.counts.calls == calls
     for text in (str(said.error), caplog.text):
@@ -313,7 +313,7 @@ def test_a_call_that_is_stopped_before_the_first_word_costs_its_prompt():
 )
 def test_every_attempt_that_was_sent_costs_its_prompt_and_a_refused_one_nothing(fault, calls):
     with serve(fault) as server:
-        said = ask(which := card(server, timeout=1.5 if fault in ("hang", "pings") else 30.0))
+        said = ask(which := card(server, timeout=0.6 if fault in ("hang", "pings") else 30.0))
     assert said.error is not None and said.usage == [prompt_of(which)] * calls
 
 
@@ -427,7 +427,7 @@ def test_an_event_of_many_values_is_no_answer():
 
 def test_a_server_that_only_keeps_the_line_open_is_slow():
     with serve("pings") as server:
-        said = ask(card(server, timeout=1.5))
+        said = ask(card(server, timeout=0.6))
     assert said.error is not None and said.error.kind == "slow" and server.counts.calls == 1
 
 

@@ -92,7 +92,7 @@ def field_streams(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.mark.parametrize("cut", [0, 1, 7])
+@pytest.mark.parametrize("cut", [0, 7, pytest.param(1, marks=pytest.mark.soak)])
 def test_streams_of_the_field_are_read_as_they_are_meant(data, cut):
     """Sent in their own parts, and cut anew within lines and characters."""
     streams = field_streams(data)

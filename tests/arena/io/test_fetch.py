@@ -129,7 +129,7 @@ def believing(certificate: Path) -> ssl.SSLContext:
 
 LIMITS = FetchLimits(quiet_seconds=5, seconds=10, size=200_000)
 QUIET = FetchLimits(quiet_seconds=0.3, seconds=30)
-HASTY = FetchLimits(quiet_seconds=30, seconds=2.5)
+HASTY = FetchLimits(quiet_seconds=30, seconds=1.5)
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_refusals_say_why(path, cause, fetcher, server):
 
 @pytest.mark.parametrize(
     ("path", "limits", "cause"),
-    [("/silent", QUIET, "silent for 0.3 seconds"), ("/drip", HASTY, "not done after 2.5 seconds")],
+    [("/silent", QUIET, "silent for 0.3 seconds"), ("/drip", HASTY, "not done after 1.5 seconds")],
 )
 def test_slow_bodies(path, limits, cause, fetcher):
     """The best of three, so that a busy machine does not decide."""

@@ -82,7 +82,7 @@ def test_it_is_made_once_and_only_for_known_names_and_widths(tmp_path, monkeypat
 
 
 def test_the_folder_is_bounded_and_the_oldest_give_way(tmp_path, monkeypatch):
-    pictures, name = kept(tmp_path, Image.effect_noise((900, 900), 60).convert("RGB"))
+    pictures, name = kept(tmp_path, Image.effect_noise((500, 500), 60).convert("RGB"))
     oldest = pictures.path(name, 320)
     monkeypatch.setattr(scaled_pictures, "MOST_KEPT", oldest.stat().st_size + 10)
     newest = pictures.path(name, 480)
@@ -100,7 +100,7 @@ def test_who_finds_all_turns_taken_gets_the_picture_as_it_is_kept(tmp_path, monk
 
 
 def test_a_picture_is_seen_as_it_is_kept_where_the_disk_takes_no_file(tmp_path):
-    pictures, name = kept(tmp_path, Image.effect_noise((700, 700), 60).convert("RGB"))
+    pictures, name = kept(tmp_path, Image.effect_noise((500, 500), 60).convert("RGB"))
     with files_end_at(50):
         assert pictures.path(name, 480).parent.name == "pictures"
     assert list((tmp_path / "scaled").iterdir()) == []

@@ -30,6 +30,7 @@ from arena.io.tables import (
     read_records,
     require_columns,
 )
+from tests.support.examples import examples
 from tests.support.workbooks import workbook
 
 SMALL = replace(PAGE, rows=5, cell=40, columns=4, line=400, depth=3, values=12)
@@ -431,7 +432,7 @@ def table_of(names: list[str], cells: st.SearchStrategy) -> st.SearchStrategy:
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @given(table=NAMES.flatmap(lambda names: table_of(names, TEXT)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_the_csv_module_writes_comes_back_identical(tmp_path_factory, suffix, quoting, table):
     names, rows = table
     written = io.StringIO(newline="")
@@ -491,9 +492,10 @@ def mutated(honest: bytes, dice: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("suffix", HONEST)
-def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix):
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.soak)])
+def test_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, suffix, count):
     dice, refused = random.Random(f"rows {suffix}"), 0
-    for _ in range(500):
+    for _ in range(count):
         try:
             records = read(tmp_path, f"a.{suffix}", mutated(HONEST[suffix].encode(), dice))
         except RowsError as error:
@@ -502,7 +504,7 @@ def test_500_mutated_text_files_are_read_or_refused_but_never_crash(tmp_path, su
             str(error).encode()
         else:
             json.dumps(values(records), allow_nan=False, ensure_ascii=False).encode()
-    assert 50 < refused < 500
+    assert count / 10 < refused < count
 
 
 @pytest.mark.soak
@@ -530,10 +532,10 @@ def test_a_long_file_is_streamed_on_the_command_line(tmp_path, suffix):
         list(read_records(path, PAGE))
 
 
-def test_a_row_of_a_million_cells_is_refused(tmp_path):
+def test_a_row_of_100_000_cells_is_refused(tmp_path):
     assert (
         "at most 1,000 columns"
-        in refusal(tmp_path, "a.csv", ",".join(map(str, range(1_000_000)))).problem
+        in refusal(tmp_path, "a.csv", ",".join(map(str, range(100_000)))).problem
     )
 
 
@@ -560,7 +562,10 @@ def records_of(path: str) -> list[Record]:
             ["images", "instruction", "gpt4_prediction"],
         ),
         ("vlmevalkit/vila_8b_MMT-Bench_VAL.xlsx", 3_127, ["index", "question", "prediction"]),
-        ("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
+        pytest.param(
+            *("vlmevalkit/vila_8b_CCBench.xlsx", 2_040, ["index", "question", "prediction"]),
+            marks=pytest.mark.soak,
+        ),
         ("vlmevalkit/vila_8b_TextVQA_VAL.csv", 1_000, ["index", "question", "prediction"]),
     ],
 )

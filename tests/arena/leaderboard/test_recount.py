@@ -542,7 +542,7 @@ def check(steps: int, seed: int) -> None:
 @settings(max_examples=1, phases=(Phase.generate,))
 @given(st.integers(0, 2**32))
 def test_boards_are_what_a_recount_says(seed):
-    check(60, seed)
+    check(40, seed)
 
 
 @pytest.mark.soak

@@ -38,7 +38,7 @@ from arena.ratings.votes import coded
 from arena.types import REFERENCE, Battle
 from tests.support.arenas import decided
 from tests.support.planting import Planted, let_pass, plant
-from tests.support.servers import drafts, new_postgresql_database
+from tests.support.servers import drafts
 from tests.support.sheets import texts
 
 SINGLE, MULTI = BoardKey(1, False), BoardKey(1, True)
@@ -482,7 +482,7 @@ def test_a_board_is_computed_once_for_its_votes_whoever_looks(poll, kept):
 
 
 def test_the_longest_unused_board_is_dropped(poll, kept, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.KEPT_BOARDS", 2)
+    monkeypatch.setattr("arena.leaderboard.service.CACHED_BOARDS", 2)
     poll.vote("m1", "m2")
     first = kept.board(SINGLE, PATIENCE)
     kept.board(MULTI, PATIENCE)
@@ -691,7 +691,7 @@ def test_history_is_the_board_at_the_end_of_each_day(poll, kept):
 
 def test_a_history_that_cannot_be_read_is_read_anew_at_the_next_call(poll, kept, monkeypatch):
     first = kept.history(SINGLE)
-    kept._keep(SINGLE).history_at -= 7200
+    kept._cached(SINGLE).history_at -= 7200
     with monkeypatch.context() as patch:
 
         def refuse(*_: object) -> None:
@@ -835,9 +835,9 @@ def test_who_leans_to_a_side_makes_no_bias_of_the_arena(poll):
 # Many at once
 
 
-def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
+def test_a_vote_that_commits_after_a_later_one_shows_too(another):
     """A reveal waits for one that has its final number and is not committed: no lower number comes later."""
-    database = Database(new_postgresql_database(postgresql))
+    database = another("postgresql")
     Ingest(database).add_items("test", "folder", drafts(1, ("m1", "m2")))
     poll, kept = Poll(database), Leaderboard(database, VoteTable(database))
     poll.vote("m2", "m1")
@@ -849,13 +849,12 @@ def test_a_vote_that_commits_after_a_later_one_shows_too(postgresql):
             slow.execute(update(BATTLE).where(BATTLE.c.id == battle.id).values(number))
             revealed = apart.submit(poll.store.reveal, later, other.token)
             with pytest.raises(TimeoutError):
-                revealed.result(timeout=1)
+                revealed.result(timeout=0.4)
             assert kept.board(SINGLE).votes == 1
         revealed.result(timeout=PATIENCE)
     assert kept.board(SINGLE).votes == 3
     assert values(VoteTable(database).read().votes, "battle").tolist() == [1, battle.id, other.id]
     kept.close()
-    database.close()
 
 
 def test_withdrawn_answers_keep_their_votes_on_the_board(poll):
@@ -905,7 +904,7 @@ def test_the_votes_are_exported_as_they_were_cast(poll, monkeypatch, tmp_path, c
 
 
 def test_boards_of_many_days_take_no_whole_boards_place(bank, monkeypatch):
-    monkeypatch.setattr("arena.leaderboard.service.KEPT_BOARDS", 3)
+    monkeypatch.setattr("arena.leaderboard.service.CACHED_BOARDS", 3)
     poll, service = Poll(bank), Leaderboard(bank, VoteTable(bank))
     poll.vote("m1", "m2")
     let_pass(bank, 60)

@@ -116,7 +116,7 @@ def test_keys_are_in_no_pickle():
     credits = Credits()
     credits.keep(1, ANNA, 60)
     with pytest.raises(TypeError):
-        pickle.dumps(vars(credits)["_kept"])
+        pickle.dumps(vars(credits)["_lent"])
     assert ANNA.reveal() not in repr(vars(credits))
 
 
@@ -348,6 +348,7 @@ def test_a_phone_lends_its_credits_and_votes(site, browser):
         phase(page, "open")
         see_both(page)
         press(page, "#choose-a")
+        press(page, "#names")
         phase(page, "revealed")
         expect(page.locator("#status")).to_contain_text("You chose A")
         page.reload()

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.live.identity_leaks import _MAKERS, _MODELS, _STEMS, names_itself
+from tests.support.examples import examples
 
 MODELS = ("Quxolotl-7B", "Sphexish Vision 2", "Otter")
 OPENINGS = (
@@ -98,7 +99,7 @@ def test_a_bare_name_counts_where_it_is_no_ordinary_word():
     assert not names_itself("Otter.", MODELS)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.from_regex(re.compile(f"(?:{_MAKERS}|{_MODELS})"), fullmatch=True))
 def test_every_name_holds_a_part_by_which_answers_are_looked_through(name):
     assert any(stem in name.lower() for stem in _STEMS)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from arena.live.pairs import can_replace, fitting_pairs
+from arena.live.models import can_replace, fitting_pairs
 from tests.support.scripted_vlm import ScriptedVLM
 
 

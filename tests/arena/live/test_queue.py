@@ -96,9 +96,9 @@ def test_who_waits_for_a_model_of_its_kind_is_told_so_only_where_all_are_of_that
         ]
         await rest()
         assert [queue.ahead(task) for task in tasks] == [0, 1, 2, 1, 3]
-        assert [queue.told_ahead(task) for task in tasks] == [0, 0, 0, 1, 2]
+        assert [queue.public_ahead(task) for task in tasks] == [0, 0, 0, 1, 2]
         await stopped(tasks)
-        assert queue.told_ahead(tasks[4]) == 0
+        assert queue.public_ahead(tasks[4]) == 0
 
     asyncio.run(run())
 

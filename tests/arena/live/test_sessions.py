@@ -55,8 +55,8 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
     models.mkdir()
     (models / "config.json").write_text("{}")
     with (
-        OpenAIServer(at_length, models=MODELS, pace=0.01) as fast,
-        OpenAIServer(at_length, models=MODELS, pace=0.05) as slow,
+        OpenAIServer(at_length, models=MODELS) as fast,
+        OpenAIServer(at_length, models=MODELS) as slow,
     ):
         local = {
             "name": NAMES[2],
@@ -75,7 +75,12 @@ def arena(tmp_path_factory) -> Iterator[Arena]:
             f"{one}[models.facts]\norganisation = {json.dumps(maker)}\n"
             for one, maker in zip(cards, MAKERS, strict=True)
         ]
-        environ = {"LIVE_AT_ONCE": "40", "LIVE_SOON": "yes", "STAND_IN_MODELS": "yes"}
+        environ = {
+            "LIVE_AT_ONCE": "40",
+            "LIVE_SOON": "yes",
+            "LIVE_PACE": "as people see it",
+            "STAND_IN_MODELS": "yes",
+        }
         app = AppServer(folder / "data", MODELS=catalogue(folder, *tables), **environ)
         yield Arena(app, fast, slow, str(models))
         app.stop()
@@ -197,6 +202,9 @@ async def many_battles(
 @pytest.mark.parametrize("battles", [12, pytest.param(200, marks=pytest.mark.soak)])
 def test_live_battles_tell_no_model_before_the_choice(arena, battles):
     """Endpoints and a local model mixed, one five times slower: no name, id or address, and no timing of a side."""
+    hurry = 1 if battles >= 200 else 4
+    arena.fast.pace = 0.01 / hurry
+    arena.slow.pace = 0.05 / hurry
     played = asyncio.run(many_battles(arena.app.address, battles, min(battles, 20)))
     hidden = {
         *NAMES,
@@ -633,33 +641,37 @@ def test_a_restart_in_mid_answer_leaves_no_stuck_battle(talkers):
     asyncio.run(run())
 
 
-def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(tmp_path):
+def test_who_is_forgotten_in_mid_answer_is_told_that_the_battle_is_gone(pair):
+    app = pair.app
     asked = "What is the planted thing?"
 
-    async def run(app: AppServer) -> None:
+    async def run() -> None:
         async with Visitor(app.address) as visitor:
-            path = f"/live/battles/{await visitor.begin(asked, keep=True)}"
-            async with visitor.watching(path) as messages:
-                await anext(messages)
-                with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
-                    (voter,) = rows(app, "SELECT voter_id FROM battle")[0]
-                    Erasure(database, OwnImages(database, app.data_dir / "own")).forget(
-                        voter, "ada"
-                    )
-                assert [message["kind"] async for message in messages][-1] == "words", (
-                    "it ends as if broken off"
-                )
+            with pair.server.silent_after(3):
+                path = f"/live/battles/{await visitor.begin(asked, keep=True)}"
+                watched = asyncio.create_task(visitor.watch(path))
+                while not pair.server.running:
+                    await asyncio.sleep(0.02)
+                forget_newest(app)
+            assert (await watched)[-1]["kind"] == "words", "it ends as if broken off"
             assert "not yours" in (await visitor.client.get(path)).text
             assert (await visitor.watch(f"/live/battles/{await visitor.begin()}"))[-1][
                 "phase"
             ] == "open"
 
-    with two_models(tmp_path, plain, pace=0.1) as pair:
-        asyncio.run(run(pair.app))
-        forgotten, other = rows(pair.app, "SELECT question, answer_a FROM turn ORDER BY battle_id")
-        assert forgotten == ("", "")
-        assert other[0] and other[1]
-        assert "Traceback" not in pair.app.log.read_text("utf-8")
+    asyncio.run(run())
+    newest = "SELECT question, answer_a FROM turn ORDER BY battle_id DESC LIMIT 2"
+    other, forgotten = rows(app, newest)
+    assert forgotten == ("", "")
+    assert other[0] and other[1]
+    assert "Traceback" not in app.log.read_text("utf-8")
+
+
+def forget_newest(app: AppServer) -> None:
+    """Forget the voter of the newest battle."""
+    ((voter,),) = rows(app, "SELECT voter_id FROM battle ORDER BY id DESC LIMIT 1")
+    with closing(Database(f"sqlite:///{app.data_dir / 'arena.db'}")) as database:
+        Erasure(database, OwnImages(database, app.data_dir / "own")).forget(voter, "ada")
 
 
 def test_without_models_a_live_battle_is_refused_with_what_is_missing(server):

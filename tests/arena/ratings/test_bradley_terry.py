@@ -273,7 +273,9 @@ def test_planted_strengths_come_back():
     assert np.sqrt(np.mean((ratings - arena.truth) ** 2)) < 8
 
 
-@pytest.mark.parametrize(("models", "wins"), [(300, 100), (100, 1e4), (30, 1e9)])
+@pytest.mark.parametrize(
+    ("models", "wins"), [pytest.param(300, 100, marks=pytest.mark.soak), (100, 1e4), (30, 1e9)]
+)
 def test_models_that_beat_all_below_them_settle_however_far_apart(models, wins):
     fit = bradley_terry(np.triu(np.full((models, models), float(wins)), 1))
     assert (np.diff(fit.ratings) < 0).all() and np.isfinite(fit.ratings).all()

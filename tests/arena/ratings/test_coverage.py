@@ -10,6 +10,9 @@ RUNS = 100
 LEAST = 0.82
 """Bound for the mean of 100 runs of what holds in 92% of all."""
 SOAKED = (
+    "12 voters",
+    "25 pictures of 10 near copies",
+    "biased, lazy, ties",
     "63 items",
     "574 items",
     "574 items, all answers alike",
@@ -34,7 +37,9 @@ SOAKED = (
     "63 items, few votes",
     "five votes a tuple",
     "tasteful voters",
+    "one voter with 80%, 40 others",
     "one voter with 90%, 40 others",
+    "2 voters",
     "win rates, 3 voters",
     "grades of 5 questions",
     "grades of 37 questions",

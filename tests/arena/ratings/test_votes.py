@@ -62,7 +62,7 @@ def column(*values: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("seed", "votes", "models"), [(1, 1, 2), (2, 10, 3), (3, 5011, 7), (4, 20_000, 25)]
+    ("seed", "votes", "models"), [(1, 1, 2), (2, 10, 3), (3, 5011, 7), (4, 4_000, 25)]
 )
 @pytest.mark.parametrize(
     "settings", [ELO, EloSettings(k=32), EloSettings(k=4, scale=200, base=2, start=0)]

@@ -7,7 +7,7 @@ from math import comb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.seats.checks import is_check_due, wanted_checks
+from arena.seats.quality import is_check_due, wanted_checks
 from arena.seats.spec import ChecksSpec
 
 

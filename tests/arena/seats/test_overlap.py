@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.seats.overlap import agreement_with_rest, is_overlap, pairwise_agreement
+from arena.seats.quality import agreement_with_rest, is_overlap, pairwise_agreement
 
 
 @given(st.text(max_size=20), st.integers(0, 10**6))

@@ -11,7 +11,7 @@ from arena.seats.worker_list import listed_workers, read_workers
 from arena.seats.worker_names import is_name, tidy_name
 from tests.support.workbooks import workbook
 
-PEOPLE = st.text(max_size=64).map(tidy_name).filter(is_name)
+PEOPLE = st.text(max_size=24).map(tidy_name).filter(is_name)
 
 
 def names(name: str, content: str | bytes) -> list[tuple[int, str]]:

@@ -73,8 +73,26 @@ class Sockets:
         return line
 
 
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """The loop on which all servers run: none is waited for, but all at the end of the file."""
+    running = asyncio.new_event_loop()
+    thread = threading.Thread(target=running.run_forever)
+    thread.start()
+    yield running
+    asyncio.run_coroutine_threadsafe(ended(), running).result(20)
+    running.call_soon_threadsafe(running.stop)
+    thread.join()
+    running.close()
+
+
+async def ended() -> None:
+    """Wait for the servers."""
+    await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+
+
 @pytest.fixture
-def served() -> Iterator[Callable[..., Sockets]]:
+def served(loop) -> Iterator[Callable[..., Sockets]]:
     """A function that starts a server with the given bounds; kept-alive sockets of it may be idle for a minute."""
     with ExitStack() as lent:
 
@@ -90,11 +108,9 @@ def served() -> Iterator[Callable[..., Sockets]]:
                 timeout_keep_alive=keep_alive,
                 timeout_graceful_shutdown=1,
             )
-            server, listening = uvicorn.Server(config), socket.create_server(("127.0.0.1", 0))
-            thread = threading.Thread(target=asyncio.run, args=(server.serve([listening]),))
-            thread.start()
-            lent.enter_context(listening)
-            lent.callback(thread.join)
+            server = uvicorn.Server(config)
+            listening = socket.create_server(("127.0.0.1", 0))
+            asyncio.run_coroutine_threadsafe(server.serve([listening]), loop)
             lent.callback(setattr, server, "should_exit", True)
             return Sockets(listening.getsockname()[1], connections.left, lent)
 
@@ -279,7 +295,7 @@ def test_what_breaks_the_protocol_ends_its_socket_and_is_one_line_of_the_log(ser
     for _ in range(3):
         line = sockets.open()
         for number, packet in enumerate(sent):
-            time.sleep(0.1 if number else 0)
+            time.sleep(0.03 if number else 0)
             line.sendall(packet)
         assert len(re.findall(b"HTTP/1.1 [24]00", rest(line))) == answers
     assert [record.getMessage() for record in caplog.records] == [

@@ -26,6 +26,7 @@ from tests.support.screens import (
     Late,
     assert_fits,
     fresh_page,
+    let_pass,
     press,
     see_both,
     shoot,
@@ -250,6 +251,12 @@ def test_keys_alone_vote_undo_skip_enlarge_and_go_on(page, server):
     expect(page.locator("#reasons")).to_be_hidden()
     expect(page.locator("#skip")).to_be_focused()
     page.keyboard.press("s")
+    expect(page.locator("#reasons")).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    expect(page.locator("#reasons")).to_be_hidden()
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("s")
     page.keyboard.press("Enter")
     is_another(page, second)
     expect(page.locator("#reasons")).to_be_hidden()
@@ -463,7 +470,7 @@ def test_a_card_chooses_and_the_choice_is_marked_before_the_server_says_so(brows
         page.add_init_script(NEVER_BY_ITSELF)
         open_battle(page, server.address)
         late = Late(page, "**/battle/choose")
-        page.wait_for_timeout(700)
+        let_pass(page, 700)
         page.locator('[data-part="b"] .said').click(position={"x": 5, "y": 5})
         late.wait()
         expect(page.locator(".dock")).to_have_attribute("data-choice", "b")

@@ -61,7 +61,7 @@ def test_no_shared_cache_keeps_the_cookie_of_a_visitor_and_a_known_page_brings_o
 
 
 EVIL_HOSTS = (
-    {"host": "evil.example"},
+    {"host": "localhost:80"},
     {"x-forwarded-host": "evil.example"},
     {"x-gradio-server": "http://evil.example"},
 )

@@ -7,6 +7,7 @@ from arena.live.streaming import WordBuffer
 from arena.markdown import visible_text
 from arena.templates import macros
 from arena.web.visitor_api import GrowingText
+from tests.support.examples import examples
 
 PIECES = st.one_of(
     st.text(max_size=6),
@@ -49,7 +50,7 @@ def told(parts: list[str], steps: list[int]) -> tuple[str, list[str]]:
     return last, blocks
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(PIECES, max_size=30), st.lists(st.integers(1, 4), max_size=30))
 def test_what_is_told_is_what_can_be_seen(parts, steps):
     text = visible_text("".join(parts).rstrip())

@@ -55,7 +55,7 @@ def service(tmp_path_factory) -> Iterator[SlowServer]:
     (folder / "prices.csv").write_text("model,prompt,completion\ntest-judge,2,8\n")
     with (
         OpenAIServer(score=reply) as judge,
-        OpenAIServer(said, models=tuple(NAMES), pace=0.07) as live,
+        OpenAIServer(said, models=tuple(NAMES), pace=0.01) as live,
     ):
         tables = [card(name, model, live) for model, name in NAMES.items()]
         environ = {

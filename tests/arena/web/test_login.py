@@ -30,6 +30,7 @@ from arena.web.cookies import COOKIE, VoterCookies, cookie_hash
 from arena.web.layout import PageLayout
 from arena.web.middleware import RequestMiddleware
 from arena.web.oauth import ATTEMPT_SECONDS, Attempt, LoginError, new_key
+from arena.web.signer import Signer
 from arena.web.static_files import Links
 from tests.support.oidc_server import CLIENT, SECRET, Fault, OidcServer, Person
 
@@ -86,7 +87,16 @@ def running_site(folder: Path, environ: Mapping[str, str]) -> Iterator[Site]:
     layout = PageLayout(Links("/style.css", "/script.js"))
     credits = Credits()
     app.include_router(
-        login.routes(voters, cookies, eligibility, settings.oauth, known, layout, credits)
+        login.routes(
+            voters=voters,
+            cookies=cookies,
+            eligibility=eligibility,
+            oauth=settings.oauth,
+            operators=known,
+            layout=layout,
+            credits=credits,
+            signer=Signer(bytes(32)),
+        )
     )
     app.add_api_route("/", lambda: PlainTextResponse("the page"), response_model=None)
     app.add_middleware(RequestMiddleware, cookies=cookies)

@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -77,11 +77,25 @@ def database(planted, tmp_path) -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture
-def pages(database) -> Iterator[ModelPages]:
+@contextmanager
+def pages_of(database: Database) -> Iterator[ModelPages]:
     with closing(Leaderboard(database, VoteTable(database), every=0.0)) as leaderboard:
         leaderboard.board(leaderboard.choose("test", "single").key, 60)
         yield model_pages(database, leaderboard)
+
+
+@pytest.fixture(scope="module")
+def pages(planted) -> Iterator[ModelPages]:
+    """The pages of the planted models, for tests that only read."""
+    with closing(Database(f"sqlite:///{planted}")) as database, pages_of(database) as made:
+        yield made
+
+
+@pytest.fixture
+def own_pages(database) -> Iterator[ModelPages]:
+    """The pages of a copy, for tests that change something."""
+    with pages_of(database) as made:
+        yield made
 
 
 def model_pages(database: Database, leaderboard: Leaderboard) -> ModelPages:
@@ -138,11 +152,11 @@ def test_the_page_shows_rank_wins_and_lost_battles(pages):
     assert "says" not in shown, "voters may still be shown these answers"
 
 
-def test_who_has_chosen_on_an_item_reads_its_answers_under_their_names(database, pages):
+def test_who_has_chosen_on_an_item_reads_its_answers_under_their_names(database, own_pages):
     with database.read() as connection:
         newest = select(BATTLE.c.voter_id, BATTLE.c.item_id).order_by(BATTLE.c.id.desc())
         voter, item = connection.execute(newest).first()
-    shown = html(pages, "/model/alpha", voter)
+    shown = html(own_pages, "/model/alpha", voter)
     lost = re.findall(
         r"<h3><bdi>(.*?)</bdi> <span class=\"won\">won</span></h3><div dir=\"auto\">(.*?)</div>",
         shown,
@@ -217,22 +231,22 @@ def test_an_unknown_model_and_a_board_without_it_say_where_to_go(pages):
     )
 
 
-def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, pages):
+def test_a_vote_that_can_be_taken_back_is_not_on_the_page(database, own_pages):
     store = BattleStore(database)
     voter = store.voter("x" * 32)
     answers = {one.model: one.answer for one in ItemBank(database).bank().items[4].contestants}
     code = {model.name: number for number, model in enumerate(ItemBank(database).models(), 1)}
     first, second = code["alpha"], code["beta"]
     battle = store.serve(voter, lambda _: Draw(4, first, second, answers[first], answers[second]))
-    before = numbers(pages), html(pages, "/model/alpha")
+    before = numbers(own_pages), html(own_pages, "/model/alpha")
     store.vote(voter, battle.token, "b", "terms")
-    assert (numbers(pages), html(pages, "/model/alpha")) == before
+    assert (numbers(own_pages), html(own_pages, "/model/alpha")) == before
     let_pass(database, 60)
-    assert numbers(pages)["Lost"] == "24" and numbers(pages)["Won"] == "32"
-    assert re.search(r"<p><bdi>([^<]+)</bdi> won\.", html(pages, "/model/alpha"))[1] == "beta"
+    assert numbers(own_pages)["Lost"] == "24" and numbers(own_pages)["Won"] == "32"
+    assert re.search(r"<p><bdi>([^<]+)</bdi> won\.", html(own_pages, "/model/alpha"))[1] == "beta"
 
 
-def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
+def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, own_pages):
     with database.write() as connection:
         connection.exec_driver_sql(
             "UPDATE answer SET text = ? WHERE text LIKE 'beta says%'", ("lorem " * 5000,)
@@ -240,9 +254,9 @@ def test_long_answers_are_cut_and_withdrawn_ones_are_not_shown(database, pages):
         connection.exec_driver_sql(
             "UPDATE answer SET withdrawn_at = 1 WHERE text LIKE 'young says%'"
         )
-    shown = html(pages, "/model/alpha")
+    shown = html(own_pages, "/model/alpha")
     assert "young says" not in shown
-    for page in (shown, html(pages, "/model/alpha?before=30")):
+    for page in (shown, html(own_pages, "/model/alpha?before=30")):
         assert len(page) < 14_000 + MOST_LOST * (MOST_TEXT + 800)
 
 
@@ -540,7 +554,7 @@ def test_what_of_an_address_no_board_has_is_said(pages):
     )
 
 
-def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
+def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, own_pages):
     with database.write() as connection:
         odd = "**bold** <img src=x onerror=alert(1)>"
         connection.exec_driver_sql(
@@ -548,5 +562,5 @@ def test_answers_are_shown_as_in_a_battle_and_never_as_markup(database, pages):
         )
         chose = select(BATTLE.c.voter_id).where(BATTLE.c.id == 30)
         voter = connection.scalar(chose)
-    shown = html(pages, "/model/alpha?before=31", voter)
+    shown = html(own_pages, "/model/alpha?before=31", voter)
     assert "<strong>bold</strong>" in shown and "<img src=x" not in shown

@@ -19,6 +19,7 @@ from arena.web.rate_limit import (
     Rate,
     RateLimiter,
 )
+from tests.support.examples import examples
 
 SMALL = Allowance(files=Rate(5, 0.001), calls=Rate(3, 0.001), open=2, large=2)
 """Hardly refilled: a machine that stands still gives no token back."""
@@ -35,7 +36,7 @@ class Clock:
         return self.now
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.integers(1, 20),
     st.floats(0.1, 50),
@@ -93,7 +94,7 @@ def test_the_address_is_the_one_that_our_outermost_proxy_saw(hops, forwarded, se
     assert client_address("9.9.9.9", forwarded, hops) == seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=5), st.integers(0, 3))
 def test_what_a_caller_writes_never_changes_the_bucket(written, hops):
     """A caller's own lines stand left of what the proxies add."""

@@ -1,4 +1,7 @@
-"""MODELS=small on a phone: a download killed half-way, no network, then a vote on an own picture."""
+"""MODELS=small on a phone: a download killed half-way, no network, then a vote on an own picture.
+
+The suite's models are files without weights, in whose place a stand-in speaks; the soak's are tiny and real.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +20,27 @@ from tests.support.tiny_vlm import build, build_smol
 CARDS = read_catalogue(PRESETS / "small.toml", secret).cards
 
 
+@pytest.fixture(params=["stand-ins", pytest.param("weights", marks=pytest.mark.soak)])
+def speaks(request) -> str:
+    """Which models answer."""
+    return request.param
+
+
+def folder_without_weights(folder: Path) -> Path:
+    """Make a folder with the files of a model that nothing is loaded from."""
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_bytes(folder.name.encode() * 100_000)
+    return folder
+
+
 @pytest.fixture
-def hub(tmp_path) -> Iterator[ModelHub]:
-    """Tiny models under the names and commits of the real ones."""
-    folders = (build_smol(tmp_path / "256m"), build(tmp_path / "500m"))
+def hub(speaks, tmp_path) -> Iterator[ModelHub]:
+    """Models under the names and commits of the real ones."""
+    if speaks == "weights":
+        folders = (build_smol(tmp_path / "256m"), build(tmp_path / "500m"))
+    else:
+        folders = (folder_without_weights(tmp_path / name) for name in ("256m", "500m"))
     models = {
         (card.model, card.revision or ""): folder
         for card, folder in zip(CARDS, folders, strict=True)
@@ -42,7 +62,7 @@ def parts(home: Path) -> int:
     return sum(path.stat().st_size for path in home.rglob("*.part"))
 
 
-def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, tmp_path):
+def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, speaks, tmp_path):
     home = tmp_path / "home"
     hub.holds_at = weights_of(hub) // 3
     server = AppServer(
@@ -52,6 +72,7 @@ def test_from_nothing_to_a_vote_on_an_own_picture(browser, hub, tmp_path):
         HF_HOME=str(home),
         HF_TOKEN="hf_canary0123456789",
         OMP_NUM_THREADS="1",
+        **({"STAND_IN_MODELS": "yes"} if speaks == "stand-ins" else {}),
     )
     try:
         with opened(browser, server.address, PHONE) as page:

@@ -286,9 +286,11 @@ def hardened_score(
     return grade.score
 
 
-def test_an_obeying_judge_is_fooled_under_paper_and_never_under_hardened():
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_an_obeying_judge_is_fooled_under_paper_and_never_under_hardened(step):
     sample = own_sample()
-    attacks = {name: attack for name, attack in planted().items() if len(attack) > 3}
+    long = [name for name, attack in planted().items() if len(attack) > 3]
+    attacks = {name: planted()[name] for name in long[::step]}
     seen = 0
     for number, (name, attack) in enumerate(attacks.items()):
         question = sample.questions[number % len(sample.questions)]

@@ -411,7 +411,11 @@ def test_comparison_and_differences():
 
 
 @pytest.mark.parametrize(
-    ("stem", "count"), [("vila_8b_CCBench", 16), ("vila_8b_MMT-Bench_VAL", 34)]
+    ("stem", "count"),
+    [
+        ("vila_8b_CCBench", 16),
+        pytest.param("vila_8b_MMT-Bench_VAL", 34, marks=pytest.mark.soak),
+    ],
 )
 def test_protocols_part_where_each_answer_was_looked_at(data, stem, count):
     """Strict is right or undecided in all of them."""
@@ -607,8 +611,22 @@ def toolkits_rule(rows):
     return whole["right"].mean(), whole.groupby("category")["right"].mean().to_dict()
 
 
-@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
-@pytest.mark.parametrize("count", [1176, 1164])
+@pytest.mark.parametrize(
+    ("count", "protocol"),
+    [
+        (1176, "strict"),
+        (1164, "mmbench-paper"),
+        *(
+            pytest.param(*rest, marks=pytest.mark.soak)
+            for rest in (
+                (1164, "strict"),
+                (1176, "mmbench-paper"),
+                (1164, "mmt-paper"),
+                (1176, "mmt-paper"),
+            )
+        ),
+    ],
+)
 def test_a_file_of_the_published_dev_files_groups_gives_the_toolkits_number(
     data, tmp_path, count, protocol
 ):

@@ -185,7 +185,10 @@ def test_single_and_multi_image_runs_are_compared_on_the_tasks_that_take_several
     assert len(every) == 5
 
 
-@pytest.mark.parametrize(("protocol", "within"), [("strict", 0.015), ("mmt-paper", 1e-6)])
+@pytest.mark.parametrize(
+    ("protocol", "within"),
+    [pytest.param("strict", 0.015, marks=pytest.mark.soak), ("mmt-paper", 1e-6)],
+)
 def test_a_real_models_file_gives_the_toolkits_numbers(data, protocol, within):
     path = data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL.xlsx"
     read = read_choices(read_records(path, skip=IMAGE_COLUMNS))

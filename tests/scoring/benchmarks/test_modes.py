@@ -294,7 +294,7 @@ def check_letters(asked: ChoiceQuestion, images: int) -> None:
         assert all(f"{letter}." in labels for letter in asked.options), mode
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=40)
 @given(asked_questions, st.integers(0, 4))
 def test_letters_of_options_never_change(asked, images):
     check_letters(asked, images)
@@ -322,10 +322,11 @@ def test_pixels_of_larger_images_may_move_by_the_rounding_to_thousandths():
     assert back.options["A"] == "[1000, 0, 4000, 3000]"
 
 
-def test_every_box_of_the_val_file_comes_back_and_exceptions_are_of_large_images(data):
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
+def test_every_box_of_the_val_file_comes_back_and_exceptions_are_of_large_images(data, every):
     found, _ = read_questions(read_records(data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL.xlsx"))
     there, exceptions = 0, []
-    for asked in found.values():
+    for asked in [*found.values()][::every]:
         size = stated_size(asked.text)
         if size is None or mode_question(asked, "pixel", [], 1).question is asked:
             continue
@@ -336,4 +337,6 @@ def test_every_box_of_the_val_file_comes_back_and_exceptions_are_of_large_images
                 there += 1
                 if box.numbers != again.numbers:
                     exceptions.append((size, box.numbers))
-    assert there > 6000 and [one for one in exceptions if max(one[0]) <= 1000] == [], exceptions
+    assert there > 6000 / every and [one for one in exceptions if max(one[0]) <= 1000] == [], (
+        exceptions
+    )

@@ -104,10 +104,16 @@ def test_mm_vet_of_blank_answers_costs_nothing(command, tmp_path, said):
     )
 
 
-@pytest.mark.parametrize("said", ["Hard to put in words.", "", "  \n"])
+@pytest.mark.parametrize(
+    "said", ["Hard to put in words.", "", pytest.param("  \n", marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(
     ("benchmark", "protocol"),
-    [("mmbench", "strict"), ("mmbench", "mmbench-paper"), ("mmt-bench", "mmt-paper")],
+    [
+        ("mmbench", "strict"),
+        ("mmt-bench", "mmt-paper"),
+        pytest.param("mmbench", "mmbench-paper", marks=pytest.mark.soak),
+    ],
 )
 def test_letters_that_no_rule_can_read(command, tmp_path, benchmark, protocol, said):
     file = table_file(tmp_path / "m.tsv", [row(index, said) for index in range(1, 9)])
@@ -117,7 +123,13 @@ def test_letters_that_no_rule_can_read(command, tmp_path, benchmark, protocol, s
     assert {line["Overall"] for line in command.table("_acc.csv")} == {""}
 
 
-@pytest.mark.parametrize("protocol", ["strict", "mmbench-paper", "mmt-paper"])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "strict",
+        *(pytest.param(one, marks=pytest.mark.soak) for one in ("mmbench-paper", "mmt-paper")),
+    ],
+)
 def test_letters_that_no_judge_can_read(command, tmp_path, protocol):
     file = table_file(
         tmp_path / "m.tsv", [row(index, "Hard to put in words.") for index in range(1, 9)]
@@ -147,7 +159,7 @@ def test_marks_that_the_judge_never_gives(command, tmp_path):
     assert_nothing(command("score", bare, "--benchmark", "gqa", "--no-judge"))
 
 
-@pytest.mark.parametrize("protocol", ["hardened", "paper"])
+@pytest.mark.parametrize("protocol", ["hardened", pytest.param("paper", marks=pytest.mark.soak)])
 def test_a_submission_without_any_verdict_comes_onto_no_board(command, data, protocol):
     bank(command.folder, data)
     file = predictions(command.folder / "predictions.csv", instances(data))

@@ -223,7 +223,9 @@ def test_mmt_bench_is_checked_by_its_subtasks(tmp_path, split, of):
     assert not tables(table_file(tmp_path / "whole.tsv", mmt_rows(split)), "mmt-bench").partial
 
 
-@pytest.mark.parametrize("name", ["m.tsv", "m_MMT-Bench_VAL.tsv"])
+@pytest.mark.parametrize(
+    "name", ["m.tsv", pytest.param("m_MMT-Bench_VAL.tsv", marks=pytest.mark.soak)]
+)
 def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
     rows = [{**one, "split": ""} for one in mmt_rows("VAL")]
     _, said, _ = command(
@@ -239,7 +241,12 @@ def test_val_without_a_column_split_is_not_called_all(command, tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("split", "name"), [("", "m.tsv"), ("validation", "m_MMT-Bench_VAL.tsv"), ("other", "m.tsv")]
+    ("split", "name"),
+    [
+        pytest.param("", "m.tsv", marks=pytest.mark.soak),
+        ("validation", "m_MMT-Bench_VAL.tsv"),
+        ("other", "m.tsv"),
+    ],
 )
 def test_mmt_bench_of_a_split_without_a_known_name(tmp_path, split, name):
     rows = [{**one, "split": split} for one in mmt_rows("VAL")]

@@ -42,7 +42,7 @@ from scoring.multiple_choice.reader import read_choices
 from scoring.multiple_choice.types import PASS, ChoiceQuestion
 from scoring.visit_bench.offline_answers import visit_paper
 from tests.support.commands import run
-from tests.support.forked_script import run_script
+from tests.support.forked_script import run_script, started
 from tests.support.offline_answers import asked, catalogue, images, serve
 from tests.support.openai_server import Body, Fault, Faults, OpenAIServer
 from tests.support.servers import drafts
@@ -128,13 +128,12 @@ def test_a_run_that_is_killed_goes_on_and_asks_each_once(place):
     fill_bank(place, 80)
     with serve(latency=0.05) as server:
         catalogue(place, server, at_once=4)
-        command = [sys.executable, "-m", "arena", "answer", "--model", "Model X"]
-        first = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        first = started("arena", "answer", "--model", "Model X")
         end = time.monotonic() + 60
         while server.counts.calls < 30 and time.monotonic() < end:
             time.sleep(0.005)
-        first.send_signal(signal.SIGKILL)
-        first.wait()
+        first.kill()
+        first.join()
         (kept,) = (place / "data" / "answers").glob("*.jsonl")
         answered = {json.loads(line)[0] for line in kept.read_bytes().split(b"\n")[1:-1]}
         assert 20 < len(answered) < 80
@@ -685,6 +684,7 @@ def test_a_file_of_answers_has_one_writer_and_one_run(tmp_path):
         pass
 
 
+@pytest.mark.soak
 def test_a_paper_of_a_big_file_holds_no_images(place):
     big = base64.b64encode(os.urandom(300_000)).decode()
     rows = [{**CHOICES[0], "index": number} for number in range(60)]

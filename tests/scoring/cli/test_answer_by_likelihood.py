@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from arena.inference.base import CardTable, ModelKind
-from arena.inference.registry import KINDS
+from arena.inference.catalogue import KINDS
 from arena.io.tables import read_records
 from arena.types import Alternatives, Generation, ModelCard, Usage, pass_over
-from scoring.benchmarks.choice import ChoiceReport
+from scoring.benchmarks.choice_report import ChoiceReport
 from scoring.benchmarks.mmbench import MMBENCH
 from scoring.multiple_choice.circular_eval import rotation_problems
 from scoring.multiple_choice.reader import read_choices

@@ -37,6 +37,7 @@ def planted(tmp_path_factory, base) -> tuple[Command, Path, Path, str]:
     return command, questions, out, done.out
 
 
+@pytest.mark.soak
 def test_planted_groups_come_out_of_adapters_that_really_learned(planted, tmp_path):
     command, _, out, said = planted
     assert "12 adapters are in" in said and "numbers an adapter" in said
@@ -51,6 +52,7 @@ def test_planted_groups_come_out_of_adapters_that_really_learned(planted, tmp_pa
     assert (tmp_path / "map" / "tree.nwk").read_text().count("task_") == 12
 
 
+@pytest.mark.soak
 def test_adapters_start_from_one_seed_and_say_it(planted, base):
     _, _, out, _ = planted
     notices = " ".join(vector_map(out, "stacked").notices)
@@ -103,35 +105,28 @@ def test_two_seeds_of_the_same_tasks_are_compared(planted, base, tmp_path):
     )
 
 
+def test_a_base_without_its_commit_is_refused(tmp_path):
+    words = ("--base", "some/model", "--questions", planted_tsv(tmp_path / "planted.tsv"))
+    done = Command(tmp_path).run("task-vectors", *words, "--out", tmp_path / "new")
+    assert done.code == 2 and "give its commit with --revision" in done.err
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--base", "some/model"), "give its commit with --revision"),
-        pytest.param(
+        (
             ("--modules", "nothing"),
             "the base has no such modules in these layers; its text model has",
-            marks=pytest.mark.soak,
         ),
-        pytest.param(("--layers", "first"), "expected numbers from 0", marks=pytest.mark.soak),
-        pytest.param(
-            ("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'", marks=pytest.mark.soak
-        ),
+        (("--layers", "first"), "expected numbers from 0"),
+        (("--device", "tpu"), "'tpu' is not one of 'auto', 'cpu', 'cuda'"),
     ],
 )
 def test_what_cannot_be_trained_is_said(planted, base, tmp_path, words, told):
     command, questions, _, _ = planted
-    given = (
-        "task-vectors",
-        "--base",
-        base,
-        "--questions",
-        questions,
-        "--out",
-        tmp_path / "new",
-        "--device",
-        "cpu",
-    )
-    done = command.run(*given, *words)
+    given = ("--base", base, "--questions", questions, "--out", tmp_path / "new")
+    done = command.run("task-vectors", *given, "--device", "cpu", *words)
     assert done.code == 2 and told in done.err
 
 

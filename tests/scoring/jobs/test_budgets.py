@@ -83,8 +83,11 @@ def test_a_quote_without_a_price_tells_no_cost(cache):
 
 @pytest.mark.parametrize(
     "options",
-    [Options(runs=1), Options("paper", 1), Options(runs=2, sampled=True)],
-    ids=["hardened", "paper", "sampled"],
+    [
+        pytest.param(Options(runs=1), id="hardened"),
+        pytest.param(Options("paper", 1), id="paper", marks=pytest.mark.soak),
+        pytest.param(Options(runs=2, sampled=True), id="sampled", marks=pytest.mark.soak),
+    ],
 )
 def test_what_it_costs_at_most_is_never_passed(cache, database, options, short_waits, monkeypatch):
     """By a judge whose replies nobody can read, so that more is asked than was estimated: it stops at the bound."""

@@ -21,6 +21,7 @@ from scoring.jobs.service import OwnJudge
 from scoring.jobs.submissions import SubmissionRequest
 from scoring.specs.problems import SpecError
 from tests.support.choice_tables import row, table_file
+from tests.support.forked_aside import ForkedAside
 from tests.support.judging_process import OWNER
 from tests.support.own_benchmarks import zoo
 from tests.support.scoring_desk import Visit, visiting
@@ -29,7 +30,7 @@ ONCE = Options("hardened", 1, False, "stop")
 SAMPLED = Options("hardened", 5, True, "stop")
 
 
-class Counted(Aside):
+class Counted(ForkedAside):
     """Notes what was called aside."""
 
     def __init__(self) -> None:

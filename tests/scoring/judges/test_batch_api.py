@@ -49,7 +49,7 @@ def judged(server: OpenAIServer, database: Database, batch: bool = True) -> Repo
     async def work() -> Report:
         address, cache = Endpoint(server.address, Secret("sk-test")), ReplyCache(database)
         asked = (
-            BatchJudge(SPEC, address, database, quiet=0.5, every=0.02)
+            BatchJudge(SPEC, address, database, quiet=0.25, every=0.02)
             if batch
             else Judge(SPEC, address)
         )
@@ -202,7 +202,7 @@ def test_a_batch_costs_half():
 
 
 def test_the_command_tells_the_half_price_and_scores(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "BatchJudge", partial(BatchJudge, quiet=0.5))
+    monkeypatch.setattr(progress, "BatchJudge", partial(BatchJudge, quiet=0.25))
     (tmp_path / "prices.csv").write_text("model,prompt,completion\ntest-judge,2000,8000\n")
     with OpenAIServer(batches=Batches(looks=1)) as judge:
         command = Command(tmp_path, JUDGE_PRICES=str(tmp_path / "prices.csv"))

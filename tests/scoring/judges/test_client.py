@@ -765,7 +765,7 @@ def test_what_is_no_key_is_refused_unshown(key):
 
 @pytest.mark.parametrize("url", ["http://judge.example/v1", "https://judge.example:8443/v1"])
 def test_a_users_address_is_https_on_its_port(url):
-    assert Endpoint(url, Secret(KEY)).shown == url
+    assert Endpoint(url, Secret(KEY)).address == url
     with pytest.raises(EndpointError):
         Endpoint(url, Secret(KEY), owner="user")
 

@@ -151,7 +151,7 @@ def test_canaries_are_the_four_kinds_and_always_the_same():
 def test_a_swapped_truth_shares_no_word_with_answer_or_truth(data):
     questions = load_mm_vet(data / "mm-vet").questions
     predictions = json.loads((data / "mm-vet" / "llava_llama2_13b_chat.json").read_text("utf-8"))
-    for question in questions[::4]:
+    for question in questions[::12]:
         other = swapped(question, predictions[question.id], questions)
         assert (other.id, other.text, other.groups) == (question.id, question.text, question.groups)
         words = set(re.findall(r"\w+", other.truth.casefold())) - {"and", "or"}

@@ -307,15 +307,16 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_no_wrapper_makes_a_wrong_letter(data, wrapper):
+def test_no_wrapper_makes_a_wrong_letter(data, wrapper, every):
     text = (data / "vectors" / "letters_2026.jsonl").read_text("utf-8")
     read = 0
-    for row in map(json.loads, text.splitlines()):
+    for row in map(json.loads, text.splitlines()[::every]):
         decision = extract(WRAPPERS[wrapper].format(row["prediction"]), row["options"])
         assert decision.letter in (None, NONE, row["letter"]), (row["id"], decision.trail)
         read += decision.letter == row["letter"] is not None
-    assert read >= 350
+    assert read >= 350 // every
 
 
 PERCENT = of("5%", "50%", "0.5%", "0.05%")

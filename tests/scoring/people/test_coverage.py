@@ -11,12 +11,18 @@ SUITE = 100
 LEAST = 0.82
 """Bound for a cell of 100 runs of what is to hold in 90% of all: it falls below in one of 200."""
 SOAKED = (
+    "judge fails half of the right, 120 of 1000, stratified",
+    "judge passes half of the wrong, 30 of 1000",
+    "judge says nothing, 25 of 3000",
+    "judge fails half of the right, 15 of 60",
     "judge passes half of the wrong, 120 of 1000",
     "judge fails half of the right, 60 of 218",
     "judge has one in 20 upside down, 20 of 100",
     "judge is noisy, 30 of 218, with tenths",
     "two models, judge has one in 20 upside down, 60 of 218, 0% alike",
     "two models, judge is noisy, 20 of 218, 80% alike",
+    "judge has one in 7 upside down, 30 of 218",
+    "two models, judge fails half of the right, 120 of 1000, 80% alike",
 )
 """Names of simulations that are near others."""
 ALL = [simulation for _, simulations in TABLE for simulation in simulations]

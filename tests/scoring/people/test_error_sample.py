@@ -2,9 +2,12 @@
 
 from collections import Counter
 
+import pytest
+
 from scoring.benchmarks.article import ScoredAnswer
 from scoring.people.error_sample import draw, known_errors
 from scoring.registry import open_upload
+from tests.support.choice_tables import row, table_file
 
 
 def answers(wrong: dict[str, int], right: int = 3) -> list[ScoredAnswer]:
@@ -64,6 +67,17 @@ def test_what_nobody_read_is_no_error_of_the_model():
     assert draw(known_errors(unread)) == ()
 
 
+def test_mmt_bench_gives_at_most_five_of_each_subtask(tmp_path):
+    subtasks = ("gui_general", "counting_by_category")
+    rows = [row(number, "A", category=subtasks[number % 2], split="VAL") for number in range(1, 17)]
+    opened = open_upload(table_file(tmp_path / "m.tsv", rows), benchmark="mmt-bench")
+    assert opened is not None
+    known = known_errors(opened.benchmark.scored_answers(opened.report("mmt-paper")))
+    assert sorted(map(len, known.by_group.values())) == [8, 8], "groups are subtasks"
+    assert sorted(Counter(one.group for one in draw(known)).values()) == [5, 5]
+
+
+@pytest.mark.soak
 def test_vila_8b_on_mmt_bench_gives_at_most_five_of_each_subtask(data):
     opened = open_upload(data / "vlmevalkit" / "vila_8b_MMT-Bench_VAL.xlsx")
     assert opened is not None

@@ -52,8 +52,8 @@ def check(folder: Path, seeds: range) -> tuple[int, int]:
 
 def test_mutated_specs_give_sentences(tmp_path):
     with watching() as opened:
-        read, refused = check(tmp_path, range(100))
-    assert read > 5 and refused > 30
+        read, refused = check(tmp_path, range(40))
+    assert read > 2 and refused > 10
     assert outside(opened, tmp_path) == set()
 
 

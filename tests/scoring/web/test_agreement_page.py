@@ -486,7 +486,7 @@ def test_the_page_shows_people_measures_and_the_plot(page):
     expect(page.locator("main h1")).to_have_text("Elo ranking")
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_a_visitors_metric_stands_among_the_others_for_nobody_else(
     browser, voted, tmp_path, scripts
 ):

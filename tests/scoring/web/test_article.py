@@ -308,15 +308,15 @@ def test_a_title_whose_letters_cannot_be_seen_shows_them_on_every_page(tmp_path)
     jobs = Jobs(database)
     report = replace(mm_vet_report(0.2), title="gpt\u202e4\u200b")
     link = jobs.add_done(cookie_hash(OWNER), report).link
-    jobs.publish(cookie_hash(OWNER), link, True)
+    slug = jobs.publish(cookie_hash(OWNER), link, True).slug
     database.close()
     running = AppServer(folder, DEMO_BANK="off")
     try:
-        for path in (f"/report/{link}", f"/report/{link}/people"):
+        for path in (f"/report/{link}", f"/report/{link}/people", f"/embed/{slug}", "/reports"):
             page = httpx.get(f"{running.address}{path}").text
             assert not {"\u202e", "\u200b"} & set(page) and "\\u202e" not in page, path
-        head = httpx.get(f"{running.address}/report/{link}").text
+        head = httpx.get(f"{running.address}/r/{slug}").text
         assert "<title>gpt&lt;U+202E&gt;4&lt;U+200B&gt;: 32.5 on MM-Vet" in head
-        assert httpx.get(f"{running.address}/preview/report/{link}.png").status_code == 200
+        assert httpx.get(f"{running.address}/r/{slug}.png").status_code == 200
     finally:
         running.stop()

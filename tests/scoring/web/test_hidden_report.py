@@ -15,6 +15,7 @@ from tests.support.hidden_questions import (
     page_rows,
     told_by,
 )
+from tests.support.published_reports import public_addresses, published
 from tests.support.scoring_page import crawled, finish, open_tab, upload
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.servers import AppServer
@@ -63,8 +64,7 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
         expect(page.locator("main")).to_contain_text("Groups with fewer than 20 scored answers")
         expect(page.get_by_role("heading", name="Human ratings")).to_have_count(0)
         shoot(page, "hidden-report", whole=True)
-        page.get_by_role("button", name="Publish report").click()
-        expect(page.locator("main")).to_contain_text("Published.")
+        slug = published(page)
         file = choice_answers(tmp_path / "other_MMBench_TEST_EN.json", choice_rows(), wrong=0.5)
         other = scored(page, site, file, "left for you today: 4 of 5")
         page.get_by_label("One of your reports").select_option(index=1)
@@ -88,9 +88,10 @@ def test_the_submitter_reads_scores_and_nobody_a_right_answer(browser, site, tmp
     compared = f"{first}?with={other.rpartition('/')[2]}"
     paths = [*PUBLIC, first, second, third, compared]
     paths += [f"{path}/answers" for path in (first, second)]
+    paths += public_addresses(slug)
     for path in (first, second):
         link = path.rpartition("/")[2]
-        paths += [f"/preview{path}.png", f"{path}/people", f"{path}/people/labels.csv"]
+        paths += [f"{path}/people", f"{path}/people/labels.csv"]
         paths += [f"/reports/{link}/{name}" for name in ("audit.jsonl", "mine-audit.jsonl")]
     own = crawled(site.address, paths, cookies)
     others = crawled(site.address, paths, "")

@@ -88,6 +88,7 @@ def test_ten_own_questions_with_an_own_rubric_are_scored_by_the_page_alone(
     shoot(visitor, "own-report", whole=True)
 
 
+@pytest.mark.soak
 def test_a_wrong_field_is_told_and_the_letters_of_a_file_are_scored_free(visitor, tmp_path):
     rows = [(f"q{n}", "Which?", "cat", "dog", "A", "AB"[n % 2]) for n in range(4)]
     upload(visitor, table(tmp_path / "animals.csv", "id ask A B right said", *rows))

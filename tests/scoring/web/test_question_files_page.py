@@ -115,6 +115,7 @@ def test_each_benchmark_has_a_page_with_its_facts_and_an_own_one_has_none(scorin
         assert httpx.get(f"{scoring.address}/benchmarks/{key}").status_code == 404
 
 
+@pytest.mark.soak
 def test_answers_alone_that_fit_two_files_are_asked_about(visitor, scoring, tmp_path):
     said = circular(IDS, wrong=[(IDS[0], 2), (IDS[7], 0)])
     upload(visitor, answers(tmp_path, said, "vlm-7b.json"))

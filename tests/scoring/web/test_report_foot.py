@@ -74,6 +74,7 @@ def test_every_table_compiles_in_a_paper(report, tmp_path):
 
 
 def test_link_and_citation_are_copied_and_the_files_stand_last(report):
+    report.locator("summary", has_text="Share").click()
     assert copied(report, ".share", "Copy link") == report.url.partition("?")[0]
     report.get_by_text("The benchmark and the protocol (BibTeX)").click()
     report.locator("[data-copy=bibtex]").click()

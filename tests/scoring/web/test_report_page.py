@@ -19,6 +19,7 @@ from tests.support.axe import faults
 from tests.support.mm_vet_reports import mm_vet_report
 from tests.support.mmt_reports import mmt_report
 from tests.support.oidc_server import OidcServer
+from tests.support.published_reports import published
 from tests.support.screens import DESK, PHONE, fresh_page, shoot
 from tests.support.servers import AppServer
 from tests.support.signer import signer_of
@@ -106,31 +107,27 @@ def test_a_report_is_one_document_in_the_order_of_its_readers(site, stranger):
 def test_a_report_is_private_until_its_owner_publishes_it(site, owner, stranger):
     path = f"/report/{site.first}"
 
-    def is_private() -> bool:
-        page = stranger.get(path)
-        preview = stranger.get(f"/preview{path}.png")
-        title = re.search("<title>(.*)</title>", page.text)[1]
-        private = title == "Report · Stereoscope"
-        assert ('content="noindex"' in page.text) is private
-        assert ("no-store" in page.headers["cache-control"]) is private
-        assert (preview.status_code == 404) is private
-        assert ("/preview/" in page.text) is not private
-        assert "no-store" in preview.headers["cache-control"], "it ends when the report is private"
-        return private
+    publish = '<button class="primary">Publish</button>'
 
-    assert is_private()
-    assert "Publish report" not in stranger.get(path).text
-    assert '<button class="primary">Publish report</button>' in owner.get(path).text
-    published = owner.post(f"{path}/publish")
-    assert (published.status_code, published.headers["location"]) == (303, path)
-    assert not is_private()
-    page = owner.get(path)
-    assert "<b>Published.</b>" in page.text and "Publish report" not in page.text
+    def is_key() -> bool:
+        """Whether the link's own page tells search engines and previews nothing, published or not."""
+        page = stranger.get(path)
+        title = re.search("<title>(.*)</title>", page.text)[1]
+        is_quiet = title == "Report · Stereoscope" and "og:image" not in page.text
+        is_kept = "no-store" not in page.headers["cache-control"]
+        return is_quiet and 'content="noindex"' in page.text and not is_kept
+
+    assert is_key() and publish not in stranger.get(path).text
+    assert publish in owner.get(path).text
+    public = owner.post(f"{path}/publish").headers["location"].removesuffix("#share")
+    page = owner.get(public)
+    assert "Anybody can find and read this report." in page.text and publish not in page.text
     assert "A &lt;b&gt;model&lt;/b&gt;: 32.5 on MM-Vet · Stereoscope</title>" in page.text
-    known = owner.get(path, headers={"if-none-match": page.headers["etag"]})
+    assert 'content="noindex"' not in page.text and is_key()
+    known = owner.get(public, headers={"if-none-match": page.headers["etag"]})
     assert known.status_code == 304
     assert owner.post(f"{path}/private").status_code == 303
-    assert is_private()
+    assert stranger.get(public).status_code == 404 and is_key()
 
 
 @pytest.mark.parametrize("act", ["publish", "private", "delete"])
@@ -237,27 +234,25 @@ def test_the_address_of_a_sent_form_leads_back(site, stranger):
     assert stranger.get("/you/code").headers["location"] == "/you"
 
 
-def test_reports_and_lists_fit_the_narrowest_phone(site, browser: Browser):
+@pytest.mark.parametrize("scripted", [pytest.param(True, marks=pytest.mark.soak), False])
+def test_reports_and_lists_fit_the_narrowest_phone(site, browser: Browser, scripted):
     """The menu's second step is in sight, also without scripts, and no interval is cut."""
-    for scripted in (True, False):
-        with fresh_page(browser, 320, java_script_enabled=scripted) as page:
-            signed = signer_of(site.server.data_dir).signed(OWNER, now())
-            page.context.add_cookies(
-                [{"name": COOKIE, "value": signed, "url": site.server.address}]
-            )
-            page.goto(f"{site.server.address}/report/{site.first}")
-            page.locator("details.menu > summary").click()
-            page.get_by_text("Delete report").click()
-            button = page.get_by_role("button", name="Delete for good").bounding_box()
-            assert button["x"] >= 0
-            assert button["x"] + button["width"] <= 320
-            page.goto(f"{site.server.address}/report/{site.choices}/answers")
-            select = page.get_by_label("Ability").bounding_box()
-            assert select["x"] + select["width"] <= 320
-            page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
-            for small in page.locator("td.difference small").all():
-                box = small.bounding_box()
-                assert box["x"] + box["width"] <= 320, small.inner_text()
+    with fresh_page(browser, 320, java_script_enabled=scripted) as page:
+        signed = signer_of(site.server.data_dir).signed(OWNER, now())
+        page.context.add_cookies([{"name": COOKIE, "value": signed, "url": site.server.address}])
+        page.goto(f"{site.server.address}/report/{site.first}")
+        page.locator("details.menu > summary").click()
+        page.get_by_text("Delete report").click()
+        button = page.get_by_role("button", name="Delete for good").bounding_box()
+        assert button["x"] >= 0
+        assert button["x"] + button["width"] <= 320
+        page.goto(f"{site.server.address}/report/{site.choices}/answers")
+        select = page.get_by_label("Ability").bounding_box()
+        assert select["x"] + select["width"] <= 320
+        page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
+        for small in page.locator("td.difference small").all():
+            box = small.bounding_box()
+            assert box["x"] + box["width"] <= 320, small.inner_text()
 
 
 def test_a_comparison_says_who_is_better_only_where_it_is_clear():
@@ -348,8 +343,7 @@ def test_an_owner_publishes_in_a_browser(site, browser: Browser):
         page.context.add_cookies([{"name": COOKIE, "value": signed, "url": site.server.address}])
         page.goto(f"{site.server.address}/report/{site.second}")
         shoot(page, "report-private", whole=True)
-        page.get_by_role("button", name="Publish report").click()
-        expect(page.get_by_text("Published.")).to_be_visible()
+        published(page)
         shoot(page, "report-published", whole=True)
         page.get_by_label("More").click()
         expect(page.get_by_text("Delete report")).to_be_visible()
@@ -357,7 +351,8 @@ def test_an_owner_publishes_in_a_browser(site, browser: Browser):
         expect(page.get_by_text("Delete report")).to_be_hidden()
         page.get_by_label("More").click()
         page.get_by_role("button", name="Make private").click()
-        expect(page.get_by_text("Private.")).to_be_visible()
+        page.locator("summary", has_text="Share").click()
+        expect(page.get_by_text("Only people with the link can read this.")).to_be_visible()
         page.goto(f"{site.server.address}/report/{site.first}?with={site.second}")
         shoot(page, "report-compared", whole=True)
 
@@ -385,12 +380,12 @@ def test_reports_follow_their_owner_to_another_device(site, owner):
         opened = phone.post("/you/reports", data={"code": code.lower()})
         assert (opened.status_code, opened.headers["location"]) == (303, "/score")
         assert "Make private" not in phone.get(f"/report/{site.first}").text
-        assert "Publish report" in phone.get(f"/report/{site.first}").text
+        assert "Publish</button>" in phone.get(f"/report/{site.first}").text
         assert phone.post(f"/report/{site.first}/publish").status_code == 303
         assert phone.post(f"/report/{site.first}/private").status_code == 303
     with site.client(STRANGER) as stranger:
         assert stranger.post("/you/reports", data={"code": code}).status_code == 403
-        assert "Publish report" not in stranger.get(f"/report/{site.first}").text
+        assert "Publish</button>" not in stranger.get(f"/report/{site.first}").text
     for method in ("get", "head"):
         asked = getattr(owner, method)(f"/you/reports?code={code}")
         assert (asked.status_code, asked.headers["location"]) == (303, "/you")
@@ -407,7 +402,7 @@ def test_reports_follow_a_login_and_stay_with_it(site):
 
     def is_mine(cookies: httpx.Cookies) -> bool:
         page = httpx.get(f"{site.server.address}/report/{made[0].link}", cookies=cookies)
-        return "Publish report" in page.text
+        return "Publish</button>" in page.text
 
     with site.client(guest) as client:
         assert is_mine(client.cookies)

@@ -50,6 +50,12 @@ def test_what_a_job_waits_for_stands_on_its_page_and_in_its_row(database):
         ("waiting", "", "Waiting: next.", "waiting: next"),
         ("judging", money, f"It waits {money}.", f"waits {money}"),
         ("judging", "", "Judging.", "being judged"),
+        (
+            "failed",
+            "Its key ended.",
+            "It stopped: Its key ended. What is judged stays; Go on",
+            "stopped",
+        ),
     ):
         shown = replace(job, state=state, problem=problem)
         waits = waits_text(shown, bench.jobs)

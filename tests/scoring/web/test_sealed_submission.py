@@ -10,6 +10,7 @@ from playwright.sync_api import Error, Page, Response, expect
 
 from arena.database import Database
 from tests.support.openai_server import OpenAIServer
+from tests.support.published_reports import public_addresses, published
 from tests.support.scoring_page import crawled, finish, open_tab, upload
 from tests.support.screens import DESK, fresh_page, shoot
 from tests.support.sealed_project import Sealed, quotes, sealed_project
@@ -87,8 +88,7 @@ def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_
         expect(page.locator("main")).to_contain_text("Kinds with fewer than 20 results")
         expect(page.get_by_role("heading", name="Human ratings")).to_have_count(0)
         shoot(page, "sealed-report", whole=True)
-        page.get_by_role("button", name="Publish report").click()
-        expect(page.locator("main")).to_contain_text("Published.")
+        slug = published(page)
         sent.append(page.content())
         sent += texts_of(responses)
         cookies = "; ".join(
@@ -97,7 +97,7 @@ def test_the_submitter_reads_scores_and_nobody_a_sealed_text(browser, site, tmp_
     link = report.rpartition("/")[2]
     compared = f"{report}?with={link}"
     paths = [*PUBLIC, report, compared, f"{report}/answers", f"{report}/people"]
-    paths += [f"/preview{report}.png", f"{report}/people/labels.csv"]
+    paths += [*public_addresses(slug), f"{report}/people/labels.csv"]
     paths += [f"/reports/{link}/{name}" for name in ("report.json", "battles.jsonl", "audit.jsonl")]
     own = crawled(app.address, paths, cookies)
     others = crawled(app.address, paths, "")

@@ -82,6 +82,7 @@ def test_failures_of_an_api_are_named_before_the_price_and_not_judged(
     expect(visitor.locator("#answers")).to_contain_text("200 of 218")
 
 
+@pytest.mark.soak
 def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     visitor, scoring, tmp_path
 ):
@@ -108,6 +109,7 @@ def test_a_thinking_models_short_answers_are_compared_without_their_reasoning(
     shoot(visitor, "todays-vqa-report", whole=True)
 
 
+@pytest.mark.soak
 def test_ten_options_in_one_column_are_read_to_the_last(visitor, scoring, tmp_path):
     options = [f"colour {number}" for number in range(1, 11)]
     rows = [
@@ -166,6 +168,7 @@ def test_grades_that_a_toolkits_judge_failed_to_give_are_named_before_and_in_the
     shoot(visitor, "todays-grades-report", whole=True)
 
 
+@pytest.mark.soak
 def test_the_bard_set_is_chosen_on_the_page_and_stands_beside_its_own_tables(
     visitor, scoring, data, tmp_path
 ):

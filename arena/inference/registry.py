@@ -1,7 +1,0 @@
-"""Model kinds by the `kind` of a catalogue's table: the only list that names one."""
-
-from arena.inference.base import ModelKind
-from arena.inference.local_kind import LOCAL
-from arena.inference.openai_model import API
-
-KINDS: dict[str, ModelKind] = {"api": API, "local": LOCAL}

@@ -1,0 +1,255 @@
+"""Hub pull requests: a score offered to a model's repository, by the login of the person who offers it.
+
+Every request names its token, or none: without that the Hub's library would send the operator's own, which every Space
+with a copy of its votes has.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import Any, Literal, TypeVar
+
+from huggingface_hub import CommitOperationAdd, HfApi
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import (
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+    validate_repo_id,
+)
+
+from arena.model_facts import is_repository
+from arena.server.hub_evaluations import HubScore, card_result, eval_results
+from arena.server.hub_requests import Sleep, may_have_committed, send_again, status_of
+from arena.server.model_card import CARD, MOST_CARD, ModelCardError, read_front, with_result
+from arena.types import Secret
+
+Trouble = Literal["login", "forbidden", "missing", "busy", "unknown", "there", "refused"]
+TROUBLES: dict[Trouble, str] = {
+    "login": "Hugging Face does not accept this login any more. Log in again.",
+    "forbidden": "This login may not open pull requests. Allow it when Hugging Face asks, or paste a token with write "
+    "access to discussions.",
+    "missing": "There is no public model {}.",
+    "busy": "Hugging Face is busy. Nothing was sent; press again.",
+    "unknown": "We do not know whether it arrived: look under Community.",
+    "there": "The repository already has this file.",
+    "refused": "Hugging Face refused the file. Nothing was sent; download it and add it by hand.",
+}
+DAY = 86_400.0
+_MOST_BENCHMARKS = 5_000
+_MOST_TASKS = 64_000
+"""Bytes of a benchmark's `eval.yaml`."""
+
+Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
+
+
+class PullRequestError(ValueError):
+    """A pull request was not opened; the message says why and what to do. It holds nothing of the request."""
+
+    def __init__(self, trouble: Trouble, repository: str) -> None:
+        super().__init__(TROUBLES[trouble].format(repository))
+        self.trouble = trouble
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A score as a repository is offered it."""
+
+    repository: str
+    score: HubScore
+    path: str
+    content: bytes
+    """The whole file, without the name of who offers it."""
+    shown: str
+    """What is previewed: the file, or how the card changes."""
+
+    @property
+    def is_card(self) -> bool:
+        return self.path == CARD
+
+    @property
+    def title(self) -> str:
+        return f"Add the {self.score.name} score ({self.score.protocol} protocol)"
+
+    @property
+    def description(self) -> str:
+        score = self.score
+        return (
+            f"{score.name}, {score.figure}: {score.value:g} ({score.notes}).\n\n"
+            f"The answers and how they were graded: {score.url}"
+        )
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the file that was previewed."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    def content_of(self, user: str) -> bytes:
+        """Returns the file as this person hands it in."""
+        return self.content if self.is_card else eval_results(self.score, user)
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """An open pull request."""
+
+    number: int
+    address: str
+
+
+class HubModels:
+    """Model repositories on the Hub, and the benchmarks that it counts."""
+
+    def __init__(self, hub: HfApi | None = None, sleep: Sleep = time.sleep) -> None:
+        send_again(sleep)
+        self._api = hub or HfApi()
+        self._lock = Lock()
+        self._tasks: dict[str, tuple[float, frozenset[str]]] = {}
+        self._benchmarks: tuple[float, frozenset[str]] | None = None
+
+    def address(self, repository: str, number: int) -> str:
+        """Returns the address of a pull request."""
+        return f"{self._api.endpoint}/{repository}/discussions/{number}"
+
+    def propose(self, repository: str, score: HubScore) -> Proposal:
+        """Returns what a repository would be offered, read without any token.
+
+        Raises PullRequestError and ModelCardError.
+        """
+        return _asked(repository, lambda: self._proposal(repository, score), is_anonymous=True)
+
+    def offer(self, proposal: Proposal, token: Secret, user: str = "") -> PullRequest:
+        """Opens a pull request, or renews the open one of the same person and title. Raises PullRequestError.
+
+        The token is used for this alone; without `user`, it is asked whose it is.
+        """
+        return _asked(proposal.repository, lambda: self._offer(proposal, token.reveal(), user))
+
+    def _proposal(self, repository: str, score: HubScore) -> Proposal:
+        if not _is_valid(repository):
+            raise PullRequestError("missing", repository[:100])
+        self._api.model_info(repository, expand=["author"], token=False)
+        if score.task in self._tasks_of(score.dataset):
+            content = eval_results(score)
+            return Proposal(repository, score, score.path, content, content.decode())
+        card = self._read(f"{repository}/resolve/main/{CARD}", MOST_CARD)
+        changed = with_result(card, repository.partition("/")[2], card_result(score))
+        return Proposal(repository, score, CARD, changed.content, changed.diff)
+
+    def _offer(self, proposal: Proposal, token: str, user: str) -> PullRequest:
+        name = user or str(self._api.whoami(token=token)["name"])
+        pulls = self._api.get_repo_discussions(
+            proposal.repository,
+            discussion_type="pull_request",
+            discussion_status="open",
+            author=name,
+            token=token,
+        )
+        pull = next((one for one in pulls if one.title == proposal.title), None)
+        where: dict[str, Any] = {"create_pr": True}
+        if pull is not None:
+            where = {"revision": f"refs/pr/{pull.num}"}
+        made = self._api.create_commit(
+            proposal.repository,
+            [CommitOperationAdd(proposal.path, proposal.content_of(name))],
+            commit_message=proposal.title,
+            commit_description=proposal.description,
+            token=token,
+            **where,
+        )
+        number = pull.num if pull is not None else made.pr_num
+        if number is None:
+            raise PullRequestError("there", proposal.repository)
+        return PullRequest(int(number), self.address(proposal.repository, int(number)))
+
+    def _tasks_of(self, dataset: str) -> frozenset[str]:
+        """Returns the tasks of a dataset that is one of the Hub's benchmarks, read once a day."""
+        if dataset not in self._official():
+            return frozenset()
+        with self._lock:
+            read, tasks = self._tasks.get(dataset, (0.0, frozenset()))
+        if read and time.monotonic() - read < DAY:
+            return tasks
+        content = self._read(f"datasets/{dataset}/resolve/main/eval.yaml", _MOST_TASKS)
+        tasks = _tasks_in(content or b"")
+        with self._lock:
+            self._tasks[dataset] = (time.monotonic(), tasks)
+        return tasks
+
+    def _official(self) -> frozenset[str]:
+        """Returns the Hub's benchmarks, read once a day."""
+        with self._lock:
+            kept = self._benchmarks
+        if kept and time.monotonic() - kept[0] < DAY:
+            return kept[1]
+        listed = self._api.list_datasets(benchmark=True, token=False)
+        names = frozenset(dataset.id for dataset in islice(listed, _MOST_BENCHMARKS))
+        with self._lock:
+            self._benchmarks = (time.monotonic(), names)
+        return names
+
+    def _read(self, path: str, most: int) -> bytes | None:
+        """Returns a small public file; None where there is none. Raises ModelCardError for a large one."""
+        headers = build_hf_headers(token=False)
+        address = f"{self._api.endpoint}/{path}"
+        content = bytearray()
+        with get_session().stream("GET", address, headers=headers) as response:
+            if response.status_code == 404:
+                return None
+            if response.status_code != 200:
+                response.read()
+                hf_raise_for_status(response)
+            for piece in response.iter_bytes():
+                content += piece
+                if len(content) > most:
+                    raise ModelCardError(f"{path.rpartition('/')[2]} is too long to be read here.")
+        return bytes(content)
+
+
+def _is_valid(repository: str) -> bool:
+    try:
+        validate_repo_id(repository)
+    except HFValidationError:
+        return False
+    return is_repository(repository)
+
+
+def _tasks_in(content: bytes) -> frozenset[str]:
+    try:
+        tasks = read_front(content.decode()).get("tasks")
+    except (ModelCardError, UnicodeDecodeError):
+        return frozenset()
+    named = tasks if isinstance(tasks, list) else ()
+    return frozenset(str(task.get("id")) for task in named if isinstance(task, dict))
+
+
+def _asked(repository: str, call: Callable[[], Result], is_anonymous: bool = False) -> Result:
+    """Returns what the Hub answers. Raises ModelCardError, and PullRequestError, which holds nothing of a request."""
+    try:
+        return call()
+    except (PullRequestError, ModelCardError):
+        raise
+    except Exception as error:  # noqa: BLE001 - the request that it holds has the token
+        log.warning("%s at the Hub: %s", repository[:100], type(error).__name__)
+        trouble = _trouble(error, is_anonymous)
+    raise PullRequestError(trouble, repository)
+
+
+def _trouble(error: Exception, is_anonymous: bool) -> Trouble:
+    if may_have_committed(error):
+        return "unknown"
+    status = status_of(error)
+    if status in (401, 403, 404) and is_anonymous:
+        return "missing"
+    known: dict[int | None, Trouble] = {401: "login", 403: "forbidden", 404: "missing"}
+    if status in known:
+        return known[status]
+    if status is not None and 400 <= status < 500 and status not in (408, 429):
+        return "refused"
+    return "refused" if isinstance(error, ValueError) else "busy"

@@ -1,0 +1,35 @@
+"""Slugs: public names of reports, made of letters, digits and hyphens whatever their titles hold."""
+
+import re
+import secrets
+import unicodedata
+from collections.abc import Callable
+
+_TITLE = 40
+_BENCHMARK = 24
+"""Most letters of a title and of a benchmark's key in a slug."""
+_RANDOM = 4
+_LETTERS = "23456789abcdefghjkmnpqrstvwxyz"
+_OTHERS = re.compile("[^a-z0-9]+")
+
+
+def new_slug(title: str, benchmark: str) -> str:
+    """Return a name such as llava-1-5-13b-mm-vet-3f2a; a title without Latin letters or digits gives none of it."""
+    drawn = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
+    words = (_plain(title, _TITLE), _plain(benchmark, _BENCHMARK), drawn)
+    return "-".join(filter(None, words))
+
+
+def free_slug(title: str, benchmark: str, is_taken: Callable[[str], object]) -> str:
+    """Return a new name that no other report has."""
+    slug = new_slug(title, benchmark)
+    while is_taken(slug):
+        slug = new_slug(title, benchmark)
+    return slug
+
+
+def _plain(text: str, most: int) -> str:
+    """Return a text in small Latin letters without accents, and digits, with hyphens for all else."""
+    apart = unicodedata.normalize("NFKD", text[:200]).lower()
+    bare = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return _OTHERS.sub("-", bare)[: most + 1].strip("-")[:most].rstrip("-")

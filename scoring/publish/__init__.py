@@ -1,0 +1,1 @@
+"""Publishing a score: what may leave under a benchmark's name, and the files for model repositories."""

@@ -1,0 +1,74 @@
+"""Editions: the published question sets that a report's questions were compared with, and their names on the Hub."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from scoring.benchmarks.base import FileBenchmark, read_table
+from scoring.benchmarks.choice_report import ChoiceReport
+from scoring.registry import BENCHMARKS, SHIPPED
+from scoring.report import AnyReport, QuestionStamp, Report
+from scoring.specs.report import SpecReport
+
+TABLE = "hub_benchmarks.csv"
+
+
+@dataclass(frozen=True)
+class HubBenchmark:
+    """A published question set with public answers, as model repositories name it."""
+
+    edition: str
+    """Its key here: "mmbench-dev-en-v1.0"."""
+    benchmark: str
+    """Key of `BENCHMARKS`."""
+    file: str
+    """Name of its question file, as its authors publish it."""
+    name: str
+    dataset: str
+    """Its dataset on the Hub."""
+    task: str
+    """Its task in the dataset's `eval.yaml`."""
+    metric: str
+    lowest: float
+    highest: float
+    """Ends of the headline's scale."""
+    checked: str = ""
+    """Day on which somebody compared dataset and task with the Hub; "" for never."""
+
+
+@cache
+def hub_benchmarks() -> tuple[HubBenchmark, ...]:
+    return read_table(HubBenchmark, TABLE)
+
+
+def edition_of(report: AnyReport) -> HubBenchmark | None:
+    """The published set that the report's ids and right answers were compared with; None if they were not.
+
+    A question file tells by its md5: its right answers counted, and rows that have others are refused when a file is
+    read beside it. Sets whose right answers are not public have no edition, since the file's own would count.
+    """
+    if report.benchmark not in SHIPPED:
+        return None
+    file = _published_file(report)
+    for row in hub_benchmarks():
+        if row.benchmark == report.benchmark and row.file == file:
+            return row
+    return None
+
+
+def _published_file(report: AnyReport) -> str:
+    """The name under which its authors publish the report's question file; "" for another file."""
+    if isinstance(report, Report):
+        return "mm-vet.json" if report.questions.official else ""
+    if isinstance(report, ChoiceReport | SpecReport) and report.questions is not None:
+        return _known_file(report.benchmark, report.questions)
+    return ""
+
+
+def _known_file(benchmark: str, stamp: QuestionStamp) -> str:
+    record = BENCHMARKS[benchmark]
+    if not (isinstance(record, FileBenchmark) and stamp.is_published):
+        return ""
+    for file in record.question_files:
+        if file.md5 == stamp.md5 and file.answers == "there":
+            return file.name
+    return ""

@@ -1,0 +1,148 @@
+"""Refusals: what keeps a report's score from being shown as a bare number, or from leaving under a benchmark's name."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from scoring.benchmarks.base import Benchmark, FileBenchmark
+from scoring.benchmarks.choice_answers import failures
+from scoring.benchmarks.choice_report import ChoiceReport
+from scoring.benchmarks.hidden import HiddenReport
+from scoring.benchmarks.spec_benchmark import is_own
+from scoring.multiple_choice.metrics import undecided_is_wrong
+from scoring.publish.editions import edition_of
+from scoring.registry import SHIPPED, benchmark_of
+from scoring.report import AnyReport, Report, ScoreLine, remembered
+from scoring.specs.report import SpecReport
+from scoring.visit_bench.matches import MatchReport
+from scoring.visit_bench.sealed import SealedReport
+
+Stop = Literal["text", "number", "hub"]
+"""text: no link, picture or text. number: the badge shows no number. hub: no file or pull request for the Hub."""
+MOST_UNSCORED = 0.05
+"""Share of grades that may be unscored."""
+JUDGE_NOT_TRUSTED = "Judge not trusted"
+PARTIAL = "Partial"
+"""Kinds of a report's caveats."""
+
+_EVERYTHING: frozenset[Stop] = frozenset({"text", "number", "hub"})
+_NUMBERS: frozenset[Stop] = frozenset({"number", "hub"})
+_HUB: frozenset[Stop] = frozenset({"hub"})
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A reason why a score is not published as it is, and what it stops."""
+
+    reason: str
+    """A sentence for the page."""
+    kind: str
+    """The reason in a word or two, for a badge."""
+    stops: frozenset[Stop]
+
+
+@remembered
+def refusals(report: AnyReport) -> Sequence[Refusal]:
+    """Every reason against publishing a report's score, the gravest first; none for a score that may go anywhere."""
+    benchmark = benchmark_of(report)
+    head = benchmark.headline(report)
+    if head is None or head.mean is None:
+        return [Refusal("It has no score.", "no score", _EVERYTHING)]
+    return [
+        *_distrust(report, benchmark),
+        *_gaps(report, benchmark),
+        *_unscored(report, head),
+        *_judges(report),
+        *_unchecked(report),
+        *_mode(report),
+    ]
+
+
+def stopped(found: Sequence[Refusal], stop: Stop) -> list[Refusal]:
+    """Those that stop this."""
+    return [refusal for refusal in found if stop in refusal.stops]
+
+
+def _distrust(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
+    kinds = {caveat.kind for caveat in benchmark.caveats(report)}
+    if JUDGE_NOT_TRUSTED in kinds:
+        reason = "Don't trust this score: its judge gave points to answers that should get 0."
+        yield Refusal(reason, "judge not trusted", _NUMBERS)
+
+
+def _gaps(report: AnyReport, benchmark: Benchmark[Any]) -> Iterator[Refusal]:
+    kinds = {caveat.kind for caveat in benchmark.caveats(report)}
+    if PARTIAL not in kinds:
+        return
+    count = _unanswered(report, benchmark)
+    have = "has" if count == 1 else "have"
+    of = _asked(report, benchmark, count)
+    which = f"{count:,} of {of:,} questions {have}" if count else "some of its questions have"
+    yield Refusal(f"Partial: {which} no answer.", "partial", _NUMBERS)
+
+
+def _unanswered(report: AnyReport, benchmark: Benchmark[Any]) -> int:
+    """How many questions have no answer of a model, as far as the report knows; 0 where it does not."""
+    if isinstance(report, Report):
+        takes_anything = report.protocol == "paper"
+        return sum(
+            not row.answered or bool(row.no_answer and not takes_anything) for row in report.rows
+        )
+    lacking = benchmark.lacking(report) if isinstance(benchmark, FileBenchmark) else 0
+    if isinstance(report, ChoiceReport) and report.protocol == "strict":
+        return lacking + sum(map(bool, failures(report.rows, report.protocol).values()))
+    if isinstance(report, SpecReport) and report.protocol == "strict":
+        return lacking + sum(bool(row.no_answer) for row in report.rows)
+    return lacking
+
+
+def _asked(report: AnyReport, benchmark: Benchmark[Any], unanswered: int) -> int:
+    """How many questions the report's question file has."""
+    if isinstance(report, Report):
+        return len(report.rows)
+    lacking = benchmark.lacking(report) if isinstance(benchmark, FileBenchmark) else 0
+    return max(unanswered, lacking + len(benchmark.scored_answers(report)))
+
+
+def _unscored(report: AnyReport, head: ScoreLine) -> Iterator[Refusal]:
+    if isinstance(report, ChoiceReport) and undecided_is_wrong(report.protocol):
+        return  # they are scored, by the paper's rule
+    runs = report.runs if isinstance(report, Report) else 1
+    share = head.unscored / (head.n * runs)
+    if share > MOST_UNSCORED:
+        percent = math.ceil(round(share * 1000, 6)) / 10
+        reason = f"{percent:.1f}% is unscored; at most {MOST_UNSCORED:.0%} may be."
+        yield Refusal(reason, f"{percent:.1f}% unscored", _NUMBERS)
+
+
+def _judges(report: AnyReport) -> Iterator[Refusal]:
+    versions = report.judge.versions if report.judge else ()
+    if len(versions) > 1:
+        names = ", ".join(versions)
+        yield Refusal(f"Several judges gave these grades: {names}.", "several judges", _HUB)
+
+
+def _unchecked(report: AnyReport) -> Iterator[Refusal]:
+    """Yields why a report has no edition."""
+    if isinstance(report, SealedReport):
+        yield Refusal("Its questions are sealed. Nobody else can check it.", "sealed", _HUB)
+    elif isinstance(report, HiddenReport):
+        reason = "Its right answers aren't public. Nobody else can check it."
+        yield Refusal(reason, "hidden answers", _HUB)
+    elif isinstance(report, MatchReport):
+        reason = "It depends on the models it met here. It isn't a score of the benchmark."
+        yield Refusal(reason, "other models' matches", _HUB)
+    elif is_own(report.benchmark) or report.benchmark not in SHIPPED:
+        reason = "Its benchmark is a private one, with no published set."
+        yield Refusal(reason, "own benchmark", _HUB)
+    elif edition_of(report) is None:
+        reason = "Its questions were not checked against the published set."
+        yield Refusal(reason, "not checked", _HUB)
+
+
+def _mode(report: AnyReport) -> Iterator[Refusal]:
+    mode = report.mode if isinstance(report, ChoiceReport) else ""
+    if mode:
+        reason = f"This is a mode of the benchmark ({mode})."
+        yield Refusal(reason, f"mode {mode}", _HUB)
