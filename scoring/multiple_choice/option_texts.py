@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from arena.io.tables import JSON
-from scoring.multiple_choice.types import LETTERS
+from scoring.multiple_choice.types import LETTERS, ChoiceQuestion
+from scoring.report import EMPTY_CELLS
 from scoring.text_lists import listed_texts, named_texts
 
 LIST_COLUMNS = ("options", "choices")
@@ -109,3 +110,19 @@ def _after_heading(question: str) -> Mapping[str, str]:
     if len(texts) < 2 or labels[0].start() or not all(texts):
         return {}
     return dict(zip(LETTERS, texts, strict=False))
+
+
+def is_reworded(
+    known: ChoiceQuestion, written: Mapping[str, str], options: Mapping[str, str]
+) -> bool:
+    """Whether a row of answers shows another question, hint or fewer options than the question file.
+
+    `written`: its cells "question" and "hint"; empty ones show nothing.
+    """
+    published = {"question": known.text, "hint": known.hint}
+    for column, text in written.items():
+        words = text.split()
+        is_empty = not words or text.strip() in EMPTY_CELLS
+        if not is_empty and words != published[column].split():
+            return True
+    return bool(options) and len(options) < len(known.options)

@@ -18,6 +18,7 @@ from arena.types import grouped
 from scoring.multiple_choice.coordinates import Unit
 from scoring.multiple_choice.option_texts import (
     LIST_COLUMNS,
+    is_reworded,
     listed_options,
     name_letters,
     options_in_text,
@@ -134,7 +135,6 @@ class _Reader:
         self.weighed = 0
         """Rows with an option chosen by likelihood."""
         self.reworded = 0
-        """Rows with another question, hint or fewer options than the question file."""
         self._questions = questions
         self._has_passes = any(index >= PASS for index in questions or ())
         """Whether the question file itself has the circular passes."""
@@ -429,19 +429,9 @@ class _Reader:
         )
         if has_other_options:
             self._report_other(known)
-        self.reworded += self._is_reworded(record, known, options)
+        written = {column: self._text(record, (column,)) or "" for column in ("question", "hint")}
+        self.reworded += is_reworded(known, written, options)
         return known
-
-    def _is_reworded(
-        self, record: Record, known: ChoiceQuestion, options: Mapping[str, str]
-    ) -> bool:
-        """Whether a row shows another question, hint or fewer options than the question file; no cell shows nothing."""
-        texts = {"question": known.text, "hint": known.hint}
-        for column, published in texts.items():
-            written = _folded(self._text(record, (column,)) or "")
-            if written not in ("", *EMPTY_CELLS) and written != _folded(published):
-                return True
-        return bool(options) and len(options) < len(known.options)
 
     def _options(self, record: Record) -> Mapping[str, str]:
         """The row's options: in columns A, B, ..., else in one list, else in the question's text."""
