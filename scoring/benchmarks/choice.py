@@ -16,7 +16,6 @@ from scoring.benchmarks.article import Caveat, ScoredAnswer
 from scoring.benchmarks.base import (
     AnswerLook,
     AskedQuestion,
-    FileBenchmark,
     LazyFiles,
     OpenedFile,
     Workflow,
@@ -39,6 +38,7 @@ from scoring.benchmarks.choice_blind import (
 )
 from scoring.benchmarks.choice_report import ChoiceReport, ComparisonError, check_pairs, decided
 from scoring.benchmarks.choice_sheets import comparison_sheets, letter_sheet, steps_sheet
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.benchmarks.submission import ServerSubmission
 from scoring.judges.run import Task
 from scoring.judges.spec import JudgeSpec
@@ -95,8 +95,6 @@ from scoring.report import (
     safe_name,
 )
 from scoring.score_sheets import TreeTable, no_answer_sheet, sheet_files, tree_sheet
-from scoring.specs.facts import BenchmarkFact, spec_facts
-from scoring.specs.schema import QuestionFile, Spec
 
 _NOTES: Mapping[str, str] = {
     "strict": "Strict protocol (ours): an answer that is not sure stays undecided and out of the means; of a long "
@@ -109,11 +107,9 @@ _NOTES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultipleChoice(FileBenchmark[ChoiceReport]):
+class MultipleChoice(SpecifiedBenchmark[ChoiceReport]):
     """A multiple-choice benchmark with its own tables."""
 
-    spec: Spec
-    """Its description, and its question files."""
     report: type[ChoiceReport] = ChoiceReport
     way: Workflow = "rules first"
     protocols: Mapping[str, str] = field(
@@ -123,25 +119,6 @@ class MultipleChoice(FileBenchmark[ChoiceReport]):
     unit: str = "undecided answer"
     rest: str = "Have a judge read {left}"
     notes: Mapping[str, str] = field(default_factory=lambda: _NOTES)
-
-    @property
-    def line(self) -> str:
-        return self.spec.line
-
-    def facts(self) -> Iterator[BenchmarkFact]:
-        return spec_facts(self.spec, self.notes)
-
-    @property
-    def question_files(self) -> Sequence[QuestionFile]:
-        return self.spec.questions
-
-    @property
-    def file_names(self) -> Sequence[str]:
-        return self.spec.called
-
-    @property
-    def licence(self) -> str:
-        return self.spec.licence
 
     @abstractmethod
     def tabulate(self, report: ChoiceReport) -> ChoiceTables[Any]:

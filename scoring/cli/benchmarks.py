@@ -11,14 +11,13 @@ from arena.io.tables import ANSWERS, read_records
 from arena.settings import Settings
 from arena.templates import plural
 from scoring.benchmarks.base import Benchmark, ChoicesError, problem_lines
-from scoring.benchmarks.choice import MultipleChoice
 from scoring.benchmarks.file_check import FileCheck, file_check
 from scoring.benchmarks.kit_table import kit_table
 from scoring.benchmarks.spec_benchmark import (
-    SpecBenchmark,
     outcome_words,
     own_benchmark,
 )
+from scoring.benchmarks.specified import SpecifiedBenchmark
 from scoring.judges.spec import UNNAMED
 from scoring.multiple_choice.reader import IMAGE_COLUMNS
 from scoring.questions.offered import offer_specs
@@ -123,7 +122,7 @@ def _described_file(path: Path, task: str | None) -> Iterator[str]:
 
 
 def _as_translated(benchmark: Benchmark[Any]) -> Translated:
-    if not isinstance(benchmark, SpecBenchmark | MultipleChoice):
+    if not isinstance(benchmark, SpecifiedBenchmark):
         raise ChoicesError(f"{benchmark.name} is no spec, and has no other form; choose another")
     return Translated("", benchmark.key, benchmark.spec, ())
 
