@@ -93,8 +93,9 @@ def _messages(state: dict[str, Any]) -> list[Any]:
 def _question(state: dict[str, Any]) -> conversations.TurnCell:
     messages = _messages(state)
     first = messages[0] if messages else None
-    is_pair = isinstance(first, list) and len(first) == 2
-    return conversations.turn_cell(first[1] if is_pair else None)
+    if isinstance(first, list) and len(first) == 2:
+        return conversations.turn_cell(first[1])
+    return conversations.turn_cell(None)
 
 
 def _row(vote: Vote) -> dict[str, Any]:

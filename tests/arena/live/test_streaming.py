@@ -27,7 +27,7 @@ class Watcher:
     def tell(self) -> None:
         side_texts = self.round.side_texts
         self.choosable.append(self.round.choosable)
-        self.frames.append((now(), side_texts["a"].shown, side_texts["b"].shown))
+        self.frames.append((now(), side_texts["a"].words_shown, side_texts["b"].words_shown))
 
 
 def play(
@@ -141,7 +141,7 @@ def test_a_whole_answer_at_once_does_not_make_the_other_run_away():
         ScriptedVLM("at once", "short", first=0.3), ScriptedVLM("fast", WORDS), stop_after=1.0
     )
     assert watched.frames[0][1:] == (1, 1)
-    assert watched.round.side_texts["b"].shown < 10
+    assert watched.round.side_texts["b"].words_shown < 10
 
 
 def test_a_long_answer_is_shown_whole_soon_after_both_streams_have_ended():
