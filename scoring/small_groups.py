@@ -3,8 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 LEAST = 20
 """Scored answers of the smallest group that is shown: a score of fewer would tell how single ones fared."""
+_LEAST_VALUE = 1e-9
+_ROUNDING = 1e-6
+"""By how much rounding moves an eigenvalue of 0, and a share of 1."""
 T = TypeVar("T")
 
 
@@ -20,3 +26,25 @@ def shown_groups(groups: Sequence[T], size: Callable[[T], int]) -> list[T]:
         left_out += 1
     shown = [id(group) for group in ordered[left_out:]]
     return [group for group in groups if id(group) in shown]
+
+
+def tells_few(groups: NDArray[np.int64]) -> bool:
+    """Whether sums over groups, taken together, tell the sum over fewer than `LEAST` answers.
+
+    `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers tell
+    them, and so do several that make up another but for a few.
+    """
+    alike, sizes = np.unique(groups, axis=1, return_counts=True)
+    is_in = (alike != 0).astype(float)
+    both = (is_in * sizes) @ is_in.T
+    own = both.diagonal()
+    differing = own[:, None] + own[None, :] - 2 * both
+    counts = np.concatenate([own, differing.ravel()])
+    if bool(((counts > 0) & (counts < LEAST)).any()):
+        return True
+    sums = alike.astype(float)
+    values, vectors = np.linalg.eigh(sums @ sums.T)
+    is_free = values > _LEAST_VALUE * values.max(initial=0.0)
+    spanned = (vectors[:, is_free].T @ sums) / np.sqrt(values[is_free])[:, None]
+    is_told = (spanned**2).sum(axis=0) > 1 - _ROUNDING
+    return bool((is_told & (sizes < LEAST)).any())
