@@ -34,7 +34,7 @@ def tells_few(groups: NDArray[np.int64]) -> bool:
     `groups` is (groups, answers): how often each answer counts in a group. Two groups that differ in a few answers tell
     them, and so do several that make up another but for a few.
     """
-    alike, sizes = np.unique(groups, axis=1, return_counts=True)
+    alike, sizes = np.unique(groups.astype(np.int16), axis=1, return_counts=True)
     is_in = (alike != 0).astype(float)
     both = (is_in * sizes) @ is_in.T
     own = both.diagonal()

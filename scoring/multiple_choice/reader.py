@@ -260,7 +260,7 @@ class _Reader:
         times = Counter(row.question.index for row in self.rows)
         for row in self.rows:
             if times[row.question.index] > 1:
-                text = f"index {row.question.index} stands there {times[row.question.index]} times; keep one of each"
+                text = f"{times[row.question.index]} rows have the index {row.question.index}. Keep one of them"
                 self._tell(text, row.question.row, row.question.index)
 
     def _tell_oddities(self) -> None:

@@ -90,7 +90,7 @@ class Stranger:
 
 
 def _value(part: dict[str, Any], filled: dict[str, object]) -> object:
-    if part.get("label") == "Try out a judge that we do not know":
+    if part.get("label") == "Test this judge first":
         return True
     given = filled.get(part.get("elem_id") or "")
     value = part.get("value")
