@@ -14,13 +14,16 @@ _ROUNDING = 1e-6
 T = TypeVar("T")
 
 
-def shown_groups(groups: Sequence[T], size: Callable[[T], int]) -> list[T]:
+def shown_groups(
+    groups: Sequence[T], size: Callable[[T], int], answers: Callable[[T], int] | None = None
+) -> list[T]:
     """The groups with `LEAST` scored answers, while those left out have as many together.
 
     Else the total less what is shown would tell the small ones. Groups without a scored answer tell nothing, and have
-    nothing to show.
+    nothing to show; but where an answer may be unscored because it is wrong, `answers` counts a group's unscored ones
+    too, and one that has only such is a small one.
     """
-    ordered = sorted(filter(size, groups), key=size)
+    ordered = sorted(filter(answers or size, groups), key=size)
     left_out = sum(size(group) < LEAST for group in ordered)
     while 0 < left_out < len(ordered) and sum(map(size, ordered[:left_out])) < LEAST:
         left_out += 1

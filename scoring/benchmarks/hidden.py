@@ -278,7 +278,8 @@ def _shown(node: ScoreTree, open_splits: frozenset[str] = frozenset()) -> Hidden
     """A node with its groups that may be shown; those of splits whose right answers are open tell nothing."""
     known = [child for child in node.children if child.line.name in open_splits]
     hidden = [child for child in node.children if child.line.name not in open_splits]
-    chosen = [*known, *shown_groups(hidden, lambda child: _size(child.line))]
+    safe = shown_groups(hidden, lambda child: _size(child.line), lambda child: child.line.n)
+    chosen = [*known, *safe]
     children = [_shown(child) for child in node.children if child in chosen]
     return HiddenNode(HiddenLine.of(node.line), tuple(children))
 

@@ -326,6 +326,22 @@ def test_what_counts_yes_and_no_tells_no_single_one(library, tmp_path, monkeypat
     assert with_value == told
 
 
+@pytest.mark.parametrize("right", [0, 1])
+def test_a_small_group_that_is_left_unscored_is_not_told(library, tmp_path, monkeypatch, right):
+    """Open answers are scored if they are right and left to a judge else, so that no score is a verdict too."""
+    with_spec(monkeypatch, "rule: number", "rule: open")
+    rows = [{**one, "field": "field"} for one in riddle_rows(kinds=(60, 5))]
+    hide(riddles(library.folder, rows), benchmark="riddles")
+    said = {
+        row["index"]: row["number"] if place < 40 or place >= len(rows) - right else "a bird"
+        for place, row in enumerate(rows)
+    }
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(said))
+    report = report_of(opened(library, file, "riddles"), "strict")
+    assert [*lines(report, "Overall")] == ["All", "field"]
+
+
 def test_a_score_has_no_digits_by_which_parts_of_it_are_told_apart(library, tmp_path, monkeypatch):
     """Right answers with more and more letters behind them score a part of their own each."""
     with_spec(monkeypatch, "rule: number", "rule: anls")
